@@ -19,7 +19,7 @@ import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
 import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Changes the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
 export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
   const work = async (): Promise<StoredUser> => {
     const current = await getUser(context, caller.companyId, id);
@@ -117,7 +117,8 @@ const CALLER = 1;
 
 /**
  * Withdraws an invitation. The user is removed from the identity provider first, and the rows are deleted afterwards. While the rows exist,
- * the same address cannot be invited again. In the opposite order, the removal could remove the user of a new invitation.
+ * the same address cannot be invited again. In the opposite order, the address could be invited again between the two steps, and the
+ * removal would then remove the user of the new invitation.
  */
 async function withdraw(
   context: ApiContext,

@@ -53,14 +53,17 @@ export const namesChange = (companyId: number, ...changes: readonly SharedChange
 
 type NamedRecord = StoredStatus | StoredTag | StoredUser;
 
-/** Returns the creation of a status, tag or user, for the change log. */
+/** Returns the entry of the change log for a new status, tag or user. */
 export const creationOf = ({ type: kind, id, version }: NamedRecord): SharedChange => ({
   ...{ kind, id, version },
   isDeleted: false,
   isShownElsewhere: false,
 });
 
-/** Returns the change of a status, tag or user. Other records show its name, and the colour of a status or tag. */
+/**
+ * Returns the entry of the change log for a changed status, tag or user. `isShownElsewhere` is true if other records show the changed
+ * field: the name of a user, or the value or colour of a status or tag.
+ */
 export const changeOf = (before: NamedRecord, after: NamedRecord): SharedChange => ({
   ...creationOf(after),
   isShownElsewhere: shownElsewhere(before) !== shownElsewhere(after),
@@ -75,7 +78,7 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
 
 interface Source extends Pick<ReadContext, "table" | "clock"> {
   /**
-   * The dictionary for a request that makes many writes. It was current when the request began. All writes of the request use it, so that
+   * The dictionary of a request that makes many writes. It was current when the request began. All writes of the request use it, so that
    * they need not read the version again.
    */
   readonly dictionary?: Dictionary | undefined;
@@ -83,21 +86,21 @@ interface Source extends Pick<ReadContext, "table" | "clock"> {
 
 interface Cached {
   readonly dictionary: Dictionary;
-  /** The time of the read, in milliseconds since 1970. */
+  /** The time at which the dictionary was read, in milliseconds since 1970. */
   readonly at: number;
 }
 
 /**
- * Maximum number of companies in the cache. They need about 15 MB, because the dictionary of a company with a thousand users has about
- * 300 KB.
+ * Maximum number of companies in the cache. The dictionary of a company with a thousand users has about 300 KB, so 50 such companies need
+ * about 15 MB.
  */
 const CACHED_COMPANIES = 50;
 
 const caches = new WeakMap<Reads, Map<number, Cached>>();
 
 /**
- * Returns a cached dictionary that is less than a minute old, or reads it from the table. Compare its version with the current one before
- * you use it.
+ * Returns a cached dictionary that is less than a minute old, or reads it from the table. The caller must check that its version is still
+ * current, for example by a condition of the transaction.
  */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = cacheOf(source.table).get(companyId);

@@ -1,6 +1,6 @@
 /**
- * Keeps the values of a company's statuses and tags unique, ignoring case. A value is the name that users see. Each value has a row, and
- * the condition that this row is absent enforces the rule.
+ * Keeps the values of a company's statuses and tags unique, ignoring case. A value is the name that users see. Each used value has its own
+ * row. A write that takes a value creates this row, and fails if the row exists.
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
@@ -33,7 +33,7 @@ export const DisplayValue = z.pipe(
 
 export type Kind = "STATUS" | "TAG";
 
-/** The common fields of a status and a tag. `version` is for optimistic locking. */
+/** The row of a status or a tag. */
 type ValuedRow = StoredStatus | StoredTag;
 
 const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
@@ -45,7 +45,7 @@ export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow
   remove: keys.uniqueValue(companyId, kind, folded(value)),
 });
 
-/** Returns the writes that insert a status or tag, and the row that reserves its value. */
+/** Returns the writes of a new status or tag: its row, and the row that reserves its value. */
 export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }

@@ -47,15 +47,15 @@ export function presentUser(user: StoredUser, nowMs: number): User {
 }
 
 interface Claimants {
-  /** True if another company has a user or a pending invitation with the address. */
+  /** True if another company has a user or a pending invitation with the e-mail address. */
   readonly isHeldElsewhere: boolean;
-  /** The id of the user in the same company who had the address before. */
+  /** The id of the user in the same company who had the e-mail address before. */
   readonly replaces: number | undefined;
 }
 
 /**
- * Finds out who has the address. It always makes two reads, so that its duration reveals nothing about other companies. Throws `conflict`
- * if another user of the same company has the address.
+ * Finds out who has the e-mail address. It always makes the same two reads, so that its duration reveals nothing about other companies.
+ * Throws `conflict` if another user of the same company has the address.
  */
 async function claimantsOf(
   context: ApiContext,
@@ -106,7 +106,10 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
     });
 }
 
-/** Takes at least `answersAfterMs`. A faster answer would reveal that no mail was sent because another company has the address. */
+/**
+ * Returns the result of `work`, but not before `answersAfterMs` milliseconds have passed. A faster response would reveal that no mail was
+ * sent because another company has the address.
+ */
 export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
   const [made] = await Promise.all([work(), wait(answersAfterMs)]);
   return made;
@@ -182,7 +185,7 @@ type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** True if the user existed before, perhaps with another name. */
+  /** True if the user existed before, perhaps with another name. Other records that show the name must then be updated. */
   readonly renames?: boolean;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;
@@ -200,8 +203,7 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // If another company has the address, the user gets a random token subject. All rows then exist as usual, but nobody can sign in with
-  // this subject.
+  // If another company has the address, no mail is sent. The user gets a random token subject, with which nobody can sign in.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -242,8 +244,8 @@ async function commitInvitation(
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
 /**
- * Returns true if the transaction failed because of another company: it has claimed the address concurrently, or already has the subject
- * that the identity provider has returned.
+ * Returns true if the transaction failed only because of another company: this company has claimed the address at the same time, or has the
+ * token subject that the identity provider returned.
  */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(

@@ -1,4 +1,7 @@
-/** The schema of polygons. Packs them for the table without loss. A packed point has 4 to 13 bytes, and its JSON text about 40. */
+/**
+ * The schema of polygons, and their packed form in the table. Packing loses no precision. A packed point has 4 to 13 bytes, and its JSON
+ * text about 40.
+ */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -50,7 +53,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** Returns the number of decimals that represents every coordinate exactly. Returns undefined if it is more than 13. */
+/** Returns the smallest number of decimals that represents every coordinate exactly. Returns undefined if it is more than 13. */
 function decimalsOf(polygon: Polygon): number | undefined {
   let decimals = 0;
   for (const point of polygon) {
@@ -85,8 +88,8 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
 }
 
 /**
- * Writes the first byte of every value, then the second byte of every value, and so on. Neighbouring points have equal first bytes, which
- * compress well.
+ * Writes the first byte of every value, then the second byte of every value, and so on. Consecutive points are near each other, so the
+ * first bytes of their values are mostly equal and compress well.
  */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));

@@ -46,7 +46,7 @@ export async function createStatus(context: ApiContext, companyId: number, input
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
   newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
-/** Changes the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
 export function updateStatus(
   context: ApiContext,
   companyId: number,
@@ -67,7 +67,7 @@ export function updateStatus(
   });
 }
 
-/** Deactivates a status. Prospects keep it, but it can no longer be assigned. */
+/** Deactivates a status. Prospects keep it, but it can no longer be assigned. Throws `not_found` if the status is already inactive. */
 export async function deactivateStatus(context: ApiContext, companyId: number, id: number): Promise<void> {
   const current = await getStatus(context, companyId, id);
   if (!current.isActive) throw notFound("status");

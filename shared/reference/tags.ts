@@ -41,7 +41,7 @@ export async function createTag(context: ApiContext, companyId: number, input: N
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
 
-/** Changes the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
 export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
   const read = () => getTag(context, companyId, id);
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
@@ -72,8 +72,8 @@ const deletionOf = ({ id, version }: StoredTag): SharedChange => ({
 });
 
 /**
- * Maximum number of tags that one transaction creates. DynamoDB permits 100 writes. Each tag needs three writes, and the version of the
- * dictionary (statuses, tags and users) needs two more.
+ * Maximum number of tags that one transaction creates. 30, because a transaction has at most 100 writes: each tag needs three, and the
+ * version of the dictionary (statuses, tags and users) needs two more.
  */
 const TAGS_AT_ONCE = 30;
 

@@ -1,6 +1,6 @@
 /**
  * The polygons of territories, for filters of prospects. A warm function caches them. Each change of a polygon raises a version that every
- * read of the company's search index contains, so a filter with a known territory reads nothing more than any other filter.
+ * read of the company's search index contains. A filter with a cached territory therefore needs no additional read.
  */
 import * as z from "zod/mini";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
@@ -15,11 +15,11 @@ import { unpackPolygon } from "#shared/reference/polygon.ts";
 interface Cached {
   readonly area: Area;
   readonly version: string;
-  /** The time of the read, in milliseconds since 1970. */
+  /** The time at which the polygon was read, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Maximum number of polygons in the cache. A polygon of 5 000 points needs about 400 KB. */
+/** Maximum number of polygons in the cache. A polygon of 5 000 points needs about 400 KB, so the cache needs at most 20 MB. */
 const CACHED_POLYGONS = 50;
 
 const caches = new WeakMap<Reads, Map<string, Cached>>();
@@ -28,10 +28,10 @@ const Locator = z.object({ createdAt: z.string() });
 const WithPolygon = z.object({ polygon: z.instanceof(Uint8Array) });
 
 /**
- * Returns the area of a territory. The area of an unknown territory is empty, as that of a territory of another company.
+ * Returns the area of a territory. If the company has no territory with this id, the area is empty.
  *
- * A cached polygon is used only if the company's search index still has the version with which it was read. It is read again after a
- * minute, because release 0.2.0 changes polygons without raising the version.
+ * A cached polygon is used only if the company's search index still has the version with which the polygon was read. It is read again after
+ * a minute, because release 0.2.0, which may run at the same time, changes polygons without raising the version.
  */
 export async function territoryArea(
   { table, clock }: Pick<ReadContext, "table" | "clock">,

@@ -15,8 +15,8 @@ export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void
 }
 
 /**
- * Throws if users disable themselves or lower their own role. A company therefore always keeps an owner. It also prevents misuse of the
- * role that API Gateway caches for a minute: a caller whose role was lowered cannot use the cached role to restore it.
+ * Throws if users disable themselves or lower their own role. A company therefore always keeps an owner. The rule also makes the cache of
+ * API Gateway safe, which keeps a caller's role for a minute: a caller whose role was lowered cannot use the cached role to restore it.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;
@@ -27,7 +27,7 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 
 /**
  * Returns the check that the caller still has the role that API Gateway has cached. Add it to each transaction that changes another user.
- * If two owners disable each other at the same time, it lets only one of the two transactions succeed.
+ * If two owners disable each other at the same time, the check lets only one of the two transactions succeed.
  */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),

@@ -108,7 +108,10 @@ export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowM
 /** Returns the condition that the address is free: nobody has a claim on it, or the claim belongs to an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/** Minimum milliseconds between the end of an invitation and the deletion of its claim by DynamoDB's TTL. */
+/**
+ * Minimum milliseconds between the end of an invitation and the deletion of its claim by DynamoDB's TTL. Until then, `free` treats an ended
+ * claim as free.
+ */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({

@@ -118,12 +118,12 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
   },
 }));
 
-/** Counts of the four kinds, in the order of `factKinds`. */
+/** One count for each kind of fact, in the order of `factKinds`. */
 export type KindCounts = readonly number[];
 
 /**
- * Returns the report. A user who may see only own prospects gets only what this user has done. Throws `validation_failed` if the time range
- * is too long or contains too much activity.
+ * Returns the report. A user who may see only assigned prospects gets only the user's own activity. Throws `validation_failed` if the time
+ * range is too long or contains too much activity.
  */
 export async function activityReport(
   context: ReadContext,
@@ -157,11 +157,11 @@ export async function activityReport(
   };
 }
 
-/** An incomplete report must not look complete. */
+/** If a part of the activity cannot be read, the whole report fails, because an incomplete report must not look complete. */
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 
-/** An empty report reads no more than this instant. */
+/** The range that is read if the requested range is empty. It is a single instant, so nearly nothing is read. */
 const NO_TIME: TimeRange = { from: 0, to: 0 };
 const MS_PER_DAY = 86_400_000;
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00.000Z");
@@ -176,7 +176,7 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
       faults: [{ parameter, code: "out_of_range", message: "must lie in the years 0000 to 9999" }],
     });
   }
-  // One more hour, because a range of whole days may contain the end of summer time.
+  // One hour more, because a range of whole days may contain the end of summer time, when a day has 25 hours.
   if (to - from > limits.activityDays * MS_PER_DAY + 3_600_000) {
     const message = `must be at most ${limits.activityDays} days after from`;
     throw new ApiError("validation_failed", "The report covers too many days.", {
@@ -188,7 +188,10 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 
 type Key = string | number | null;
 
-/** Counts activity by group. */
+/**
+ * Counts activity by the groups of the report. The key of a group is the id of a user or status, a day, or the id of a prospect. The report
+ * later adds up prospects by territory.
+ */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];
   readonly #days: DaysOfZone;
@@ -277,7 +280,7 @@ async function itemsOf(
   });
 }
 
-/** Days in order, ids in order, and null last. */
+/** Sorts days and ids in ascending order, with null last. */
 function inOrder([a]: readonly [Key, unknown], [b]: readonly [Key, unknown]): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : 1;
   return (Number(a) || Number.POSITIVE_INFINITY) - (Number(b) || Number.POSITIVE_INFINITY);

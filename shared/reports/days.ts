@@ -1,8 +1,11 @@
-/** The days of a time zone. */
+/** Finds the days of a time zone. */
 import * as z from "zod/mini";
 
 const MS_PER_DAY = 86_400_000;
-/** The offsets of all time zones are multiples of a quarter of an hour, so all instants of a quarter are on the same day. */
+/**
+ * The offsets of all time zones are multiples of a quarter of an hour. All instants of the same quarter of an hour are therefore on the
+ * same day.
+ */
 const QUARTER_MS = 15 * 60_000;
 const NAME_MAX = 64;
 
@@ -47,11 +50,11 @@ export class DaysOfZone {
     return day;
   }
 
-  /** Returns the first instant of the day. Days before 1970 are those of UTC: nothing has happened on them. */
+  /** Returns the first instant of the day. Up to 1 January 1970, the days of UTC are used, because no activity is so old. */
   startOf(day: string): number {
     const utc = Date.parse(day);
     if (this.isUtc || utc < MS_PER_DAY) return utc;
-    // The search is for the first quarter that is not on an earlier day.
+    // Binary search for the first quarter of an hour that is not on an earlier day.
     let [before, after] = [utc - MS_PER_DAY, utc + MS_PER_DAY];
     while (after - before > QUARTER_MS) {
       const middle = before + Math.floor((after - before) / 2 / QUARTER_MS) * QUARTER_MS;

@@ -1,4 +1,4 @@
-/** Adds up counts of prospects by the territories in which the prospects are now. */
+/** Adds up the activity of prospects by the territories in which the prospects are now. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -28,8 +28,9 @@ interface TerritoryCounts {
 }
 
 /**
- * Returns the counts of each territory with any, by id, and then those of all other prospects. A prospect in several territories counts in
- * each. The boundary belongs to a territory. Prospects that the caller may not see count as being in no territory.
+ * Returns the counts of each territory that has any, sorted by the territory's id. The last entry, with null, has the counts of all
+ * prospects in no territory, and of prospects that the caller may not see. A prospect in several territories counts in each. A prospect on
+ * the boundary is inside.
  */
 export async function byTerritory(
   context: ReadContext,
@@ -52,7 +53,7 @@ export async function byTerritory(
   return rest === undefined ? found : [...found, { territory: null, counts: rest }];
 }
 
-/** Returns the places of the prospects that are on the map and that the caller may see. */
+/** Returns the coordinates and counts of the prospects that are on the map and that the caller may see. */
 async function placesOf(
   context: ReadContext,
   caller: Caller,
@@ -73,7 +74,10 @@ async function placesOf(
   return places;
 }
 
-/** `places` must be sorted by latitude. Returns undefined if none is inside. */
+/**
+ * Adds up the counts of the prospects inside the area, and marks these prospects as inside. Returns undefined if there are none. `places`
+ * must be sorted by latitude.
+ */
 function countsInside(area: RingArea, places: readonly Place[]): readonly number[] | undefined {
   const [, minLat, , maxLat] = area.box;
   const inside: (readonly number[])[] = [];

@@ -1,4 +1,4 @@
-/** Reads a feature of a GeoJSON file as a new territory. */
+/** Converts a feature of a GeoJSON file to a new territory. */
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -37,7 +37,7 @@ export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users
     const { name, totalProperties, assignedToUserId } = properties ?? {};
     const given = {
       polygon: geometry == null ? undefined : ringOf(geometry),
-      // Map programs write null for a property without a value.
+      // Map programs write null for a property without a value, so null is read as if the property were missing.
       name: name ?? undefined,
       totalProperties: totalProperties ?? undefined,
       assignedToUserId: assignedToUserId ?? null,
@@ -100,7 +100,7 @@ function parsed<S extends z.ZodMiniType>(schema: S, value: unknown, code: string
   throw new Invalid(code, detail ?? `${placeOf(issue?.path ?? [])}: ${issue?.message ?? "is not valid"}`);
 }
 
-/** Returns the path in the feature of a field of a territory. */
+/** Converts the path of a field in `NewTerritory` to its path in the GeoJSON feature, for error messages. */
 const placeOf = ([field, ...inside]: readonly PropertyKey[]): string =>
   field === "polygon"
     ? ["geometry/coordinates/0", ...inside].join("/")

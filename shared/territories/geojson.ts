@@ -5,7 +5,7 @@ import type { Polygon } from "#shared/reference/polygon.ts";
 import { named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** Minimum number of positions of a ring in GeoJSON. The last position repeats the first one. */
+/** Minimum number of positions of a ring in GeoJSON. It includes the last position, which repeats the first one. */
 const RING_POSITIONS = 4;
 
 const Position = z.tuple([z.number(), z.number()]);
@@ -61,7 +61,7 @@ export function exteriorRing(polygon: Polygon): [number, number][] {
   const [first] = ring;
   if (first === undefined) return ring;
   if (!isClosed(ring)) ring.push([...first]);
-  // A closed polygon may have three points, of which two are equal. Repeating a position does not change its area.
+  // A closed polygon may have three points, of which two are equal. The first position is then repeated, which does not change the area.
   while (ring.length < RING_POSITIONS) ring.push([...first]);
   return doubleArea(ring) < 0 ? ring.reverse() : ring;
 }
@@ -72,8 +72,8 @@ export function isClosed(polygon: Polygon): boolean {
 }
 
 /**
- * Returns twice the signed area of a ring, which is positive if the ring is counter-clockwise. Coordinates count from the first point,
- * because the products of large coordinates would lose the area of a small ring.
+ * Returns twice the signed area of a ring, which is positive if the ring is counter-clockwise. Coordinates are measured from the first
+ * point. With large coordinates, rounding errors of the products could exceed the area of a small ring.
  */
 function doubleArea(ring: Polygon): number {
   const [startLng, startLat] = ring[0] ?? [0, 0];

@@ -8,7 +8,7 @@ export const NewTerritories = named(
   "NewTerritories",
   z.object({
     type: z.literal("FeatureCollection"),
-    /** Each feature is validated later, because a wrong feature must not stop the import of the others. */
+    /** Each feature is validated later, because one invalid feature must not prevent the import of the other features. */
     features: z.array(z.unknown()).check(z.maxLength(limits.territoryFeatures)),
   }),
   "A GeoJSON FeatureCollection (RFC 7946) of polygons.",

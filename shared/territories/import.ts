@@ -1,6 +1,7 @@
 /**
- * Imports territories from GeoJSON. The features are written in groups, each in one transaction. A request with an idempotency key also
- * writes a receipt of each group, so that a repeated request continues where a killed one has ended.
+ * Imports territories from GeoJSON. The features are written in groups, each in one transaction. For a request with an idempotency key, the
+ * transaction also writes a receipt of the group. If the request is interrupted and repeated, it continues after the last group with a
+ * receipt.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
@@ -27,9 +28,15 @@ import {
   tooManyTerritories,
 } from "#shared/territories/territories.ts";
 
-/** Number of features in a group. Each needs three writes, the group needs up to three more, and a transaction has at most 100. */
+/**
+ * Number of features in a group. 32, because each feature needs three writes, the group needs up to three more, and a transaction has at
+ * most 100.
+ */
 const GROUP = 32;
-/** How often a group is written again because other requests have used up the room for its territories. */
+/**
+ * Maximum number of attempts to write a group. An attempt fails if other requests have used up the company's limits of territories
+ * meanwhile. The next attempt leaves out the territories that do not fit.
+ */
 const TRIES = 10;
 
 const StoredGroup = z.object({
@@ -52,7 +59,8 @@ export async function importTerritories(
   const names = await currentDictionary(context, caller.companyId);
   const read = features.map((feature, index): PlacedFeature => ({ index, ...readFeature(feature, names) }));
   const known = await knownTerritories(context, caller.companyId, read);
-  // The receipts are read last. Another execution of this request may write a group meanwhile, whose territories are no duplicates then.
+  // The receipts are read after the known territories. In the opposite order, a concurrent execution of the same request could write a
+  // group between the two reads. Its territories would then be known but have no receipt, and would be reported as duplicates.
   const receipts = await readReceipts(context, caller, count);
   const results: FeatureResult[] = [];
   for (let number = 0; number < count; number++) {
@@ -89,9 +97,7 @@ async function readReceipts(
   return new Map(groups.map(({ number, results }) => [number, results]));
 }
 
-/**
- * Returns the ids of the company's territories that have the name of a feature. The keys are made from the name and the ring by `signOf`.
- */
+/** Returns the ids of the company's territories whose name also occurs in a feature. The key of the map is the result of `signOf`. */
 async function knownTerritories(
   { table }: ApiContext,
   companyId: number,
@@ -102,13 +108,16 @@ async function knownTerritories(
   if (names.size === 0) return known;
   for await (const item of table.query(keys.territories(companyId))) {
     const { id, name, polygon } = StoredTerritory.parse(item);
-    // Only polygons of territories with such a name are unpacked, because all polygons of a company may not fit into memory.
+    // Only the polygons of these territories are unpacked, because all polygons of a company may not fit into memory.
     if (names.has(folded(name))) known.set(signOf({ name, polygon: unpackPolygon(polygon) }), id);
   }
   return known;
 }
 
-/** Returns a text that is equal for territories with the same name and the same ring, wherever the ring begins. */
+/**
+ * Returns a hash that is equal for territories with the same name and the same ring. It does not depend on the point at which the ring
+ * begins.
+ */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   const ring = exteriorRing(polygon).slice(0, -1);
   const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>
@@ -173,7 +182,7 @@ async function importGroup(
       ]);
       return all;
     } catch (error) {
-      // Another execution of this request has written the group.
+      // Another execution of this request has already written the group. Its results are returned.
       const earlier = receipt.length === 0 ? undefined : failedAt(error, 1);
       if (earlier !== undefined) return StoredGroup.parse(earlier.item).results;
       const full = failedAt(error, 0);
@@ -184,7 +193,7 @@ async function importGroup(
       for (const { index, territory } of wanted) {
         if (refused.has(territory.id)) results.push(result(index, "failed", { code: "conflict", detail: message }));
       }
-      // A later feature that is the same as a refused one is refused too.
+      // A later feature of the group may have been skipped as a duplicate of a refused territory. It is then refused too.
       results = results.map((one) =>
         one.id !== null && refused.has(one.id)
           ? result(one.index, "failed", { code: "conflict", detail: message })
@@ -198,7 +207,7 @@ async function importGroup(
 
 const Count = z.object({ territories: z.int(), polygonBytes: z.int() });
 
-/** Returns the territories for which the company has room. */
+/** Returns the territories that fit into the company's limits. `count` is the row with the company's present counts. */
 function thatFit<T extends { readonly territory: StoredTerritory }>(count: unknown, wanted: readonly T[]): T[] {
   let { territories, polygonBytes } = Count.parse(count);
   return wanted.filter(({ territory }) => {

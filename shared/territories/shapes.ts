@@ -1,6 +1,6 @@
 /**
- * The polygons of all territories of a company, for map tiles. A warm function keeps them. Each change of a territory raises a version in
- * the head row of the search index, so a tile of unchanged territories reads that row alone.
+ * The polygons of all territories of a company, for map tiles. A warm function caches them. Each change of a territory raises a version in
+ * the head row of the search index. If no territory has changed, a tile therefore reads only the head row.
  */
 import type { Box } from "#shared/company-index/criteria.ts";
 import { type Head, readHead } from "#shared/company-index/manifest.ts";
@@ -20,7 +20,7 @@ export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" |
 interface Cached {
   readonly shapes: readonly Shape[];
   readonly version: string;
-  /** The time of the read, in milliseconds since 1970. */
+  /** The time at which the territories were read, in milliseconds since 1970. */
   readonly at: number;
   readonly bytes: number;
 }
@@ -33,8 +33,8 @@ const SHAPE_BYTES = 500;
 const caches = new WeakMap<Reads, Map<number, Cached>>();
 
 /**
- * Returns the territories with a polygon. Cached ones are used only if the version in the head row is the one with which they were read.
- * They are read again after a minute, because release 0.1.0 changes territories without raising the version.
+ * Returns the territories with a polygon. Cached ones are used only if the head row still has the version with which they were read. They
+ * are read again after a minute, because release 0.1.0, which may run at the same time, changes territories without raising the version.
  */
 export async function territoryShapes(
   { table, clock }: Pick<ReadContext, "table" | "clock">,

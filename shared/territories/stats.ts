@@ -79,7 +79,10 @@ class Counts {
   }
 }
 
-/** Counts by the codes of a segment first, because a segment has only a few different codes. */
+/**
+ * Counts the matches by status and by assignee. A segment stores for each row a code, which is a position in the short list of different
+ * values. The matches of a segment are counted by code first, which is faster.
+ */
 function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
   for (const { inView, rows } of segments) {
     const { statusId, assignedToUserId } = inView.segment.main;
@@ -103,12 +106,15 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
 
 const DAY_MS = 86_400_000;
 
-/** Returns null if there are no matches, or if the time of the last change of one of them is unknown. */
+/**
+ * Returns the whole days since the last change of the match that has not changed for the longest time. Returns null if there are no
+ * matches, or if the time of a match's last change is unknown.
+ */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {
     const { main, geo } = inView.segment;
-    // Math.min returns NaN if one of the times is unknown.
+    // If one of the times is unknown, Math.min returns NaN.
     for (const row of rows)
       oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo?.updatedAfter?.[row] ?? Number.NaN));
   }

@@ -111,7 +111,10 @@ export async function* listTerritories({ table }: ReadContext, companyId: number
   }
 }
 
-/** Reads the territories after the one with this creation time and id, the oldest first. */
+/**
+ * Returns the territories that follow `after`, the oldest first. `after` is the creation time and the id of the last territory that was
+ * returned before.
+ */
 export async function territoriesAfter(
   table: Reads,
   companyId: number,
@@ -172,7 +175,7 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
   return made;
 }
 
-/** Returns the entry for the change log. Put it into the transaction that writes the territory. */
+/** Returns the write of the entry in the change log. Put it into the transaction that writes the territory. */
 const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritory): Write =>
   sharedDelta(companyId, {
     kind: "territory",
@@ -213,8 +216,8 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
 });
 
 /**
- * Returns the write that adds to the company's counts of territories and polygon bytes. Its condition fails if a count would exceed its
- * limit.
+ * Returns the write that adds to the company's number of territories and to its bytes of polygons. Its condition fails if one of the two
+ * would exceed its limit.
  */
 export function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(
@@ -228,7 +231,7 @@ export function countWrite(companyId: number, territories: number, polygonBytes:
   };
 }
 
-/** Converts a failed condition of the counts to a `conflict` error. The write of the counts must be the first write of each transaction. */
+/** Converts a failed condition of `countWrite` to a `conflict` error. In each transaction, this write must be the first one. */
 function refuseTooMany(error: unknown): never {
   if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
   throw tooManyTerritories();
@@ -242,7 +245,7 @@ export function tooManyTerritories(): ApiError {
   );
 }
 
-/** Changes the fields in the patch. Writes nothing if no value differs. */
+/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
 export function updateTerritory(
   context: ApiContext,
   caller: Caller,
@@ -276,7 +279,7 @@ function rethrown(error: unknown): never {
   throw error;
 }
 
-/** Deletes the territory: moves its row to a key that no read uses. */
+/** Deletes the territory: moves its row to a key that no request reads. */
 export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readTerritory(context, companyId, id);

@@ -10,12 +10,14 @@ import { type Shape, territoryShapes } from "#shared/territories/shapes.ts";
 import { EXTENT, type Tile } from "#shared/tiles/tile.ts";
 import { Layer, type Position, vectorTile } from "#shared/tiles/vector-tile.ts";
 
-/** Polygons are drawn this many units beyond the edges of the tile, so that the cut edges are not visible. */
+/** Polygons are drawn this many units of the tile beyond its edges, so that the cut edges are not visible. */
 export const BUFFER = 64;
-/** Largest distance between a polygon and its simplified form in units. A quarter of a pixel if the tile has 512 pixels. */
+/**
+ * Largest distance between a polygon and its simplified form, in units of the tile. It is a quarter of a pixel if the tile has 512 pixels.
+ */
 const TOLERANCE = 2;
 
-/** A territory has one of these colours for ever. */
+/** The colours of territories. The id of a territory determines its colour, so the colour never changes. */
 const colors = [
   ...["#2563EB", "#DC2626", "#059669", "#D97706", "#7C3AED", "#DB2777"],
   ...["#0891B2", "#65A30D", "#9333EA", "#EA580C", "#0D9488", "#4F46E5"],
@@ -69,7 +71,8 @@ const onMap = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
 /** Returns the part of the polygon in the tile as an open ring, clockwise on the screen. Returns undefined if it has no area. */
 function ringIn({ z, x, y }: Tile, polygon: Polygon): Position[] | undefined {
   const units = 2 ** z * EXTENT;
-  // The polygon is simplified before it is clipped, and in units of the world, so that neighbouring tiles fit together.
+  // The polygon is simplified before it is clipped, and in units of the world. All tiles therefore contain parts of the same simplified
+  // line, and fit together at their edges.
   const world = polygon.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
   const inTile = simplified(world, TOLERANCE).map(([px, py]): PlanePoint => [px - x * EXTENT, py - y * EXTENT]);
   const rounded = clipped(inTile, -BUFFER, EXTENT + BUFFER).map(
