@@ -1,4 +1,4 @@
-/** Handles the messages of the queues of import and export jobs. A message names one or more jobs, and each of them is executed. */
+/** Handles the messages of the SQS queues of jobs. A message names one or more jobs, and each of them is executed. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";

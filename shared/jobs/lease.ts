@@ -1,5 +1,5 @@
 /**
- * The lease with which one invocation owns a job (an import or export). The lease is stored in the job's row. This file also
+ * The lease with which one invocation owns a job (an import, an export or a bulk job). The lease is stored in the job's row. This file also
  * contains the sweep, which sends lost messages of jobs again.
  */
 import * as z from "zod/mini";
@@ -17,14 +17,20 @@ import { ConditionFailed, isTransient } from "#shared/errors.ts";
  * renew its lease.
  */
 export const LEASE_MS = 120_000;
-/** Minimum interval between two writes of progress. Clients then see progress, and the writes are few compared with those of the rows. */
+/**
+ * Minimum interval between two writes of progress. It is short enough for clients to see progress, and long enough to keep these writes few
+ * compared with those of the rows.
+ */
 const HEARTBEAT_MS = 3_000;
 /** An invocation stops when less than this time remains before its time-out. A new invocation then continues the job. */
 const RESERVE_MS = 60_000;
-/** A job fails after this many successive invocations without progress. Each of them was killed, or an error in the code has ended it. */
+/**
+ * A job fails after this number of consecutive invocations without progress. Each of them was interrupted, or ended with an error that was
+ * not transient.
+ */
 export const MAX_FRUITLESS_RUNS = 10;
 
-/** Another invocation has taken the job, or the job has ended. */
+/** Thrown if another invocation has taken the job, or if the job has ended. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
@@ -46,8 +52,8 @@ export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Up
 });
 
 /**
- * Returns the number of invocations of a job that made no progress, after the latest one has failed with this error. A transient error of
- * AWS does not count.
+ * Returns the number of invocations of a job without progress, after the latest one has failed with this error. `runs` already counts the
+ * latest one. It is subtracted again if the error is a transient one of AWS.
  */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) ? Math.max(0, runs - 1) : runs;
@@ -89,24 +95,29 @@ export class JobLease<S extends Row> {
     return this.#remainingMs() < RESERVE_MS + forMs;
   }
 
-  /** Writes the attributes and renews the lease. Throws LeaseLost. */
+  /** Writes the attributes and renews the lease. Throws LeaseLost if another invocation has changed the row. */
   async save(set: Partial<S> & Item): Promise<void> {
     const until = this.#clock.now() + LEASE_MS;
     await this.#write({ ...set, runsUntil: until, dueShard: keys.jobShard, dueAt: iso(until) });
   }
 
-  /** Renews the lease unless that was done within the last `everyMs` milliseconds. Throws LeaseLost. */
+  /**
+   * Renews the lease, unless this was done within the last `everyMs` milliseconds. Throws LeaseLost if another invocation has changed the
+   * row.
+   */
   async heartbeat(set: Partial<S> & Item, everyMs = HEARTBEAT_MS): Promise<void> {
     if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
   }
 
-  /** Releases the lease, so that another invocation can continue the job now. Throws LeaseLost. */
+  /**
+   * Releases the lease, so that another invocation can continue the job now. Throws LeaseLost if another invocation has changed the row.
+   */
   async release(set: Partial<S> & Item): Promise<void> {
     const now = this.#clock.now();
     await this.#write({ ...set, runsUntil: now, dueShard: keys.jobShard, dueAt: iso(now) });
   }
 
-  /** Writes the attributes and ends the job. Throws LeaseLost. */
+  /** Writes the attributes and ends the job. Throws LeaseLost if another invocation has changed the row. */
   async end(set: Partial<S> & Item): Promise<void> {
     await this.#send(ending(this.#key, this.#stored, set, this.#clock.now()));
   }
@@ -127,14 +138,14 @@ export class JobLease<S extends Row> {
   }
 }
 
-/** The sweep skips jobs that became due within this time, because the job's own message is probably still in the queue. */
+/** The sweep skips jobs that became due within the last 15 seconds, because a job's own message is probably still in the SQS queue. */
 const GRACE_MS = 15_000;
-/** Milliseconds until the sweep sends another message for the same job. */
+/** After the sweep has sent a message for a job, it waits this time before it sends another one. */
 const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/** Sends a message for each due import and export. Returns the number of messages. */
+/** Sends a message for each job that is due. Returns the number of messages. */
 export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table" | "clock" | "jobs">): Promise<number> {
   const now = clock.now();
   let sent = 0;

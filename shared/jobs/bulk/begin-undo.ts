@@ -13,7 +13,7 @@ import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { BulkEvents } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Creates the job that undoes a job. If several requests try this at the same time, one succeeds and the others get `conflict`. */
+/** Creates an undo job for a bulk job. If several requests try this at the same time, one succeeds and the others get `conflict`. */
 export const beginUndo = (
   context: ApiContext,
   jobs: Pick<JobQueue, "send">,
@@ -50,7 +50,7 @@ async function begin(
   return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);
 }
 
-/** Throws `conflict` unless the earlier undo was cancelled or has failed. */
+/** Throws `conflict` unless the earlier undo was cancelled or has failed. In these two cases the job can be undone again. */
 async function requireFruitless(context: ReadContext, companyId: number, id: number): Promise<void> {
   const undo = await findUndo(context, companyId, id);
   if (undo !== undefined && isFruitless(undo)) return;

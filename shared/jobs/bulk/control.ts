@@ -25,18 +25,18 @@ import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
 
 type Jobs = Pick<JobQueue, "send">;
 
-/** How often a request checks whether the running job has stopped, and how many milliseconds it waits each time. */
+/** How often a request checks whether the running job has stopped, and how many milliseconds it waits before each check. */
 export interface Patience {
   readonly tries: number;
   readonly ms: number;
 }
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
-/** Pauses a job. A job that runs stops after the records on which it works. The request waits for this for some seconds. */
+/** Pauses a job. A running job first finishes the records that it is handling. The request waits up to five seconds for this. */
 export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
   stopJob(context, jobs, caller, id, "paused", patience);
 
-/** Cancels a job. The changes that the job has already made remain. */
+/** Cancels a job. The changes that the job has already made remain. Like `pauseJob`, the request waits until a running job has stopped. */
 export const cancelJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
   stopJob(context, jobs, caller, id, "cancelled", patience);
 
@@ -83,7 +83,7 @@ const ask = (
     return findJob(context, caller, id);
   });
 
-/** Writes the job together with the company's queue, and sends the message of the job that may run now. */
+/** Writes the job and the company's queue row in one transaction. Then sends the message of the job that may run now, if there is one. */
 async function move(
   context: ApiContext,
   jobs: Jobs,
@@ -97,7 +97,10 @@ async function move(
   await announce(jobs, companyId, change.admitted);
 }
 
-/** Puts a paused job at the end of the company's queue. */
+/**
+ * Resumes a job. A paused job goes to the end of the company's queue. If a running job was asked to pause but has not stopped yet, this
+ * wish is removed.
+ */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
   present(
     context,

@@ -32,7 +32,7 @@ export interface BulkServices {
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** The prospects that a request names. `first` returns the ids of some of them. */
+/** The prospects that a request chooses. `ids` yields the ids of all, and `first` returns the first ones, for samples. */
 export interface Chosen {
   readonly names: Dictionary;
   readonly count: number;
@@ -64,7 +64,7 @@ interface Beginning {
   readonly expectedCount: number | undefined;
   readonly dryRun: boolean;
   readonly job: Omit<NewJob, "id" | "total" | "chunks">;
-  /** Stores what the job needs besides its records. */
+  /** Stores further data that the job needs. It is called before the job is written. */
   readonly prepare?: (id: number) => Promise<void>;
   readonly guard?: Guard;
 }
@@ -86,7 +86,8 @@ export async function beginBulk(
     const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];
     throw new ApiError("count_mismatch", `expectedCount ${message}.`, { faults, members: { actualCount: count } });
   }
-  // The request is refused before the ids are stored. The transaction of the job checks the limit again.
+  // If the company has too many jobs, the request is refused here, before the ids are stored. The transaction of the job checks the limit
+  // again.
   const queue = await readQueue(context.table, companyId);
   requireRoom(queue);
   await guard?.(queue);
@@ -104,7 +105,7 @@ export function requireAllowedCount(count: number): void {
   throw new ApiError("validation_failed", `The filter ${message}.`, { faults });
 }
 
-/** Returns true if this is the answer to a dry run. */
+/** Returns true if this is the result of a dry run. */
 export const isDryRun = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && "samples" in answer;
 
@@ -132,7 +133,7 @@ function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
   return { names, count: matches.total, ids: () => idsOf(matches), first };
 }
 
-/** Yields the ids without an order, because sorting a million of them would need time and memory. */
+/** Yields the ids in no defined order, because sorting a million of them would need time and memory. */
 function* idsOf({ segments, unflushed }: Matches): Generator<number> {
   for (const { inView, rows } of segments) {
     const { ids } = inView.segment.main;

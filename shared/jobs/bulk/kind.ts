@@ -1,4 +1,6 @@
-/** The interface between the runner of bulk jobs and the kinds of jobs. A kind names the records and says how each of them changes. */
+/**
+ * The interface between the runner of bulk jobs and the kinds of jobs. A kind determines the records of a job and how each of them changes.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Condition, Item } from "#shared/db/expression.ts";
@@ -6,7 +8,9 @@ import type { BulkKind, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import type { BulkFields, StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** One record of a job. An undo also has the fields before and after the write that it undoes. */
+/**
+ * One record of a job. If the job is an undo, the record also has the changed fields as they were before and after the change to be undone.
+ */
 export interface Member {
   readonly id: number;
   readonly before?: BulkFields | undefined;
@@ -14,9 +18,9 @@ export interface Member {
 }
 
 export interface Candidate {
-  /** The current row, which may be that of a deleted prospect. The caller may see the row's assignee. */
+  /** The current row, which may be that of a deleted prospect. Its assignee is one whose prospects the caller may see. */
   readonly current: StoredProspect;
-  /** The attributes of the row, which also show changes of notes. */
+  /** The stored row. Its attributes also show whether notes have changed. */
   readonly item: Item;
   readonly member: Member;
   readonly names: Dictionary;
@@ -25,8 +29,8 @@ export interface Candidate {
 }
 
 /**
- * What a job does with a record: it writes the fields that differ from the record's, or skips the record. `deletedIf` is a condition on the
- * row, in addition to that on its version, for a deletion. If it fails, the record is read again.
+ * What a job does with a record: it skips the record, or it writes those of `fields` that differ from the record's values. For a deletion,
+ * `deletedIf` is a further condition on the row, besides its version. If the condition fails, the record is read again and decided again.
  */
 export type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
 

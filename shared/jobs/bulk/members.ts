@@ -50,7 +50,7 @@ export async function storeMembers(objects: Objects, { companyId, id }: Job, ids
   return total;
 }
 
-/** Returns a function that reads the ids of one chunk. It has one piece in memory, so chunks should be read in ascending order. */
+/** Returns a function that reads the ids of one chunk. It keeps only the last piece in memory, so read the chunks in ascending order. */
 export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: number) => Promise<number[]> {
   let read: { piece: number; ids: number[] } | undefined;
   return async (chunk) => {
@@ -66,7 +66,7 @@ export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: 
 export const consecutiveIds = (firstId: number, total: number, chunk: number): number[] =>
   Array.from({ length: Math.min(CHUNK, total - chunk * CHUNK) }, (_, i) => firstId + chunk * CHUNK + i);
 
-/** Encodes the ids as differences, because consecutive records usually have similar ids. */
+/** Encodes the ids as differences. The differences are small, because consecutive records usually have similar ids. */
 function encoded(ids: readonly number[]): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);

@@ -1,4 +1,4 @@
-/** Makes the form of bulk jobs that the API returns. */
+/** Converts bulk jobs to the form that the API returns. */
 import { iso } from "#shared/clock.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
@@ -6,7 +6,7 @@ import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
 
-/** `isUndone` says whether another job undoes or has undone this one. */
+/** `isUndone` must be true if another job undoes this one or has undone it. */
 export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "users">, isUndone = false): Job {
   const { id, kind, state, total, changed, unchanged, skipped, failed, events, createdAt, updatedAt } = stored;
   const until = isUndone ? undefined : undoableUntilMs(stored);

@@ -43,15 +43,15 @@ export const parked = (queue: StoredQueue, id: number): StoredQueue => {
 export const removed = without;
 
 export interface QueueChange {
-  /** The writes of the transaction, except the write of the job that causes the change. */
+  /** The writes of the transaction, except those of the job that causes the change. */
   readonly writes: readonly Write[];
   /** The job that may run now. */
   readonly admitted: number | undefined;
 }
 
 /**
- * Returns the writes that replace the queue. If no job runs, the first one that waits is admitted. `ownId` is the job whose row the
- * transaction writes itself; the returned writes do not contain that row.
+ * Returns the writes that replace the queue. If no job runs, the first one that waits is admitted. `ownId` is the job that causes the
+ * change: the caller writes its row, so the returned writes do not contain it.
  */
 export function queueChange(
   companyId: number,
@@ -73,7 +73,7 @@ export function queueChange(
   return { writes, admitted: admits ? first : undefined };
 }
 
-/** The attributes by which the sweeper finds a job whose message was lost. */
+/** Returns the attributes by which the sweeper finds a job whose message was lost. */
 export const dueNow = (nowMs: number) => ({ dueShard: keys.jobShard, dueAt: iso(nowMs) });
 
 /** Sends the message of a job that may run. A failure is ignored, because the sweeper sends the message within two minutes. */
@@ -89,7 +89,8 @@ export async function announce(
 }
 
 /**
- * Repeats a change of the queue if another job of the company has changed the queue since it was read. Other failed conditions are thrown.
+ * Repeats a change of the queue if the queue's row has changed since it was read. The first write of the transaction must be that of the
+ * job's own row. If its condition fails, the error is thrown.
  */
 export const whileQueueChanges = <T>(work: () => Promise<T>): Promise<T> =>
   optimistic(work, (error) => failedAt(error, 0) === undefined);

@@ -26,14 +26,14 @@ export interface Handling {
 }
 
 /**
- * Time in which the calls for one record end, also if the table is slow. No record is begun if less of the lease remains, so no write ends
- * after the lease.
+ * Maximum time of all AWS calls for one record, even if the table is slow. If less of the lease remains, no record is begun. All writes
+ * therefore end before the lease does.
  */
 const CALLS_MS = 45_000;
 
 /**
- * Returns the result of the record. A record that cannot be changed does not stop the job. Throws errors that may pass, because the job
- * must then be repeated.
+ * Returns the result of the record. If a record cannot be changed, the job continues with the next one. Throws transient errors, because
+ * the job must then be repeated.
  */
 export async function handleRecord(handling: Handling, member: Member): Promise<StoredResult> {
   const { id } = member;
@@ -48,8 +48,9 @@ export async function handleRecord(handling: Handling, member: Member): Promise<
 }
 
 /**
- * Returns the result of a record that a killed invocation of this job has written. Users may have changed it since. The killed invocation
- * may not have come to the notes.
+ * Returns the result of a record that an earlier invocation of this job has written, but whose result it did not store, because it was
+ * interrupted. Users may have changed the record since. The notes of a restored prospect are indexed here, because the earlier invocation
+ * may not have done it.
  */
 async function writtenBy(
   { table }: JobContext,
@@ -64,7 +65,10 @@ async function writtenBy(
 
 const isRestored = (after: BulkFields | undefined): boolean => after?.deletedAt === null;
 
-/** Returns the result of a record of a job that fails. The record is not written, but a killed invocation may have written it. */
+/**
+ * Returns the result of a record of a job that fails. The record is not written any more, but an interrupted invocation may have written
+ * it.
+ */
 export async function settleRecord(context: JobContext, job: StoredBulk, { id }: Member): Promise<StoredResult> {
   const item = await context.table.get(keys.prospect(job.companyId, id));
   const written = item === undefined ? undefined : await writtenBy(context, job, storedProspect(item));
@@ -79,8 +83,8 @@ async function handleOnce(
 ): Promise<StoredResult> {
   const { id } = member;
   const nowMs = context.clock.now();
-  // An invocation whose lease has expired must not write, because the next invocation may have ended the job, and because a request that
-  // changes the user's rights does not wait for it.
+  // An invocation whose lease has expired must not write, for two reasons: the next invocation may already have ended the job, and a
+  // request that changes the user's rights waits only until the lease expires.
   if (nowMs + CALLS_MS >= heldUntil()) throw new LeaseLost("the lease of the job has expired");
   const item = await context.table.get(keys.prospect(job.companyId, id));
   if (item === undefined) return { id, outcome: "skipped", code: "not_found" };

@@ -8,7 +8,7 @@ import { findJob } from "#shared/jobs/bulk/read.ts";
 import { chunksOfResults, type JobResult, ResultFilter } from "#shared/jobs/bulk/result-pages.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** The part of the contracts that does not depend on the format of the file. */
+/** The contract of the endpoints, except what depends on the format of the file. */
 export const resultFile = {
   description:
     "All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",
@@ -19,7 +19,7 @@ export const resultFile = {
   status: 200,
 } as const;
 
-/** A format of the file. `text` returns the text of some results. */
+/** A format of the file. `text` converts results to a piece of the file. */
 export interface ResultFormat {
   readonly header: string;
   readonly text: (results: readonly JobResult[]) => string;
@@ -36,7 +36,7 @@ export const csv: ResultFormat = {
     csvText(results.map(({ id, outcome, code, detail }) => [String(id), outcome, code ?? "", detail ?? ""])),
 };
 
-/** Yields the file in pieces of one chunk. */
+/** Yields the file. Each piece has the results of one chunk of records. */
 export async function* resultsAs(
   { header, text }: ResultFormat,
   context: ReadContext,

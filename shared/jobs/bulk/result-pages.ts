@@ -77,7 +77,10 @@ const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({
   detail: detail ?? null,
 });
 
-/** Yields the results of each chunk from the chunk `first` on. Records of later chunks than the stored ones are unprocessed. */
+/**
+ * Yields the results of each chunk from the chunk `first` on. The records of chunks that the job has not handled are reported as
+ * unprocessed.
+ */
 export async function* chunksOfResults(objects: Objects, job: StoredBulk, first: number): AsyncGenerator<JobResult[]> {
   const { companyId, done, chunks, kind, undoes = 0, firstId, total } = job;
   const readMembers = memberReader(objects, job);

@@ -1,6 +1,6 @@
 /**
- * The rights with which a bulk job writes: those that the user who began it has now. A request that changes a user's rights waits until
- * the user's running job has read them, so that no write with older rights follows the answer.
+ * The rights with which a bulk job writes: those that the user who began it has now. A request that changes a user's rights waits until the
+ * user's running job has read the new rights. After the response, no job writes with the old rights.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -12,11 +12,11 @@ import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** The user who began a job, as a run of the job has read the user last. */
+/** The user who began a job, as the job has last read this user. */
 export interface Author {
   /** The version of the user's row. */
   readonly version: number;
-  /** Undefined if the user was disabled. */
+  /** Undefined if the user is disabled. */
   readonly caller: Caller | undefined;
 }
 
@@ -28,7 +28,7 @@ export function authorOf({ users }: Dictionary, { companyId, createdBy }: Stored
   return { version, caller: isActive ? { companyId, userId: createdBy, role, permissions } : undefined };
 }
 
-/** How often, and after how many milliseconds each time, a request looks whether the job has read the rights. */
+/** How often a request checks whether the job has read the rights, and how many milliseconds it waits before each check. */
 export interface Patience {
   readonly tries: number;
   readonly ms: number;
@@ -36,8 +36,9 @@ export interface Patience {
 const PATIENCE: Patience = { tries: 75, ms: 200 };
 
 /**
- * Waits until no running job of the user writes with older rights than those of the user's row. Usually this takes less than a second.
- * Throws `unavailable` if the job's function was killed and its lease has not expired yet, because its last writes may still be under way.
+ * Waits until no running job of the user can write with older rights than those in the user's row. Usually this takes less than a second.
+ * Throws `unavailable` if the job does not read the rights in time. This happens if its function was interrupted: its last writes may still
+ * be on the way until its lease expires.
  */
 export async function untilJobsHaveRights(
   context: ReadContext,
@@ -47,7 +48,8 @@ export async function untilJobsHaveRights(
 ): Promise<void> {
   const { table, clock } = context;
   const { version } = await getUser(context, companyId, userId);
-  // A job that another job follows has ended its writes. So only the job that runs now can write with rights from before this read.
+  // A company's jobs run one after the other, and a job ends its writes before the next one begins. Only the job that runs now can
+  // therefore write with rights from before this read.
   const { running } = await readQueue(table, companyId);
   if (running === null) return;
   for (let left = tries; ; left--) {

@@ -1,6 +1,6 @@
 /**
  * Executes a bulk job for one Lambda invocation. It handles the records chunk by chunk and stores the results of each chunk. The job's
- * lease allows only one invocation at a time, and the company's queue only one job.
+ * lease allows only one invocation of the job at a time, and the company's queue only one job of the company.
  */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
@@ -19,7 +19,7 @@ import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** A message of the queue of bulk jobs. It comes from an API request, from the job that ended before, or from the sweeper. */
+/** A message of the SQS queue of bulk jobs. It comes from an API request, from the job that ended before, or from the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
 /** Number of concurrent transactions of a job. */
@@ -27,18 +27,21 @@ const PARALLEL = 12;
 /** Number of records for which the rights of the user and the names of statuses, users and tags are read once. */
 const TOGETHER = 64;
 /**
- * A job stops after this time and sends a message for its next invocation. Jobs of other companies that wait then get their turn, because
- * the queue is fair between companies.
+ * After this time, an invocation stops and sends a message for the next one. Jobs of other companies that wait then get their turn, because
+ * the SQS queue is fair between companies.
  */
 const TURN_MS = 60_000;
-/** Time that must remain in a turn, so that `JobLease.isLate` lets the job work. It is the reserve of the lease. */
+/**
+ * The reserve of `JobLease.isLate`, which returns true if less time remains. It is added to the rest of the turn, so that the job works
+ * until the turn ends.
+ */
 const RESERVE_MS = 60_000;
-/** Interval of the writes that renew the lease while a chunk takes long. */
+/** Minimum interval between two renewals of the lease while a chunk is handled. */
 const HEARTBEAT_MS = 30_000;
 
 /**
- * Returns the function that executes a bulk job of one of these kinds. It may be killed at any point, called again, or called twice at
- * the same time. It throws LeaseLost.
+ * Returns the function that executes a bulk job of one of these kinds. The function may be interrupted at any point and called again, and
+ * two calls may run at the same time. Throws LeaseLost if another invocation has taken the job.
  */
 export const bulkRunner =
   (kinds: Kinds) =>
@@ -73,8 +76,8 @@ export const bulkRunner =
 type Lease = JobLease<StoredBulk>;
 
 /**
- * Handles chunk after chunk. `mustSettle` is true if an earlier invocation was killed. It may have written records of the next chunk, so
- * that chunk is handled before the job is paused or cancelled.
+ * Handles chunk after chunk. `mustSettle` is true if the previous invocation was interrupted. That invocation may have written records of
+ * the next chunk, so this chunk is handled before the job is paused or cancelled.
  */
 async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: boolean): Promise<void> {
   const readMembers = kind.members(context, lease.stored);
@@ -96,8 +99,8 @@ async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: b
 }
 
 /**
- * Ends a job after too many runs without progress. With `settles`, the records of the next chunk that these runs have written are counted
- * before, so that an undo restores them.
+ * Ends a job after too many runs without progress. These runs may have written some records of the next chunk. With `settles`, the function
+ * first finds these records and counts them as changed, so that an undo restores them.
  */
 async function fail(context: JobContext, lease: Lease, kind: Kind, settles: boolean): Promise<void> {
   const { done, chunks, runs } = lease.stored;
@@ -122,7 +125,7 @@ async function storeChunk(
 
 interface Handled {
   readonly results: StoredResult[];
-  /** False if the user who began the job has lost the right to it. The records were then skipped. */
+  /** False if the user who began the job has lost the right to do what it does. The records were then skipped. */
   readonly isAllowed: boolean;
 }
 
@@ -133,7 +136,8 @@ async function handleChunk(context: JobContext, lease: Lease, kind: Kind, member
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, lease.stored.companyId);
     const { version, caller } = authorOf(names, lease.stored);
-    // All records before have been handled, so no write with older rights is under way. A request that changes the rights waits for this.
+    // All earlier records are handled, so no write with older rights is on the way. A request that changes the rights waits until
+    // `authorVersion` says this.
     if (version !== lease.stored.authorVersion) await lease.save({ authorVersion: version });
     else await lease.heartbeat({}, HEARTBEAT_MS);
     const allowed = caller !== undefined && kind.allows(caller, lease.stored) ? caller : undefined;
@@ -150,11 +154,11 @@ function countsAfter(before: StoredBulk, results: readonly StoredResult[]): Reco
   return { changed: of("changed"), unchanged: of("unchanged"), skipped: of("skipped"), failed: of("failed") };
 }
 
-/** Ends the job and lets the company's next job run. Throws LeaseLost. */
+/** Ends the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
 const end = (context: JobContext, lease: Lease, how: Pick<StoredBulk, "state" | "failure">): Promise<void> =>
   leave(context, lease, removed, (nowMs) => ended(lease.stored, how, nowMs));
 
-/** Pauses the job and lets the company's next job run. Throws LeaseLost. */
+/** Pauses the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
 const pause = (context: JobContext, lease: Lease): Promise<void> =>
   leave(context, lease, parked, (nowMs) => [paused(lease.stored, nowMs)]);
 

@@ -1,4 +1,4 @@
-/** The schemas of the API for bulk jobs: requests and answers. */
+/** The schemas of the API for bulk jobs: requests and responses. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
@@ -84,7 +84,7 @@ export type JobQuery = z.infer<typeof JobQuery>;
   },
 }));
 
-/** An unknown key is refused, because ignoring a filter would change more prospects than the client means. */
+/** An unknown key is rejected. If it were ignored, a misspelt filter would change more prospects than the client means. */
 const BulkFilter = named(
   "BulkFilter",
   z.strictObject({ ...filterBody, all: z.optional(z.literal(true)) }).check(

@@ -19,14 +19,14 @@ export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chun
   Partial<Pick<StoredBulk, "action" | "undoes" | "firstId" | "territoryId">>;
 
 /**
- * Throws if a job must not start while the jobs of the queue are open. It is called again if the queue has changed before the job is
- * written.
+ * Throws if the new job must not be created beside the jobs in the queue. If the queue changes before the job is written, the guard is
+ * called again with the new queue.
  */
 export type Guard = (queue: StoredQueue) => Promise<void>;
 
 /**
- * Writes the row of a job and puts the job into the company's queue, in one transaction with `writes`. The records of the job must be
- * stored before. Throws `conflict` if too many jobs wait, and ConditionFailed if the condition of one of `writes` fails.
+ * Writes the row of a job and puts the job into the company's queue, in one transaction with `writes`. Store the records of the job before.
+ * Throws `conflict` if too many jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
  */
 export async function startJob(
   context: ApiContext,
@@ -58,7 +58,7 @@ export async function startJob(
   return answer;
 }
 
-/** Throws `conflict` if the company already has the maximum number of open jobs. */
+/** Throws `conflict` if the company already has the maximum number of jobs that wait or are paused. */
 export function requireRoom(queue: StoredQueue): void {
   if (openJobs(queue) < limits.bulkWaiting) return;
   throw new ApiError("conflict", `A company may have ${limits.bulkWaiting} jobs that wait or are paused.`);

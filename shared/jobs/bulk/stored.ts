@@ -24,7 +24,7 @@ export type StoredAction = z.infer<typeof StoredAction>;
 
 const count = z.int();
 
-/** The counts of handled records. All other records of the job are unprocessed, so the five counts always sum to `total`. */
+/** The counts of handled records. These four counts and the number of unprocessed records always sum to `total`. */
 export const handledCounts = { changed: count, unchanged: count, skipped: count, failed: count };
 
 export const StoredBulk = z.object({
@@ -33,7 +33,7 @@ export const StoredBulk = z.object({
   companyId: Id,
   kind: BulkKind,
   state: BulkState,
-  /** What a user has asked a running job to do. The job obeys after its current chunk. */
+  /** What a user has asked a running job to do. The job does it after its current chunk. */
   wanted: z.optional(z.enum(["paused", "cancelled"])),
   events: BulkEvents,
   /** The change of a job of the kind `prospect_bulk` or `territory_run`. */
@@ -50,19 +50,20 @@ export const StoredBulk = z.object({
   ...handledCounts,
   /** Number of chunks into which the records of the job are divided. */
   chunks: count,
-  /** Number of chunks whose results are stored. The next invocation continues with the chunk of this number. */
+  /** Number of chunks whose results are stored. Chunks are numbered from 0, so this is also the number of the next chunk. */
   done: count,
   /**
    * True from the beginning of an invocation until it stores that it has ended. If an invocation finds true, the previous invocation was
-   * killed. It may have written some records of the next chunk, whose results are not stored yet.
+   * interrupted, and may have written some records of the next chunk without storing their results.
    */
   isOpen: z.boolean(),
-  /** True if the company's queue has let the job run. */
+  /** True if the company's queue allows the job to run now. */
   isAdmitted: z.boolean(),
   failure: z.optional(z.string()),
   createdBy: Id,
   /**
-   * The version of the row of the user who began the job, as the job has last read it. All writes of the job with older rights have ended.
+   * The version of the row of the user who began the job, as the job has last read it. No write of the job with rights of an earlier
+   * version is on the way any more.
    */
   authorVersion: z.optional(count),
   createdAt: Timestamp,

@@ -1,4 +1,4 @@
-/** Makes the writes that pause or end a bulk job. The same transaction must also change the company's queue. */
+/** Returns the writes that pause or end a bulk job. The same transaction must also change the company's queue. */
 import { iso } from "#shared/clock.ts";
 import { equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -6,7 +6,10 @@ import { dueNow } from "#shared/jobs/bulk/queue.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 
-/** Returns the write that pauses a job. The sweeper finds the job if nobody resumes it for a month. */
+/**
+ * Returns the write that pauses a job. If nobody resumes the job for a month, the sweeper finds it by `dueAt` and starts it, and the job is
+ * then cancelled.
+ */
 export function paused({ companyId, id, version }: StoredBulk, nowMs: number): Write {
   const set: Partial<StoredBulk> = {
     state: "paused",
@@ -20,8 +23,8 @@ export function paused({ companyId, id, version }: StoredBulk, nowMs: number): W
 }
 
 /**
- * Returns the writes that end a job. The table deletes the job's rows later. Only the first write has a condition: the job's row must be
- * unchanged.
+ * Returns the writes that end a job. DynamoDB deletes the job's rows at `expiresAt`. Only the first write has a condition: the job's row
+ * must be unchanged.
  */
 export function ended(
   { companyId, id, version, createdAt }: StoredBulk,

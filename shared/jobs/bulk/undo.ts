@@ -13,7 +13,8 @@ export const undoKind: Kind = {
     };
   },
   decide: (_job, { current, member: { before = {}, after = {} } }) => {
-    // A user who deletes a prospect has changed it. Only the undo of a deletion restores a deleted prospect.
+    // If a user has deleted the prospect after the job changed it, the prospect stays deleted. Only the undo of a deletion restores a
+    // deleted prospect.
     if (current.deletedAt !== undefined && after.deletedAt === undefined) return { skipped: "not_found" };
     const { assignedByUserId: _assigner, ...compared } = after;
     const left = equalling(current, compared);

@@ -39,7 +39,10 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/** Executes an export job. The function may be killed at any point, called again, or called twice at the same time. Throws LeaseLost. */
+/**
+ * Executes an export job. The function may be interrupted at any point and called again, and two calls may run at the same time. Throws
+ * LeaseLost if another invocation has taken the job.
+ */
 export async function runExport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -78,8 +81,8 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // When the export was requested, the user could see only assigned prospects. The file contains only these prospects, even if the user may
-  // see all of them now.
+  // If `assignee` is set, the user could see only assigned prospects when the export was requested. The file then contains only these
+  // prospects, even if the user may see all of them now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -180,7 +183,7 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 
 /**
  * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it,
- * but was killed before it marked the job as completed. This function then marks the job. Otherwise it begins the export again.
+ * but was interrupted before it marked the job as completed. This function then marks the job. Otherwise it begins the export again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

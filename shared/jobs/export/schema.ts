@@ -1,4 +1,4 @@
-/** The schemas of exports into a file: API requests and answers. */
+/** The schemas of exports into a file: API requests and responses. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
@@ -37,7 +37,7 @@ export type Export = z.infer<typeof Export>;
   },
 }));
 
-/** The filters of the prospect list, as the texts of a query string. They are stored in this form and parsed when the job starts. */
+/** The filters of the prospect list as strings, as in a query string. They are stored in this form and parsed when the job starts. */
 export const NewExport = named("NewExport", z.object(filterBody), "The filters of the list, as texts.");
 export type NewExport = z.infer<typeof NewExport>;
 

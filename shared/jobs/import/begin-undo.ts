@@ -37,7 +37,7 @@ export async function beginImportUndo(
     total: imported,
     chunks,
     undoes: importId,
-    // The ids of the created prospects are consecutive, and begin with a block of ids.
+    // The ids of the created prospects are consecutive. The first one is the first id of a block of 128 ids.
     ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
   });
 }

@@ -10,14 +10,17 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** Checks the file. Returns false if the invocation has too little time for the rest of the file. Throws BadFile. */
+/**
+ * Checks the file. Returns false if the invocation has too little time for the rest of the file. Throws BadFile if the file cannot be
+ * imported.
+ */
 export async function checkFile({ objects }: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const { job } = lease;
   const tags = new NewTags(file.dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // The counts begin at the checkpoint (the stored position from which the next invocation continues). Clients may have seen a higher
+  // The counts continue from the checkpoint (the stored position from which the next invocation continues). Clients may have seen a higher
   // progress, because each renewal of the lease stores the progress, also between checkpoints.
   let { done, row, updated, skipped } = job.progress;
   let processed = done.prospect + updated + skipped;

@@ -15,7 +15,7 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** The report of all errors. It is uploaded in parts, because the errors of a large file may not fit into the memory. */
+/** The report of all errors. It is uploaded in parts, because the errors of a large file may not fit into memory. */
 export class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;
@@ -47,7 +47,7 @@ export class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the lines that no uploaded part contains yet. If this invocation ends, another one can continue the report after this row. */
+  /** Stores the lines that no uploaded part contains yet. If this invocation ends, another one can continue the report after `row`. */
   async checkpoint(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

@@ -59,21 +59,24 @@ export interface ImportOptions {
   readonly onMatch?: OnMatch | undefined;
 }
 
-/** Milliseconds before the deadline of the request at which the import stops. They suffice to mark it as failed and to answer. */
+/**
+ * Milliseconds before the deadline of the request at which the import stops. They are enough to mark the import as failed and to send the
+ * response.
+ */
 const FAIL_RESERVE_MS = 3_000;
 /**
  * Milliseconds before the deadline at which a failed import stops deleting its rows. The company's next import deletes the remaining rows.
  */
 const CLEAR_RESERVE_MS = 1_000;
 
-/** The progress of an import. It decides what must happen if the import fails. */
+/** The progress of an import. If the import fails, it determines what must be done. */
 interface Progress {
   /** The row of the import. It is undefined before the import has new prospects to write. */
   stored?: StoredImport;
   result?: FileResult;
   /** True if the transaction that makes the new prospects visible was sent. */
   isCommitting: boolean;
-  /** True if the import may have changed prospects that its rows match. */
+  /** True if the import may have changed existing prospects. */
   isChanging: boolean;
 }
 
@@ -225,8 +228,8 @@ async function writeFile(
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
-  // These changes are made before the transaction of the new rows. If the request is repeated, it finds that the prospects are already
-  // changed, and does not change them again.
+  // Existing prospects are changed before the transaction that makes the new ones visible. If the request is repeated, it finds that the
+  // prospects are already changed, and does not change them again.
   progress.isChanging = read.changes.length > 0;
   const lateFaults = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
   const file = withLateFaults(read, lateFaults);
@@ -252,7 +255,10 @@ async function writeFile(
   return result;
 }
 
-/** Returns the file with some changes turned into faults: those whose prospects could no longer be changed. */
+/**
+ * Returns the file without the changes that have failed because their prospects could no longer be changed. The returned file lists their
+ * rows as faults.
+ */
 function withLateFaults(file: ReadFile, late: readonly RowFault[]): ReadFile {
   const failed = new Set(late.map(({ row }) => row));
   return {

@@ -56,7 +56,10 @@ function jobOfUpload(key: string): JobId[] {
   return found === undefined ? [] : [found];
 }
 
-/** Executes an import job. The function may be killed at any point, called again, or called twice at the same time. Throws LeaseLost. */
+/**
+ * Executes an import job. The function may be interrupted at any point and called again, and two calls may run at the same time. Throws
+ * LeaseLost if another invocation has taken the job.
+ */
 export async function runImport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -200,7 +203,7 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
   return completion(stored, { imported, job: { ...job, progress } }, clock.now());
 }
 
-/** Deletes the intermediate files of the job. If this fails, the bucket's lifecycle rule deletes them after a month. */
+/** Deletes the intermediate files of the job. If a deletion fails, the bucket's lifecycle rule deletes the file after a month. */
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
   try {

@@ -71,7 +71,7 @@ type Source = Pick<ApiContext, "table" | "clock">;
 const OpenEntry = z.object({ id: Id });
 
 /**
- * Deletes the rows that earlier imports have left because their request was killed or their cleanup failed. Each new import calls this
+ * Deletes the rows that earlier imports have left because their request was interrupted or their cleanup failed. Each new import calls this
  * function first.
  */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
@@ -85,8 +85,8 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
 }
 
 /**
- * Marks the import as failed, so that it can no longer complete, and then deletes its rows. If the import is already completed, it
- * returns true and changes nothing. It may be killed at any point and repeated, because the remaining rows are invisible.
+ * Marks the import as failed, so that it can no longer complete, and then deletes its rows. If the import is already completed, it returns
+ * true and changes nothing. The function may be interrupted at any point and repeated, because the remaining rows are invisible.
  */
 export async function abandon(source: Source, stored: StoredImport): Promise<boolean> {
   if (await failUnlessCompleted(source, stored)) return true;
@@ -142,7 +142,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // The segments are numbered without a gap, so the loop ends at the first number without rows.
+  // The segments are numbered without gaps, so the loop ends at the first number without rows.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),

@@ -28,7 +28,8 @@ const SEVERAL = -1;
 export class Matches {
   /**
    * The result of each row, by row number. 0 means no prospect, -1 means several prospects, and a positive number is the id of the only
-   * one. If an earlier row of the file has the same key, the result is the negative number of that row.
+   * one. If an earlier row of the file has the same key, the result is the negative number of that row. It is never -1, because row 1 is
+   * the header.
    */
   readonly #codes: Float64Array;
 
@@ -164,7 +165,7 @@ interface Looking {
 /** Limits for how much of a company's data may be read. */
 export interface ReadLimits {
   readonly prospects: number;
-  /** Blocks of 128 ids. One block needs at least one call of the table. */
+  /** Number of blocks of 128 ids. Each block needs at least one Query. */
   readonly blocks: number;
 }
 
@@ -177,9 +178,9 @@ const tooMany = (): ApiError =>
   );
 
 /**
- * Finds the prospects that match the rows, among those that the caller may see. If rows are matched by id, it reads only prospects near the
- * ids in the file. For other keys the table has no index, so it reads all prospects of the company. Throws `payload_too_large` if `most`
- * does not allow the necessary reads.
+ * Finds the prospects that match the rows, among those that the caller may see. If rows are matched by id, it reads only the prospects with
+ * the ids in the file, and some with ids between them. For other keys the table has no index, so it reads all prospects of the company.
+ * Throws `payload_too_large` if this needs more reads than `most` allows.
  */
 export async function findMatches(
   table: Table,

@@ -16,7 +16,7 @@ import { ensureTags } from "#shared/reference/tags.ts";
 
 export interface ImportNames {
   readonly dictionary: Dictionary;
-  /** Tag ids by the case-folded text of the tag. Tags that the import has created are included. */
+  /** Maps the case-folded value of each tag to its id. Tags that the import has created are included. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
@@ -34,8 +34,8 @@ const StoredNames = z.object({
 });
 
 /**
- * Returns the company's statuses, users and tags at the beginning of the job. The first invocation stores them in the bucket, and later
- * invocations read them there.
+ * Returns the company's statuses, users and tags as they were at the beginning of the job. The first invocation stores them in the bucket,
+ * and later invocations read them there.
  */
 export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {

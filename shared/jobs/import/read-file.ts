@@ -53,9 +53,12 @@ export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | 
 
 /** The facts about the file that are known after all its rows were read. */
 export interface Findings {
-  /** The headers of the columns that the import does not read. An empty text means that a column without a header has values. */
+  /** The headers of the columns that the import does not read. An empty string means that a column without a header has values. */
   ignoredColumns: readonly string[];
-  /** True if any row has a name, phone, e-mail, address or coordinates. If none has, the file is probably not a list of prospects. */
+  /**
+   * True if any row has a name, phone, e-mail, address or coordinates, or refers to an existing prospect by its key. If no row does, the
+   * file is probably not a list of prospects.
+   */
   isFilled: boolean;
 }
 
@@ -63,7 +66,7 @@ export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false
 
 /**
  * Yields the rows with data in the order of the file. Throws BadFile at the first position that is not CSV. Also throws BadFile at the end
- * if no row has a name, phone, e-mail, address or coordinates.
+ * if `isFilled` is still false.
  */
 export async function* readRows(
   bytes: Bytes,
@@ -142,7 +145,10 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
   return { row: read.row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
 }
 
-/** Collects the keys with which the rows refer to existing prospects. Throws BadFile. */
+/**
+ * Collects the keys with which the rows refer to existing prospects. Throws BadFile if the file is not CSV or lacks the column with the
+ * keys.
+ */
 export async function keysOfFile(
   bytes: Bytes,
   { encoding, mapping, by, rowLimit }: Pick<Reading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
@@ -164,7 +170,7 @@ export async function keysOfFile(
   return fileKeys;
 }
 
-/** Returns the ids by name. If several entries have the same name, an active one is preferred. */
+/** Maps the names in a file to ids. If several entries have the same name, an active one is preferred. */
 function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   const chosen = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
     [...entries]
@@ -200,7 +206,7 @@ export class NewTags {
   }
 }
 
-/** Maximum number of rows of a batch, and of characters in its notes. They limit the memory that a batch needs. */
+/** A batch ends when it has this number of rows, or this number of characters in its notes. This limits the memory that a batch needs. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 

@@ -59,7 +59,7 @@ export type NewImport = z.infer<typeof NewImport>;
 /**
  * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then. It
  * looks again until the upload link expires. The message of S3 alone is not enough: S3 sends it only once, and the invocation that gets it
- * may be killed before it has stored anything.
+ * may be interrupted before it has stored anything.
  */
 export const LOOK_MS = 5 * 60_000;
 
@@ -209,8 +209,8 @@ export function summaryOf(stored: StoredImport): ImportSummary {
 function updatedRows({ state, updated, written = 0, job }: StoredImport): number {
   if (state === "completed" || job === undefined) return updated;
   const { step, updated: stored } = job.progress;
-  // The step `check` changes nothing yet, and its count is of rows that will change a prospect. During the step `update`, `written` is
-  // newer than the checkpoint.
+  // The step `check` changes no prospect. Its `updated` only counts the rows that will change one. During the step `update`, `written` is
+  // newer than the count in the checkpoint.
   if (step === "check") return 0;
   return step === "update" ? Math.max(written, stored) : stored;
 }

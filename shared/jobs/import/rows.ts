@@ -57,8 +57,8 @@ export interface ImportRows {
 }
 
 /**
- * Makes the items and the index rows of a batch. Their ids follow the ids of the earlier batches, which `done` counts. The ids of prospects
- * descend: lists show the highest id first, so they show the prospects in the order of the file.
+ * Returns the items and the index rows of a batch. Their ids follow the ids of the earlier batches, which `done` counts. The ids of
+ * prospects descend: lists show the highest id first, so they show the prospects in the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;

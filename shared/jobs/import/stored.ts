@@ -34,7 +34,7 @@ const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), ch
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of a job. The next invocation continues from it. */
+/** The checkpoint of a job: the stored position from which the next invocation continues. */
 const Progress = z.object({
   /**
    * The current step of the job. Each step except `publish` reads the whole file: `check` checks its rows, `update` changes existing
@@ -87,7 +87,7 @@ export const StoredJob = z.object({
   }),
   /** The time at which the upload link expires, in milliseconds since 1970. */
   uploadUntil: z.int(),
-  /** The ETag of the uploaded file. If the file is replaced, its ETag changes. */
+  /** The ETag of the uploaded file. If the file is replaced, its ETag changes, and the import fails. */
   etag: z.nullable(z.string()),
   progress: Progress,
   /** Number of ids that all valid rows need, for each kind of record. Null until the whole file is checked. */
@@ -109,7 +109,7 @@ export const StoredImport = z.object({
   state: ImportState,
   processed: z.int(),
   ...importCounts,
-  /** Number of changed prospects. Rows that an older version has stored do not have this attribute. */
+  /** Number of rows that change an existing prospect. Rows of the table that an older release has stored do not have this attribute. */
   updated: z._default(z.int(), 0),
   /** The errors in rows of the uploaded file, compressed. */
   errors: z.instanceof(Uint8Array),
@@ -128,7 +128,10 @@ export const StoredImport = z.object({
   /** The encoding of the file. It is absent until an invocation of the job has read the file. */
   encoding: z.optional(Encoding),
   ignoredColumns: z.optional(z.array(z.string())),
-  /** Number of rows in the table. Clients see this number as progress. It may be higher than the number in the checkpoint. */
+  /**
+   * Number of rows of the file that are written to the table. Clients see this number as progress. It may be higher than the number in the
+   * checkpoint.
+   */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -1,7 +1,6 @@
 /**
- * Reads an uploaded file again after its check. Writes its rows to the table, where they are still invisible. Writes its rows for the
- * search index to the bucket, in sorted chunks. While it writes, it renews the job's lease, so that no other invocation begins to work on
- * the job.
+ * Reads an uploaded file again after its check. Writes its rows to the table, where they are still invisible, and its rows for the search
+ * index to the bucket, in sorted chunks. Meanwhile it renews the job's lease, so that no other invocation begins to work on the job.
  */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -26,7 +25,7 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 const ITEMS_PER_RENEWAL = 200;
 /** Interval of renewals of the lease within a batch. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/** Maximum number of rows in a chunk, and of characters in their search texts. A chunk must fit into the memory. */
+/** A chunk ends when it has this number of rows, or this number of characters in their search texts. A chunk must fit into memory. */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
@@ -106,8 +105,8 @@ export async function writeRows(
 }
 
 /**
- * The import fails with this message if the reserved ids are not enough. This happens if a new release accepts rows that the release that
- * checked the file has refused. The ids of further rows are not reserved.
+ * The import fails with this message if the reserved ids are not enough. This happens if a new release accepts rows that were faulty for
+ * the release that checked the file, because no ids are reserved for these rows.
  */
 const CHANGED_READING = "The service was updated while it imported the file. Import the file again.";
 const exceeds = (done: Counts, total: Counts): boolean =>
@@ -129,7 +128,7 @@ async function writeItems(
   }
 }
 
-/** Collects index rows until they fill a chunk, and then stores the chunk in the bucket. */
+/** Collects index rows, and stores them as a chunk in the bucket. Call `store` when `isFull` is true. */
 class Chunk {
   readonly #context: JobContext;
   readonly #lease: ImportLease;

@@ -18,7 +18,7 @@ import { getTerritory } from "#shared/territories/territories.ts";
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** Begins a run over the territory. A dry run only returns the number of its prospects, and some of them. */
+/** Begins a run over the territory. A dry run begins no job: it returns the number of prospects and some of them as samples. */
 export async function createRun(
   context: ApiContext,
   services: BulkServices,
@@ -37,7 +37,7 @@ export async function createRun(
   const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
   const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
   const { filter } = validate("body", FilterPart, { filter: input.filter ?? {} });
-  // No prospect is inside a territory without a polygon.
+  // No prospect is inside a territory without a polygon. The empty set of assignees makes the run choose no prospect.
   const [polygons, assignees] =
     polygon.length === 0 ? [{}, new Set<number | null>()] : [{ polygon }, assigneesOf(caller, from, names)];
   const chosen = await chosenBy(context, caller, { ...filter, ...polygons }, assignees);
@@ -55,11 +55,14 @@ export async function createRun(
 function requireUsers({ users }: Dictionary, toUserId: number | undefined, fromUserId: number | undefined): void {
   if (toUserId !== undefined && users.get(toUserId)?.isActive !== true)
     throw badReference("an active user", "toUserId");
-  // The user may be disabled: the prospects of a user who has left are given to others.
+  // `fromUserId` may name a disabled user, because the prospects of a user who has left are given to others.
   if (fromUserId !== undefined && !users.has(fromUserId)) throw badReference("a user", "fromUserId");
 }
 
-/** Returns the representatives whose prospects the run takes and the caller may see. Null is in the set if it takes unassigned ones. */
+/**
+ * Returns the ids of the present assignees whose prospects the run takes, among those whose prospects the caller may see. The set contains
+ * null if the run takes unassigned prospects.
+ */
 function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dictionary): ReadonlySet<number | null> {
   const wanted = from === "nobody" ? [null] : from === "anyone" ? [...users.keys()] : [from ?? null];
   const visible = visibleAssignee(caller);

@@ -3,7 +3,7 @@ import { changeKind } from "#shared/jobs/bulk/change.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 
-/** A prospect that was given to another user since the run was created is skipped. */
+/** Skips a prospect whose assignee has changed since the run was created, so that the run does not take it from the new assignee. */
 export const territoryRunKind: Kind = {
   ...changeKind,
   decide: (job, candidate) => {
@@ -13,7 +13,7 @@ export const territoryRunKind: Kind = {
   },
 };
 
-/** Returns true if the run takes prospects of this representative. */
+/** Returns true if the run takes prospects that have this assignee. */
 function isFrom(from: StoredAction["from"], assignee: number | null): boolean {
   if (from === "anyone") return assignee !== null;
   return from === "nobody" ? assignee === null : assignee === from;

@@ -8,7 +8,7 @@ import { Id, named } from "#shared/schema.ts";
 
 const { territoryId: _territoryId, assignedToUserId: _assignedToUserId, rep: _rep, ...filters } = filterBody;
 
-/** An unknown key is refused, because ignoring a filter would change more prospects than the client means. */
+/** An unknown key is rejected. If it were ignored, a misspelt filter would change more prospects than the client means. */
 const RunFilter = named(
   "RunFilter",
   z.strictObject(filters),
