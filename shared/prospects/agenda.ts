@@ -247,8 +247,8 @@ export async function nextAppointment(
 const ALL_BEGUN = 4_096;
 
 /**
- * Returns a number that grows when an appointment begins and another one becomes the next. The feed of changes uses it to notice this
- * change, which no write causes. The number never decreases while the prospect's row keeps its version.
+ * Returns a number that grows when an appointment begins and another one becomes the next. No write announces this change, so the feed of
+ * changes adds the number to the version of the prospect. The number never decreases while the prospect's row keeps its version.
  */
 export async function begunAppointments(table: Reads, prospect: StoredProspect, nowMs: number): Promise<number> {
   const { upcoming, moreUpcomingUntil } = prospect;

@@ -39,8 +39,8 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
 ];
 
 /**
- * Returns the fact of this version of the prospect: its creation or a status change. Returns undefined for any other change. Activity
- * reports count facts, and read them from the entries of the search index.
+ * Returns the fact of this version of the prospect: its creation or a status change. Returns undefined for any other change. The fact
+ * becomes part of the prospect's entry for the search index, and activity reports count it.
  */
 function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactFields | undefined {
   const change = lastStatusChange?.version === version ? lastStatusChange : undefined;

@@ -55,7 +55,7 @@ export const StoredNote = z.object({
   createdBy: z.nullable(Id),
   version: z.int(),
   ...occurredAt,
-  /** The id of the import that created the note. Imported notes make no events. */
+  /** The id of the import that created the note. The creation of imported notes causes no events. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -102,7 +102,9 @@ export type StoredAppointment = z.infer<typeof StoredAppointment>;
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
 
-/** The webhook events of a bulk job: one event at its end, one for each change too, or none. */
+/**
+ * The webhook events of a bulk job. `summary`: one event at the end of the job. `each`: also the events of each change. `none`: no events.
+ */
 export const BulkEvents = z.enum(["summary", "each", "none"]);
 export type BulkEvents = z.infer<typeof BulkEvents>;
 

@@ -195,7 +195,10 @@ export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   territoriesChangeInHead(territory.companyId),
 ];
 
-/** Returns the writes that insert the rows of a territory. The same transaction must count the territory, and raise the version in the head. */
+/**
+ * Returns the writes that insert the rows of a territory. The same transaction must also contain `countWrite` and
+ * `territoriesChangeInHead`.
+ */
 export const territoryWrites = (territory: StoredTerritory): Write[] => [
   { put: { ...keyOf(territory), ...territory }, when: absent },
   {

@@ -97,7 +97,7 @@ export async function beginBulk(
   return startJob(context, services.jobs, caller, chosen.names, made, [], guard);
 }
 
-/** Throws `validation_failed` if a job may not have so many records. */
+/** Throws `validation_failed` if a job may not have this number of records. */
 export function requireAllowedCount(count: number): void {
   if (count <= limits.bulkRecords) return;
   const message = `matches ${count} prospects, and a job may have at most ${limits.bulkRecords}`;
@@ -120,7 +120,7 @@ async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewB
   return chosenIn(await findFiltered(context, caller, parsed));
 }
 
-/** Returns the prospects that match the filter and have one of the assignees. */
+/** Returns the prospects that match the filter and whose assignee is in `assigneeIds`. */
 export const chosenBy = async (
   context: ApiContext,
   caller: Caller,

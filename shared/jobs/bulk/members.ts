@@ -24,7 +24,7 @@ interface Job {
   readonly id: number;
 }
 
-/** Stores the ids in pieces. Returns their number. */
+/** Stores the ids in pieces. Returns the number of ids. */
 export async function storeMembers(objects: Objects, { companyId, id }: Job, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let piece = 0;

@@ -45,7 +45,7 @@ export const removed = without;
 export interface QueueChange {
   /** The writes of the transaction, except those of the job that causes the change. */
   readonly writes: readonly Write[];
-  /** The job that may run now. */
+  /** The job that may run now. Undefined if the change lets no job run. */
   readonly admitted: number | undefined;
 }
 

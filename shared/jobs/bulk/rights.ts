@@ -20,7 +20,7 @@ export interface Author {
   readonly caller: Caller | undefined;
 }
 
-/** Returns the user who began the job. The dictionary must be current. */
+/** Returns the user who began the job. The dictionary must be current, because it contains the user's rights. */
 export function authorOf({ users }: Dictionary, { companyId, createdBy }: StoredBulk): Author {
   const user = users.get(createdBy);
   if (user === undefined) return { version: 0, caller: undefined };

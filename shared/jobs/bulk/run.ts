@@ -22,9 +22,9 @@ import { currentDictionary } from "#shared/reference/dictionary.ts";
 /** A message of the SQS queue of bulk jobs. It comes from an API request, from the job that ended before, or from the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
-/** Number of concurrent transactions of a job. */
+/** Number of records that a job handles concurrently, each with its own transaction. */
 const PARALLEL = 12;
-/** Number of records for which the rights of the user and the names of statuses, users and tags are read once. */
+/** After this number of records, the user's rights and the names of statuses, users and tags are read again. */
 const TOGETHER = 64;
 /**
  * After this time, an invocation stops and sends a message for the next one. Jobs of other companies that wait then get their turn, because

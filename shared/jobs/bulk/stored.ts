@@ -17,7 +17,10 @@ export const StoredAction = z.object({
   addTagIds: z.optional(z.array(Id)),
   removeTagIds: z.optional(z.array(Id)),
   delete: z.optional(z.literal(true)),
-  /** Whose prospects a job of the kind `territory_run` changes: those of nobody, of anyone, or of the user with this id. */
+  /**
+   * Whose prospects a job of the kind `territory_run` changes: unassigned ones (`nobody`), those of any user (`anyone`), or those of the
+   * user with this id.
+   */
   from: z.optional(z.union([z.enum(["nobody", "anyone"]), Id])),
 });
 export type StoredAction = z.infer<typeof StoredAction>;
@@ -102,7 +105,7 @@ export const StoredResult = z.object({
   outcome: Outcome,
   code: z.optional(z.string()),
   detail: z.optional(z.string()),
-  /** The written fields before and after the change, for undo. */
+  /** The written fields before and after the change. An undo of the job needs them. */
   before: z.optional(BulkFields),
   after: z.optional(BulkFields),
 });

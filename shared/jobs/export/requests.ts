@@ -59,7 +59,10 @@ function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: Ne
   };
 }
 
-/** Returns an export. Throws `not_found` if it does not exist, or if it contains prospects that the caller may not see. */
+/**
+ * Returns an export. Throws `not_found` if it does not exist, if another user has created it and the caller is no admin, or if it contains
+ * prospects that the caller may not see.
+ */
 export async function readExport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Export> {
   const item = await context.table.get(keys.export(caller.companyId, id));
   const stored = item === undefined ? undefined : StoredExport.parse(item);

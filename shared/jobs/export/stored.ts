@@ -22,7 +22,9 @@ export const StoredExport = z.object({
   state: ExportState,
   filter: z.record(z.string(), z.string()),
   createdBy: Id,
-  /** The file contains only prospects that are assigned to this user. Null means all prospects of the company. */
+  /**
+   * If set, the file contains only prospects that are assigned to this user. Null means that it may contain all prospects of the company.
+   */
   assignee: z.nullable(Id),
   /** Number of selected prospects. Null until the job has selected them. */
   total: z.nullable(z.int()),

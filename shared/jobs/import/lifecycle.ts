@@ -78,7 +78,7 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // An import with a job is skipped, because its job deletes the rows.
+    // An import of an uploaded file is skipped, because its job deletes the rows.
     if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }

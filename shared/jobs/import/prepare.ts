@@ -17,8 +17,8 @@ import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 const LEASE_RENEWAL_MS = 60_000;
 
 /**
- * Yields the bytes of the uploaded file, and renews the job's lease between them. Over a slow connection, reading a large file takes longer
- * than the lease lasts.
+ * Yields the bytes of the uploaded file, and renews the job's lease between the chunks. Over a slow connection, reading a large file takes
+ * longer than the lease lasts.
  */
 async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
   const { companyId, id } = lease.stored;
@@ -28,7 +28,10 @@ async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGener
   }
 }
 
-/** Returns the encoding of the uploaded file. Throws BadFile if the file has the own format of a spreadsheet program, such as xlsx. */
+/**
+ * Returns the encoding of the uploaded file. Throws BadFile if the file is a workbook of a spreadsheet program (such as xlsx) instead of
+ * text.
+ */
 export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
   const { encoding: known } = lease.stored;
   if (known !== undefined) return known;

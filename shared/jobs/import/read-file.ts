@@ -197,7 +197,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Adds all of these tags. If they would exceed the company's maximum, it adds none and returns false. */
+  /** Adds those of `tags` that are new. If they would exceed the company's maximum, it adds none and returns false. */
   take(tags: readonly string[]): boolean {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;

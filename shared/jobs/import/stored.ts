@@ -41,7 +41,7 @@ const Progress = z.object({
    * prospects, and `write` writes new ones.
    */
   step: z.enum(["check", "update", "write", "publish"]),
-  /** The last row that this step has finished. */
+  /** The number of the last row that this step has finished. */
   row: z.int(),
   /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,

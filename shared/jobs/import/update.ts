@@ -40,7 +40,7 @@ export async function updateRows(
   const shown = row === 0 ? [] : unpacked(z.array(RowFault), lease.stored.errors);
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, tags: new NewTags(file.dictionary, job.progress.newTags), after: row };
-  // After a crash, the rows since the checkpoint are handled again. The progress that clients see must not fall in this time.
+  // After a crash, the rows since the checkpoint are handled again. The progress that clients see must not decrease meanwhile.
   const shownUpdates = (count: number): number => Math.max(lease.stored.written ?? 0, count);
   const checkpoint = async (): Promise<void> => {
     const progress = { ...job.progress, row, updated, skipped, report: await report.checkpoint(row) };

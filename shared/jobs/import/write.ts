@@ -99,7 +99,7 @@ export async function writeRows(
     if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // Wait for the current batch: nothing may write after the end of the invocation.
+    // Wait until the current batch is written, because nothing may write after the invocation has ended.
     await writing.catch(() => undefined);
   }
 }

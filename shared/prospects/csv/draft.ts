@@ -71,7 +71,10 @@ export const filledCellsOf = (cells: readonly string[], header: Header, names: N
 
 type Cell = (column: Column) => string;
 
-/** Returns a function that reads the cells of the row by column. A missing column or cell is read as an empty cell. */
+/**
+ * Returns a function that reads the cells of the row by column, without the guard against formulas. A missing column or cell is read as an
+ * empty cell.
+ */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
   (column) =>
@@ -149,7 +152,7 @@ function degreesOf(column: Column, given: string, faults: string[]): number | nu
 
 const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Returns the address. Returns null if a required part is missing, because a row with coordinates is valid without an address. */
+/** Returns the address. Returns null if a required field is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
@@ -157,8 +160,8 @@ function addressOf(cell: Cell): NewAddress | null {
 }
 
 /**
- * Returns the column that determines the assignee. An export writes the assignee's name and e-mail address into two columns. The e-mail
- * address is preferred, because names may be ambiguous.
+ * Returns the column with the e-mail address of the assignee. An export writes the assignee's name into `assignedTo` and the e-mail address
+ * into `assignedToEmail`. If `assignedToEmail` is empty, `assignedTo` must contain an e-mail address.
  */
 const assigneeColumn = (cell: Cell): Column =>
   cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";

@@ -18,7 +18,7 @@ export const COMPANY_BYTES = 2 * 1024 * 1024;
  * first.
  */
 export const TOTAL_BYTES = 12 * COMPANY_BYTES;
-/** Estimated memory of a prospect without its texts. */
+/** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
 
 /** Returns the estimated memory of a prospect. A character takes at most two bytes. */
