@@ -1,4 +1,7 @@
-/** The schema of a single prospect with its notes, appointments and status history. Lists show prospects without them. */
+/**
+ * The schema of a single prospect with its notes, appointments and status history. Lists show prospects without notes and history, and with
+ * only the next appointment.
+ */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";

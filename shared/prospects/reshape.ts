@@ -40,7 +40,9 @@ const TOGETHER = 10;
  * stored at once.
  */
 const SAVED_EVERY = 64;
-/** Maximum number of passes. Rows that other functions write in the old shape during a pass are rewritten by the next pass. */
+/**
+ * Maximum number of passes. Rows that other functions write in another shape than `target` during a pass are rewritten by the next pass.
+ */
 const PASSES = 5;
 
 /** The row with the progress of the job. A job with another target shape ignores this progress and begins from the start. */

@@ -54,7 +54,10 @@ const Progress = z.object({
   stretches: z.int(),
   /** Number of rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
   updated: z._default(z.int(), 0),
-  /** The error report: its uploaded parts, and the S3 key of a file with the lines after these parts. Null before the first error. */
+  /**
+   * The error report: its uploaded parts, and the S3 key of a file with the lines after these parts. Null until the first checkpoint of the
+   * step.
+   */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),

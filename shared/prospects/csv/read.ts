@@ -63,7 +63,7 @@ const options: Options = {
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // The error is ignored here, because it also destroys the parser. The loop below then throws the error.
+  // The error is not handled here, because `pipeline` destroys the parser with the same error. The loop below then throws it.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {
