@@ -151,8 +151,8 @@ export const StoredProspect = z.object({
   /** Copies of the soonest upcoming appointments. They are updated when an appointment is written (see agenda.ts). */
   upcoming: list(StoredAppointment),
   /**
-   * The row has copies of only some upcoming appointments. No other upcoming appointment starts later than this time, and all of them start
-   * after the copies. Null if the copies are all.
+   * The latest start of the upcoming appointments that have no copy in this row, or a later time. They all start after the copies. Null if
+   * every upcoming appointment has a copy.
    */
   moreUpcomingUntil: unset(Timestamp),
   /**
@@ -240,8 +240,8 @@ export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);
 
 /**
- * Returns the row without its key. The attribute `fields` contains all other fields as JSON text, because the SDK needs much more time
- * for twenty attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are left out.
+ * Returns the row without its key, in the given shape. In shape 2, most fields are JSON text in the attribute `fields`, because the SDK
+ * needs much more time for twenty attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are left out.
  */
 export function prospectItem(prospect: StoredProspect, shape = writtenShape()): Item {
   if (shape === 1) return filled(prospect);

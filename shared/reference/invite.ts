@@ -244,7 +244,7 @@ async function commitInvitation(
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
 /**
- * Returns true if the transaction failed only because of another company: this company has claimed the address at the same time, or has the
+ * Returns true if the transaction failed only because of another company: that company has claimed the address at the same time, or has the
  * token subject that the identity provider returned.
  */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {

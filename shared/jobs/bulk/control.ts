@@ -98,8 +98,8 @@ async function move(
 }
 
 /**
- * Resumes a job. A paused job goes to the end of the company's queue. If a running job was asked to pause but has not stopped yet, this
- * wish is removed.
+ * Resumes a job. A paused job goes to the end of the company's queue. If a running job was asked to pause but has not stopped yet, it is no
+ * longer asked to pause.
  */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
   present(

@@ -3,7 +3,10 @@ import { changeKind } from "#shared/jobs/bulk/change.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 
-/** Skips a prospect whose assignee has changed since the run was created, so that the run does not take it from the new assignee. */
+/**
+ * Skips a prospect if its present assignee is none of those whose prospects the run takes. The prospect was then reassigned after the run
+ * was created.
+ */
 export const territoryRunKind: Kind = {
   ...changeKind,
   decide: (job, candidate) => {

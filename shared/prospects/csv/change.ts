@@ -89,7 +89,7 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
 }
 
 /**
- * Returns the prospect's address with those fields replaced that the row contains. Returns undefined if the row changes nothing in the
+ * Returns the prospect's address after the cells of the row have replaced its fields. Returns undefined if the row changes nothing in the
  * address. The prospect then keeps its `formattedAddress`, which a client may have sent.
  */
 function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {

@@ -143,8 +143,8 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function degreesOf(column: Column, given: string, faults: string[]): number | null {
   if (given === "") return null;
-  // Number() returns Infinity for a number above the largest double. zod would report Infinity as a type error, so it is reported here as
-  // other text that is no number.
+  // Number() returns Infinity for a number above the largest double. zod would report Infinity as a type error, so it is reported here,
+  // with the message for text that is no number.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;

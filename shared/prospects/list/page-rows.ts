@@ -30,8 +30,8 @@ const USUAL_TEXT_BYTES = 1_000;
 const WORTH_A_REQUEST = 2;
 
 /**
- * The first reads of a page accept a row only in exactly the version of the index. Later reads also accept a newer row that still belongs
- * to the list. Otherwise a page with many concurrent writes might never succeed.
+ * Number of reads of a page that accept a row only in exactly the version of the index. Later reads also accept a newer row that still
+ * belongs to the list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_READS = 2;
 
