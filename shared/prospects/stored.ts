@@ -267,7 +267,7 @@ const isUnset = (value: unknown): boolean =>
 export const storedProspect = (item: Item | undefined): StoredProspect =>
   StoredProspect.parse(item?.fields === undefined ? item : unpacked(item));
 
-/** Of this many rows, `sampledProspect` validates one completely. */
+/** One row in this number of rows is validated completely by `sampledProspect`. */
 const SAMPLE = 64;
 let sampled = 0;
 

@@ -185,7 +185,7 @@ type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** True if the user existed before, perhaps with another name. Other records that show the name must then be updated. */
+  /** True if the user existed before. The name may differ, so the change log must say that other records show it. */
   readonly renames?: boolean;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;

@@ -1,4 +1,4 @@
-/** Finds the days of a time zone. */
+/** Converts between instants and the days of a time zone. */
 import * as z from "zod/mini";
 
 const MS_PER_DAY = 86_400_000;

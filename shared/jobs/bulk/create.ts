@@ -32,7 +32,7 @@ export interface BulkServices {
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** The prospects that a request chooses. `ids` yields the ids of all, and `first` returns the first ones, for samples. */
+/** The prospects that a request chooses. `ids` yields all ids, and `first` returns the first ones, for samples. */
 export interface Chosen {
   readonly names: Dictionary;
   readonly count: number;

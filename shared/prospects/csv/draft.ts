@@ -114,8 +114,8 @@ function joined(faults: readonly string[]): string {
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
 /**
- * Reads the cells. An empty cell means no value. `name`, `phone`, `notes` and `source` keep spaces at their ends. All other cells are
- * trimmed.
+ * Reads all cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep spaces at their
+ * ends, and the other cells are trimmed.
  */
 function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;
