@@ -17,7 +17,7 @@ export function urlAt(host: string, port: number): string {
 }
 
 /**
- * Returns the URL of a local service that was started with these environment variables. Throws a LocalError that names an invalid
+ * Returns the URL of a local service that was started with these environment variables. Throws a LocalError that names the first invalid
  * variable.
  */
 export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
@@ -28,7 +28,10 @@ export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   return urlAt(HOST, PORT);
 }
 
-/** Returns an error for the first invalid setting. It names the setting and says what the schema expects. */
+/**
+ * Returns an error for the first invalid setting of a failed parse. The error names the setting. A setting in `flags` gets the prefix `--`,
+ * because it is a command-line option.
+ */
 export function firstFault({ issues: [first] }: z.core.$ZodError, flags: readonly string[] = []): LocalError {
   const name = String(first?.path[0]);
   const why = first?.code === "custom" ? first.message : "the value is not valid";

@@ -1,5 +1,6 @@
 /**
- * Makes the answers that API Gateway sends without calling a function: errors, fixed answers (mock integrations), and compressed answers.
+ * Builds the responses that API Gateway sends without calling a function: errors and fixed responses (mock integrations). It also
+ * compresses responses as API Gateway does.
  */
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
@@ -13,7 +14,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** The status of each error type of API Gateway. A gateway response in the template may replace it. */
+/** The default status of each error type of API Gateway. A gateway response in the template may define another status. */
 const defaultStatus = {
   UNAUTHORIZED: 401,
   ACCESS_DENIED: 403,
@@ -33,8 +34,8 @@ const defaultStatus = {
 export type GatewayError = keyof typeof defaultStatus;
 
 /**
- * Makes the answer for an error. `authorizer` is the context that the authorizer has returned. It is undefined if the error occurred before
- * the authorizer answered.
+ * Builds the response for an error. `authorizer` is the context that the authorizer function returned. It is undefined if the error
+ * occurred before the authorizer function returned.
  */
 export type GatewayErrors = (
   type: GatewayError,
@@ -44,8 +45,8 @@ export type GatewayErrors = (
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
-    // Only a response for ACCESS_DENIED may contain the authorizer's variables, because other errors can occur before the authorizer
-    // answers.
+    // Only the response for ACCESS_DENIED may use the authorizer's variables. Other errors can occur before the authorizer returns, and the
+    // variables would then have no values.
     const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
     checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
   }
@@ -59,8 +60,8 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // DEFAULT_4XX and DEFAULT_5XX define the answer for several errors. If such a response has no status, each error keeps its default
-    // status.
+    // DEFAULT_4XX and DEFAULT_5XX define the response for many error types. If such a definition has no `statusCode`, each error type keeps
+    // its status from `defaultStatus`.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, variables);
     return { status, headers: withType(parameters, mediaType), body: render(template, variables) };
@@ -68,8 +69,8 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
 }
 
 /**
- * Makes the answer of a mock integration, for the content type of the request. Returns an error type if the integration has no template
- * for this content type.
+ * Builds the response of a mock integration for a request with this content type. Returns an error type if the integration cannot respond
+ * to this content type.
  */
 export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
@@ -102,7 +103,8 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // API Gateway accepts keys without quotes, as in the CDK's `{ statusCode: 200 }`. JSON.parse needs the quotes.
+  // API Gateway accepts a key without quotes, and the CDK writes it so: `{ statusCode: 200 }`. JSON.parse needs quotes, so they are added
+  // here.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
     throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);
@@ -120,15 +122,18 @@ function parseJson(text: string): unknown {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** The variables that the local runtime supports, as they are written in a header mapping. In a template, `$` precedes a variable. */
+/**
+ * The variables that the local runtime supports, as a header mapping writes them. A template writes the same variables with a preceding
+ * `$`.
+ */
 const REQUEST_ID = /^context\.requestId$/;
 const AFTER_AUTHORIZER = /^context\.(?:requestId|authorizer\.\w+)$/;
 
 const VARIABLE = /\$(context(?:\.\w+)+)/g;
 
 /**
- * Throws if a template or a header mapping uses a variable that the local runtime does not support. A header mapping may also be a
- * literal text.
+ * Throws if a template or a header mapping uses a variable that the local runtime does not support. A header mapping may also be a literal
+ * string in single quotes.
  */
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string, variables: RegExp): void {
   for (const template of Object.values(templates)) {
@@ -145,7 +150,7 @@ function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: str
 
 type Variables = ReadonlyMap<string, string>;
 
-/** Returns the headers of the response. A header whose variable has no value is left out. */
+/** Returns the headers of the response. A header is omitted if its variable has no value. */
 const headersOf = (parameters: Texts, variables: Variables): [string, string][] =>
   Object.entries(parameters).flatMap(([name, mapping]) => {
     const value = mapping.startsWith("'") ? mapping.slice(1, -1) : variables.get(mapping);
@@ -161,12 +166,14 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
 const render = (template: string, variables: Variables): string =>
   template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
 
-/** The compressions that API Gateway supports. The first one is its preferred compression. */
+/**
+ * The content codings that the local gateway supports. If a client accepts several, the first one in its `Accept-Encoding` header is used.
+ */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**
- * Compresses a buffered answer as API Gateway does. Returns the answer unchanged if it is smaller than `minimumBytes`, if it is already
- * compressed, or if the client accepts no supported compression.
+ * Compresses a complete response as API Gateway does. Returns the response unchanged if it is smaller than `minimumBytes`, if it already
+ * has a content coding, or if the client accepts no supported coding.
  */
 export async function compressed(
   answer: Answer,

@@ -1,6 +1,6 @@
 /**
- * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support, so that faults
- * are found before a deployment.
+ * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support, so that such
+ * faults appear at a local start and not only at a deployment.
  */
 import * as z from "zod/mini";
 import { faults, LocalError } from "./error.ts";
@@ -17,7 +17,7 @@ const MockResponse = z.strictObject({
 const Mock = z.strictObject({
   type: z.literal("mock"),
   requestTemplates: z._default(Texts, {}),
-  /** The responses of a mock integration. The key of a response is a pattern for the status, or `default`. */
+  /** The possible responses of a mock integration by status. The key is the status itself, or `default`. */
   responses: z.record(z.string(), MockResponse),
   passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
 });
@@ -40,7 +40,7 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
-/** If a method names an authorizer and an API key, API Gateway requires both. It supports only one authorizer for a method. */
+/** API Gateway allows one authorizer for each method. A method may also need an API key, so it has at most two security requirements. */
 const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(2));
 
 const Operation = z.strictObject({
@@ -76,8 +76,8 @@ const responseTypes = [
 const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
 
 /**
- * The pattern must begin with ^ and end with $, because AWS does not document whether API Gateway compares the whole header with the
- * pattern.
+ * The pattern must begin with ^ and end with $. AWS does not document whether API Gateway compares the pattern with the whole header or
+ * with a part of it. With ^ and $, the result is the same.
  */
 const WholeHeader = z
   .string()
@@ -86,10 +86,13 @@ const WholeHeader = z
     z.refine(isPattern, { error: "must be a regular expression" }),
   );
 
-/** The header name that marks the scheme of an API key in API Gateway's definitions. */
+/** In API Gateway's definitions, a security scheme with this header name is an API key. Each other scheme is an authorizer. */
 const KEY_HEADER = "x-api-key";
 
-/** Either an authorizer of the type TOKEN, whose `name` is the header with the token, or the scheme of methods that need an API key. */
+/**
+ * Either an authorizer of the type TOKEN, whose `name` is the header that contains the token, or the scheme of methods that need an API
+ * key.
+ */
 const SecurityScheme = z
   .strictObject({
     type: z.literal("apiKey"),
@@ -130,7 +133,8 @@ const Definition = z.strictObject({
   components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
     securitySchemes: {},
   }),
-  // API keys that clients send are not supported. Only the authorizer may name the key of a request.
+  // The source of the API key of a request. With `AUTHORIZER`, the authorizer returns the key. The local service does not support the other
+  // source, a header that the client sends.
   "x-amazon-apigateway-api-key-source": z.optional(z.literal("AUTHORIZER")),
   "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
   "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
@@ -141,7 +145,7 @@ export const RestApi = z.strictObject({
   Name: Ignored,
   Description: Ignored,
   Body: z.unknown(),
-  // `Mode` only determines whether a deployment merges the definition into an existing API. Each local start begins without an API.
+  // `Mode` says whether a deployment merges the definition into an existing API or replaces it. A local start has no existing API.
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
@@ -152,12 +156,15 @@ export const RestApi = z.strictObject({
   Tags: Ignored,
 });
 
-/** Returns the name of a method in the stage's settings. In this name, API Gateway writes `~1` for each slash. */
+/**
+ * Returns the name that the settings of API Gateway's stage use for a method, for example `GET /~1api~1prospects`. API Gateway writes `~1`
+ * for each slash of the path.
+ */
 export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
 export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
 
-/** The settings of one method. The paths `*` and `/*` mean all methods that have no separate settings. */
+/** The settings of one method. `HttpMethod` `*` with `ResourcePath` `/*` means all methods that have no settings of their own. */
 const MethodSetting = z.strictObject({
   HttpMethod: z.string(),
   ResourcePath: z.string().check(z.startsWith("/")),
@@ -175,9 +182,9 @@ export const Stage = z.strictObject({
   RestApiId: z.string(),
   StageName: z.string(),
   MethodSettings: z._default(z.array(MethodSetting), []),
-  /** API Gateway accepts only these characters in the values. */
+  /** The stage variables. API Gateway accepts only the characters of `VARIABLE_VALUE` in their values. */
   Variables: z._default(z.record(z.string().check(z.regex(/^\w+$/)), z.string().check(z.regex(VARIABLE_VALUE))), {}),
-  // These have no effect here: the local service always runs the whole template and writes no access log.
+  // The following settings have no effect in the local service: it always runs the whole template, and it writes no access log.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
   Description: Ignored,
@@ -192,11 +199,11 @@ export type MockIntegration = z.infer<typeof Mock>;
 export interface ApiMethod {
   readonly name: string;
   readonly path: string;
-  /** The HTTP method in capital letters. `ANY` means all methods that the path does not define. */
+  /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define separately. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
   readonly authorizer: string | undefined;
-  /** True if a request needs an API key that is in a usage plan. The authorizer names the key. */
+  /** True if a request needs an API key that is in a usage plan. The authorizer returns the key. */
   readonly needsKey: boolean;
 }
 
@@ -212,12 +219,12 @@ export interface Api {
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Minimum bytes of an answer that is compressed. Undefined means that no answer is compressed. */
+  /** Minimum size in bytes of a response that is compressed. If it is undefined, no response is compressed. */
   readonly minimumCompressionSize: number | undefined;
 }
 
 /**
- * Throws a LocalError with one line for each fault.
+ * Reads the OpenAPI definition in the property `Body` of an API in the template. Throws a LocalError with one line for each fault.
  * @param id the logical id of the API, for the error messages
  */
 export function readDefinition(id: string, body: unknown): Api {
@@ -306,7 +313,8 @@ function importFaults({ path, verb, operation }: Imported, known: Schemes): stri
     ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
       ? [`${at}: a method can have only one authorizer`]
       : []),
-    // Only the authorizer can name the API key of a request. A method without an authorizer could therefore accept no request.
+    // Only an authorizer can return the API key of a request. If a method needs a key but has no authorizer, API Gateway refuses every
+    // request.
     ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
       ? [`${at}: needs an API key, but has no authorizer that names one`]
       : []),
@@ -314,7 +322,7 @@ function importFaults({ path, verb, operation }: Imported, known: Schemes): stri
   ];
 }
 
-/** Returns the faults in the responses of an integration. API Gateway allows only responses and headers that the operation declares. */
+/** Returns the faults in the responses of a mock integration. API Gateway allows only statuses and headers that the operation declares. */
 function responseFaults({
   responses,
   "x-amazon-apigateway-integration": integration,
@@ -330,8 +338,8 @@ function responseFaults({
 }
 
 /**
- * Returns a fault for paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses them, because their parameters at the same position
- * have different names.
+ * Returns a fault for each pair of paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses such a pair, because the parameters at
+ * the same position have different names.
  */
 function siblingFaults(paths: readonly string[]): string[] {
   const names = new Map<string, string>();

@@ -1,4 +1,6 @@
-/** Decides like API Gateway whether a request may call the API. It asks the authorizer function for a policy, and caches the policy. */
+/**
+ * Decides whether a request may call the API, as API Gateway does. It calls the authorizer function for a policy, and caches the policy.
+ */
 import * as z from "zod/mini";
 import type { GatewayError } from "./answers.ts";
 import type { Api, ApiAuthorizer, ApiMethod } from "./api-definition.ts";
@@ -53,21 +55,21 @@ const Statements = z.pipe(
   z.transform((value) => (Array.isArray(value) ? value : [value])),
 );
 
-/** An IAM policy. A policy with a condition is refused, because the local service cannot evaluate conditions. */
+/** The IAM policies that the local service can evaluate. It cannot evaluate conditions, so the schema refuses a policy with a condition. */
 const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: Statements });
 type Policy = z.infer<typeof Policy>;
 
-/** The fields that an authorizer passes to functions. API Gateway converts their values to text. */
+/** The fields that an authorizer passes to functions. API Gateway converts the values that the authorizer function returned to strings. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
 /** The result for a request that the policy allows. */
 export interface Authorized {
   readonly context: AuthorizerContext;
-  /** The API key under which the request is counted. The key's usage plan limits the rate of requests. */
+  /** The API key for which API Gateway counts the request. The usage plan of the key limits the rate of requests. */
   readonly apiKey: string | undefined;
 }
 
-/** The result for a request that the policy denies. The answer to the client may contain values of the context. */
+/** The result for a request that the policy denies. The error response to the client may contain values of `context`. */
 export class Denied {
   readonly context: AuthorizerContext;
   constructor(context: AuthorizerContext) {
@@ -84,7 +86,7 @@ interface Authorizer {
   flush(): void;
 }
 
-/** The answer of an authorizer function. Its context must not contain objects, lists or null, because API Gateway refuses them. */
+/** The result of an authorizer function. `context` must not contain objects, lists or null, because API Gateway refuses them. */
 const Answer = z.object({
   principalId: z.string().check(z.minLength(1)),
   policyDocument: Policy,
@@ -94,23 +96,25 @@ const Answer = z.object({
 type Answer = z.infer<typeof Answer>;
 
 /**
- * If an authorizer function throws an error with this message, the client gets 401. After any other error it gets a 5xx. API Gateway
- * defines this.
+ * If an authorizer function throws an error with this message, API Gateway responds with 401. After any other error, it responds with a
+ * 5xx.
  */
 const UNAUTHORIZED = "Unauthorized";
 
-/** Maximum number of cached tokens, which bounds the memory. The oldest token is evicted first. */
+/**
+ * Maximum number of cached tokens. It limits the memory of the cache. When the cache is full, the token that was added first is evicted.
+ */
 const CACHED_TOKENS = 10_000;
 
 interface Cached {
   readonly answer: Answer;
-  /** The time at which the cached policy expires, in milliseconds since 1970. */
+  /** The time at which the cached result expires, in milliseconds since 1970. */
   readonly until: number;
 }
 
 /**
- * Makes an authorizer that works like API Gateway's type TOKEN. It compares the header with the pattern, asks the function for a policy,
- * and caches the policy for all methods of the API.
+ * Creates an authorizer that works like API Gateway's type TOKEN. It compares the header with the pattern, calls the function for a policy,
+ * and caches the policy. A cached policy is valid for all methods of the API.
  */
 export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
@@ -138,8 +142,8 @@ export function createAuthorizer(
   return {
     flush: () => cached.clear(),
     async authorize(headers, methodArn) {
-      // AWS does not document which one API Gateway uses if a request has several Authorization headers. Here they are joined by a comma.
-      // The result does not match the pattern, so the request is refused.
+      // AWS does not document which value API Gateway uses if a request has several Authorization headers. Here the values are joined with
+      // commas. The joined value does not match the pattern, so the request is refused.
       const token = valuesOf(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
       const started = now();
@@ -158,7 +162,10 @@ export function createAuthorizer(
   };
 }
 
-/** Asks the authorizer function for a policy. An error is not cached, so the next request with this token calls the function again. */
+/**
+ * Calls the authorizer function for a policy. The caller does not cache an error, so the next request with this token calls the function
+ * again.
+ */
 async function ask(
   run: Pick<LocalFunction, "invoke">,
   authorizationToken: string,
@@ -202,15 +209,15 @@ interface Addressed {
 }
 
 /**
- * Returns the function in an integration's URI and the kind of the call: `invocations` for buffered answers, or
- * `response-streaming-invocations` for streamed ones. An example of a URI is `…:lambda:path/2015-03-31/functions/<arn>/invocations`.
+ * Finds the function in an integration's URI, for example in `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is
+ * `invocations` for complete responses, or `response-streaming-invocations` for streamed responses.
  */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };
 }
 
-/** Returns true if the API calls this function for a method or as an authorizer. All other functions are started by events. */
+/** Returns true if the API calls this function for a method or as an authorizer. Returns false for a function that only events start. */
 export function servesRequests(spec: FunctionSpec, { authorizers, methods }: Api): boolean {
   const addresses = [
     ...[...authorizers.values()].map(({ uri }) => uri),

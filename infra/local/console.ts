@@ -1,10 +1,10 @@
 /**
- * Replaces the console of a function. The new console writes JSON log lines in the form of Lambda's Node.js runtime, so that tests can
- * apply the metric filters to them.
+ * Replaces the global `console` of a function's process. The new methods write JSON log lines in the format of Lambda's Node.js runtime, so
+ * that tests can apply the metric filters to these lines.
  */
 import { format } from "node:util";
 
-/** The levels of log lines. The first one is the most detailed. */
+/** The levels of log lines, from the most detailed to the least detailed. */
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -22,8 +22,8 @@ const methods = {
 } as const satisfies Record<string, LogLevel>;
 
 /**
- * Replaces the methods of the console. Methods below the level `least` then write nothing. `requestId` returns the id of the current
- * invocation.
+ * Replaces the methods of the global `console`. Methods below the level `least` then write nothing. `requestId` returns the id of the
+ * current invocation.
  */
 export function replaceConsole(
   least: LogLevel,
@@ -38,8 +38,8 @@ export function replaceConsole(
 }
 
 /**
- * Returns the log line that Lambda writes for a call of the console. A single value becomes the field `message` unchanged. Several values
- * are joined to one text.
+ * Returns the log line that Lambda writes when a function calls a method of `console` with these values. A single value becomes the field
+ * `message` unchanged. Several values are joined to one string.
  */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };

@@ -1,6 +1,6 @@
 /**
- * Answers the paths below `/local/`, which only the local service has. They provide access tokens, stack outputs and the numbers of
- * messages and invocations, and they empty the authorizer's cache.
+ * Serves the paths below `/local/`, which only the local service has. They issue access tokens, show the stack's outputs and the numbers of
+ * messages and invocations, and empty the authorizers' cache.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
@@ -24,10 +24,12 @@ export interface Control {
 
 export const CONTROL_PREFIX = "/local/";
 export const ISSUER_PATH = "/local/oidc";
-/** The path of two webhook receivers, followed by the status of their answer. */
+/**
+ * Prefix of the paths of two demo webhook receivers. The last part of each path is the status with which the receiver responds: 204 or 500.
+ */
 export const RECEIVER_PATH = "/local/receivers/";
 
-/** The paths of the issuer at which users sign in. */
+/** The two paths of the issuer that a sign-in in a browser uses. The other paths of the issuer serve its keys and metadata. */
 const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
 
 const TokenRequest = z.object({ email: z.string() });
@@ -57,8 +59,8 @@ export async function serveControl(
 }
 
 /**
- * Returns true if the Host header of a request contains an IP address or localhost. Other names are refused, because a web page could let
- * its own domain point to this machine. Its scripts could then fetch tokens (DNS rebinding).
+ * Returns true if the Host header of a request contains an IP address or localhost. Other host names are refused, because the DNS record of
+ * an attacker's domain can point to this machine. A web page of that domain could then fetch tokens (DNS rebinding).
  */
 function isLocalHost(host = ""): boolean {
   const url = `http://${host}`;
@@ -132,7 +134,7 @@ export interface Endpoints {
   readonly queues: { readonly endpoint: string };
 }
 
-/** Returns the stack's outputs and the addresses of the local servers, so that clients find all of them in one answer. */
+/** Returns the stack's outputs together with the addresses of the local servers, so that a client finds all of them in one response. */
 export function describeStack(stack: Stack, endpoints: Endpoints): Outputs {
   const sqs = endpoints.queues.endpoint;
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));

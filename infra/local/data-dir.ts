@@ -1,4 +1,4 @@
-/** Manages the directory in which a local service stores its data. Only one service may use a directory at a time. */
+/** Manages the directory in which a local service stores its data. Only one service at a time may use a directory. */
 import {
   createWriteStream,
   existsSync,
@@ -15,7 +15,7 @@ import path from "node:path";
 import { codeOf, LocalError, messageOf } from "./error.ts";
 
 export interface DataDir {
-  /** The SQLite file of the tables. If it is undefined, the tables are in memory. */
+  /** The SQLite file of the tables. If it is undefined, the tables are in memory only. */
   readonly database: string | undefined;
   readonly queues: string | undefined;
   readonly positions: string | undefined;
@@ -25,20 +25,20 @@ export interface DataDir {
   readonly log: string | undefined;
   readonly assembly: string;
   /**
-   * The directory in which V8 caches compiled code. It is null if the data is in memory: the paths of the bundles then change at each
-   * start, so the cache would never find them.
+   * The directory in which V8 caches compiled code. It is null if the data is in memory. In that case the bundles are in a new temporary
+   * directory at each start, and V8 finds cached code by the path of the bundle.
    */
   readonly compileCache: string | null;
   readonly worker: string;
-  /** Records that the first start has loaded all demo data. Without this record, the next start deletes everything and begins again. */
+  /** Records that the first start has loaded all demo data. Without this record, the next start deletes the data and loads it again. */
   markComplete(): void;
   release(): void;
 }
 
 export function openDataDir(directory: string, fresh: boolean): DataDir {
   const { at, release } = claimed(directory);
-  // The first start writes the file `complete` at its end. If the file is missing, the first start was interrupted and the demo data is
-  // incomplete.
+  // The last step of the first start writes the file `complete`. If the file is missing, the first start was interrupted and the demo data
+  // is incomplete.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
       "complete",
@@ -68,7 +68,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   };
 }
 
-/** Makes the directory if it does not exist, and locks it. Throws a LocalError if one of the two is impossible. */
+/** Creates the directory if it does not exist, and locks it. Throws a LocalError if the directory cannot be created or locked. */
 function claimed(directory: string): { at: (name: string) => string; release: () => void } {
   try {
     makeDirectory(path.resolve(directory));
@@ -83,8 +83,8 @@ function claimed(directory: string): { at: (name: string) => string; release: ()
 }
 
 /**
- * Makes the directory and its missing parents. The option `recursive` of `mkdirSync` would never return below `/proc`, where `mkdir` fails
- * with ENOENT although the parent exists.
+ * Creates the directory and its missing parents. `mkdirSync` with the option `recursive` would never return for a path below `/proc`:
+ * there, `mkdir` fails with ENOENT although the parent exists, and Node.js would try to create the parent again and again.
  */
 function makeDirectory(directory: string): void {
   if (existsSync(directory)) return;
@@ -92,7 +92,9 @@ function makeDirectory(directory: string): void {
   mkdirSync(directory);
 }
 
-/** Returns a temporary directory that contains only the built functions. It is removed when the service stops. */
+/**
+ * Returns a temporary directory for a service that stores its data in memory. It contains only the built functions. `release` removes it.
+ */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
@@ -111,8 +113,8 @@ export function temporaryDir(): DataDir {
 }
 
 /**
- * Locks the directory. The lock file contains the process id and the time at which the process started. The id alone is not enough, because
- * operating systems reuse process ids.
+ * Locks the directory with a lock file. The file contains the id of the process and the time at which it started. The id alone does not
+ * identify the process, because operating systems reuse process ids.
  */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
@@ -146,11 +148,11 @@ function isRunning(pid: number, start: string): boolean {
   return startOf(pid) === start;
 }
 
-/** Returns the time at which the process started, in clock ticks since the boot. Returns an empty text on systems other than Linux. */
+/** Returns the time at which the process started, in clock ticks since the boot. Returns an empty string on systems other than Linux. */
 function startOf(pid: number): string {
   try {
-    // The second field is the program's name in parentheses. The name may contain spaces, so the line is split after the closing
-    // parenthesis.
+    // The second field of the line is the program's name in parentheses. The name may contain spaces, so only the text after the closing
+    // parenthesis is split at spaces.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";
@@ -162,12 +164,12 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** At a start, a log file larger than this is emptied, because nothing else limits its size. */
+/** Maximum size of a log file that a start continues. A start empties a larger file, because nothing else limits the file's size. */
 const MAX_LOG_BYTES = 20_000_000;
 
 /**
- * Opens the log for the output of the functions. The output goes to the file if there is one, and also to standard error if `verbose` is
- * true.
+ * Opens the log for the output of the functions. The output goes to the file if `file` is defined, and also to standard error if `verbose`
+ * is true.
  */
 export function openLog(file: string | undefined, verbose: boolean): Log {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });

@@ -1,24 +1,24 @@
 /**
- * Lists streets and neighbourhoods of the demo companies' cities. The streets exist. The house numbers are invented, and their places
- * follow the grid of the city, so a place is on its street or near it.
+ * Lists streets and neighbourhoods of the demo companies' cities. The streets exist. The house numbers are invented. The coordinates of a
+ * house follow the city's grid of house numbers, so the house is on its street or near it.
  */
 import { pick, rounded } from "./synthetic-prospect.ts";
 
-/** The grid of house numbers. The house numbers of a street begin at one of two axes, and a hundred of them are one block. */
+/** The grid of house numbers of a city. The house numbers of a street begin at one of two axes. One block has a hundred house numbers. */
 interface Grid {
-  /** The place where the axes cross. */
+  /** The coordinates at which the two axes cross. */
   readonly lat: number;
   readonly lng: number;
-  /** Degrees of one block in each direction. */
+  /** Length of one block in degrees, for each direction from the axes. */
   readonly block: { readonly north: number; readonly south: number; readonly east: number; readonly west: number };
 }
 
 export interface Street {
   readonly name: string;
   readonly runs: "north-south" | "east-west";
-  /** The longitude of a street that runs north and south. The latitude of one that runs east and west. */
+  /** The longitude of a street that runs north and south, or the latitude of a street that runs east and west. */
   readonly at: number;
-  /** The lowest and highest house numbers. They are negative west and south of the axis. */
+  /** The range of house numbers. Numbers west or south of the axis are negative. */
   readonly from: number;
   readonly to: number;
   readonly zip: string;
@@ -26,7 +26,7 @@ export interface Street {
 
 interface Neighbourhood {
   readonly name: string;
-  /** The corners as longitude and latitude. The ring is closed by its first corner. */
+  /** The corners as longitude and latitude. The first corner is not repeated at the end. */
   readonly corners: readonly (readonly [lng: number, lat: number])[];
 }
 
@@ -35,7 +35,7 @@ export interface City {
   readonly state: string;
   readonly grid: Grid;
   readonly streets: readonly Street[];
-  /** The suburbs with their streets. A third of the prospects are in a suburb. */
+  /** The streets of each suburb. A third of the prospects are in a suburb. */
   readonly suburbs: Readonly<Record<string, readonly Street[]>>;
   readonly neighbourhoods: readonly Neighbourhood[];
 }
@@ -242,7 +242,7 @@ export interface House {
   readonly lng: number;
 }
 
-/** Returns an invented house number on a street of the city or of a suburb, and its place. */
+/** Returns a random address on a street of the city or of a suburb, with an invented house number and its coordinates. */
 export function houseIn(city: City, random: () => number): House {
   const suburb = random() < 0.33 ? pick(Object.entries(city.suburbs), random) : undefined;
   const [town, streets] = suburb ?? [city.name, city.streets];

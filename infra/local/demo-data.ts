@@ -1,4 +1,4 @@
-/** Lists names and texts for the demo companies, and makes random sequences that are equal for equal seeds. */
+/** Lists names and note texts for the demo companies, and creates pseudo-random sequences that are equal for equal seeds. */
 
 export const firstNames: readonly string[] = [
   ..."Alice Ben Carla Derek Elena Frank Grace Hector Irene James Karen Luis Maria".split(" "),
@@ -23,7 +23,7 @@ export const noteTexts = [
   "Skylight leaks, two layers of shingles.",
 ] as const;
 
-/** How many prospects of a hundred have each status. The others have none. */
+/** The share of prospects with each status, in per cent. The remaining prospects have no status. */
 export const statusShares: Readonly<Record<string, number>> = {
   New: 24,
   "Not Home": 18,
@@ -37,7 +37,7 @@ export const statusShares: Readonly<Record<string, number>> = {
 
 /**
  * Returns a pseudo-random generator (Mulberry32) of numbers from 0 (included) to 1 (excluded). Equal seeds give equal sequences, so that
- * the demo data is always the same.
+ * the demo prospects have the same names and addresses after every first start.
  */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;

@@ -1,4 +1,4 @@
-/** Makes the rows of invented prospects with addresses, status history, notes and appointments. */
+/** Builds the table rows of invented prospects with addresses, notes and appointments. */
 import { iso } from "#shared/clock.ts";
 import type { Fact } from "#shared/company-index/facts.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -23,9 +23,12 @@ import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from ".
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** All prospects are created before this fixed time, so that their dates are equal after every start. */
+/**
+ * All prospects have creation dates before this fixed time. The dates do not depend on the clock, so they are equal after every first
+ * start.
+ */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
-/** The import id of all rows. A row that an import has created causes no webhook event. */
+/** The import id of all demo rows. A row with an import id causes no webhook event. */
 const IMPORT_ID = "demo";
 
 export interface DemoCompany extends SyntheticCompany {
@@ -36,13 +39,13 @@ type Row = Key & Item;
 
 export interface DemoRows {
   readonly rows: readonly Row[];
-  /** The prospects in the form of the company's search index, through which lists and maps find them. */
+  /** The prospects and their notes as entries of the company's search index, which lists and maps read. */
   readonly indexed: readonly RowWithNotes[];
-  /** What users have done, for activity reports. */
+  /** The actions of users that activity reports count. */
   readonly facts: readonly Fact[];
 }
 
-/** Makes all rows of these prospects. Equal random sequences give equal rows. */
+/** Builds all rows of these prospects. Equal random sequences give equal rows, except for ids and the dates of appointments. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -124,7 +127,10 @@ async function demoProspect(
   });
 }
 
-/** Returns the status at this place among a hundred prospects. */
+/**
+ * Returns the status for `place`, a number from 0 to 100. Each status covers a range as wide as its share in `statusShares`. Returns
+ * undefined for a number above all ranges.
+ */
 function statusFor({ statuses }: DemoCompany, place: number): StoredStatus | undefined {
   let end = 0;
   return statuses.find(({ value }) => {
@@ -159,7 +165,7 @@ const noteRows = (note: StoredNote): Row[] => [
   ...putsOf([noteLocatorWrite(note)]),
 ];
 
-/** Makes an appointment. One in three is in the past, and the others are within two weeks after the start of the service. */
+/** Builds an appointment. One in three appointments is in the 20 days before today, and the others are in the 14 days after today. */
 async function demoAppointment(
   context: ApiContext,
   company: DemoCompany,

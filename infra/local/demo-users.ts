@@ -1,4 +1,7 @@
-/** The e-mail addresses of the demo users. They are in a separate file, so that code that needs only them does not load the demo data. */
+/**
+ * The e-mail addresses of the demo users. They are in a separate file, so that code that needs only the addresses does not load the demo
+ * data.
+ */
 export const demoUsers = [
   "owner@acme.test",
   "admin@acme.test",

@@ -1,18 +1,19 @@
 /**
- * Adds webhooks to the first demo company by the API, so that their deliveries are real: one receiver works, one answers 500, and one
- * refuses the connection. As for every webhook, retries end after 75 hours.
+ * Adds three webhooks to the first demo company through the API, so that their deliveries are real. One receiver responds with 204, one
+ * responds with 500, and the URL of the third refuses the connection. Retries of the failed deliveries end after 75 hours, as for every
+ * webhook.
  */
 import * as z from "zod/mini";
 import { RECEIVER_PATH } from "./control.ts";
 import { LocalError } from "./error.ts";
 import type { LocalService } from "./service.ts";
 
-/** Nothing listens on this port ("discard"), so connections are refused. */
+/** Nothing listens on port 9 ("discard"), so connections to it are refused. */
 const REFUSING_URL = "http://127.0.0.1:9/hooks";
 
 const NAMES = { works: "CRM", fails: "Data warehouse", refuses: "Text messages" } as const;
 
-/** The statuses that a rep sets, so that there are events. */
+/** The statuses that a demo rep sets, so that the webhooks receive events. */
 const VISITS = ["Interested", "Not Home", "Sold", "Appointment Set"] as const;
 
 const Named = z.array(z.object({ id: z.int(), name: z.string() }));
@@ -20,7 +21,7 @@ const Statuses = z.array(z.object({ id: z.int(), value: z.string() }));
 const Prospects = z.object({ items: z.array(z.object({ id: z.int() })) });
 const Made = z.object({ id: z.int() });
 
-/** Adds the webhooks and some events. Does nothing if they exist, so a restart adds no more. */
+/** Adds the webhooks and causes some events. Does nothing if the webhooks exist, so a restart adds no second set. */
 export async function addDemoWebhooks(service: Pick<LocalService, "url" | "tokenOf">): Promise<void> {
   const admin = await callerOf(service, "admin@acme.test");
   const existing = z.parse(Named, await admin("GET", "/api/webhooks"));

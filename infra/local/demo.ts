@@ -1,4 +1,7 @@
-/** Creates the two demo companies and, on request, many synthetic prospects. The data is the same after every first start. */
+/**
+ * Creates the two demo companies and, on request, many synthetic prospects. Two first starts create the same data, except for dates that
+ * depend on the clock.
+ */
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -79,7 +82,7 @@ export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, us
 );
 
 const PROSPECTS_PER_COMPANY = 200;
-/** Number of prospects whose rows are made and written together. It limits the memory. */
+/** Number of prospects whose rows are built and written in one step. It limits the memory. */
 const CHUNK = 2_000;
 
 export async function loadDemo(target: DemoTarget): Promise<void> {
@@ -101,7 +104,8 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
-  // The log takes only as many facts as fit into a transaction, so activity reports do not count those of the synthetic prospects.
+  // Activity facts are written in the transaction that adds entries to the index, and a transaction has room for few of them. So activity
+  // reports do not count the synthetic prospects, and their counting begins now.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 
@@ -157,7 +161,10 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
   };
 }
 
-/** Writes the rows of prospects. Returns their entries for the company's search index, which the caller writes together. */
+/**
+ * Writes the rows of prospects. Returns the prospects' index entries and activity facts. The caller adds these to the company's search
+ * index and activity log.
+ */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,
@@ -171,8 +178,8 @@ async function loadProspects(
 }
 
 /**
- * Creates a territory for each neighbourhood of the city. Each rep gets one territory. If there are fewer reps, the remaining territories
- * have no rep.
+ * Creates a territory for each neighbourhood of the city. The first territories are assigned to one rep each, and the others are not
+ * assigned.
  */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const now = iso(context.clock.now());
@@ -197,8 +204,8 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
 }
 
 /**
- * Returns a token subject that looks like a subject of an identity provider. It depends only on the e-mail address. A user's tokens
- * therefore stay valid after the data was created again.
+ * Returns a token subject in the format of an identity provider's subjects. It depends only on the e-mail address, so a user's tokens stay
+ * valid after the demo data is created again.
  */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");

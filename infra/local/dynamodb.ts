@@ -1,4 +1,7 @@
-/** Starts the DynamoDB server of the npm package, or connects to the server at DYNAMODB_ENDPOINT. Creates the template's tables on it. */
+/**
+ * Starts the DynamoDB server of the npm package, or connects to the server at DYNAMODB_ENDPOINT. Creates the template's tables on this
+ * server.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -27,14 +30,14 @@ import type { Stack } from "./stack.ts";
 
 export interface DynamoDbServer {
   readonly endpoint: string;
-  /** Resolves with the reason if the server ends unexpectedly. */
+  /** Resolves with the reason if the server process ends unexpectedly. */
   readonly failed: Promise<string>;
   stop(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 10_000;
 
-/** Connects to a running DynamoDB server. Throws a LocalError if it does not answer. */
+/** Connects to a running DynamoDB server. Throws a LocalError if the server does not respond. */
 export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer> {
   try {
     await dynamoDbAt(endpoint, 1).send(new ListTablesCommand({}));
@@ -45,9 +48,9 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
 }
 
 /**
- * A shell command that runs the server. It also starts a background process which kills the server when this Node.js process ends for any
- * reason, even by SIGKILL. The background process reads from a pipe that closes at that moment. It then kills the server, and removes the
- * directory of an in-memory table.
+ * A shell command that runs the DynamoDB server. It also starts a background process that kills the server when this Node.js process ends
+ * for any reason, even by SIGKILL. The background process waits on a pipe from this process. The pipe closes when this process ends. The
+ * background process then kills the server and removes `$SCRATCH`, the directory of in-memory tables.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
@@ -58,11 +61,12 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // The server is in a separate process group, so that Ctrl-C in a terminal does not reach it. This process stops the server after
-  // everything else.
+  // The server is in a separate process group. Otherwise Ctrl-C in a terminal would end the server before this process has finished its
+  // work. This process stops the server last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The server executes one request at a time. A second thread would only use an eighth more CPU time.
+    // The server executes one request at a time. So a second worker thread would make nothing faster, but it would use an eighth more CPU
+    // time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -87,11 +91,16 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   return { endpoint, failed, stop };
 }
 
-/** A file system in memory. With its file there, SQLite is as fast as the server's own tables in memory. */
+/**
+ * A file system in memory. A database file on it is as fast as the server's own in-memory tables, and `indexStreams` can add indexes to it.
+ */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/** Returns a directory on the file system in memory. Returns undefined if this machine has none with enough space. */
+/**
+ * Returns a new directory on the file system in memory. Returns undefined if this machine has no such file system or less than
+ * `MEMORY_BYTES` free on it.
+ */
 function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -102,8 +111,9 @@ function memoryDir(): string | undefined {
 }
 
 /**
- * Adds indexes to the server's SQLite tables. Without them, version 1.2.1 of the server scans all stream records at each write and read,
- * which takes ten times as long with 10 000 records. A failure is ignored, because another version may have other tables.
+ * Adds indexes to the server's SQLite tables of stream records. Without them, version 1.2.1 of the server scans all stream records at each
+ * write and read. With 10 000 records, this takes ten times as long. A failure causes only a warning, because another version of the server
+ * may have other tables.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);
@@ -119,7 +129,10 @@ function indexStreams(database: string): void {
   }
 }
 
-/** Kills the server and its background process. SIGKILL loses no data, because SQLite's journal contains each acknowledged write. */
+/**
+ * Kills the server and its background process. SIGKILL loses no data, because SQLite's journal contains each write that the server has
+ * acknowledged.
+ */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
@@ -128,7 +141,10 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Returns the path of the server program. Throws a LocalError with instructions if npm has no package of the program for this machine. */
+/**
+ * Returns the path of the server program. Throws a LocalError with instructions if npm has no package of this program for this machine, or
+ * did not install it.
+ */
 export function serverBinary(): string {
   const platform = `${process.platform}-${process.arch}`;
   try {
@@ -175,7 +191,7 @@ async function freePort(): Promise<number> {
 
 type Table = Stack["tables"][number];
 
-/** Creates the table if it is missing. Returns true if the table is new. Throws a LocalError if it exists with another schema. */
+/** Creates the table if it does not exist. Returns true if it was created. Throws a LocalError if the table exists with another schema. */
 export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
   const existing = await describeTable(dynamoDb, table.name);
   if (existing !== undefined) {
@@ -198,8 +214,8 @@ export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promi
 }
 
 /**
- * Enables the stream of a table. Call it after the demo data is loaded, because this data must cause no events and because the server
- * writes ten times as fast without a stream.
+ * Enables the stream of a table. Call this function after the demo data is loaded. The demo data must cause no events, and the server
+ * writes ten times as fast while the table has no stream.
  */
 export async function ensureStream(dynamoDb: DynamoDBClient, { name, StreamSpecification }: Table): Promise<void> {
   if (StreamSpecification === undefined) return;
@@ -234,7 +250,7 @@ type Schema = Pick<TableDescription, "KeySchema" | "AttributeDefinitions"> & {
   readonly GlobalSecondaryIndexes?: readonly Index[] | undefined;
 };
 
-/** Returns the properties that cannot be changed on an existing table: keys, key types and indexes. */
+/** Returns the properties of a table that a later start cannot change: keys, key types and indexes. */
 function schemaOf({ KeySchema, AttributeDefinitions = [], GlobalSecondaryIndexes = [] }: Schema): string {
   const keysOf = (keys: readonly KeySchemaElement[] = []): string[] =>
     keys.map((key) => `${key.KeyType} ${key.AttributeName}`).sort();

@@ -1,6 +1,6 @@
 /**
- * Does what CloudFront does in a deployment: it serves the files of the console, and converts the cookie of a session for the API's
- * authorizer. It runs the same functions as CloudFront.
+ * Does what CloudFront does in a deployment: it serves the console's files, and converts a session cookie to the header that the API's
+ * authorizer reads. It runs the same edge functions as CloudFront.
  */
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -21,17 +21,18 @@ import { originForm, type RawRequest } from "./request.ts";
 import type { Stack } from "./stack.ts";
 
 export interface Edge {
-  /** Returns the request that the API gets. */
+  /** Returns the request that the API receives for this request of a client. */
   readonly apiRequest: (request: RawRequest) => RawRequest;
   /** Returns true if the request is for a page or a file of the console. */
   isForConsole(request: IncomingMessage): boolean;
-  /** Answers a request for the console. Never rejects. */
+  /** Sends the response to a request for the console. Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 /**
- * Returns undefined if the templates contain no console.
- * @param uploadOrigin the origin of the local bucket, at which the presigned URLs are
+ * Creates the local replacement of CloudFront. Returns undefined if the templates contain no console.
+ * @param uploadOrigin the origin of the local bucket. Presigned URLs have this origin, so the console's content security policy must allow
+ * it.
  */
 export function createEdge(
   { stages }: Pick<Stack, "stages">,
@@ -48,11 +49,12 @@ export function createEdge(
     apiRequest: apiRequests(edgeFunction("api-request", false)),
     isForConsole({ method, url = "/" }) {
       const path = pathOf(url);
-      // The port is also the API's own address, which answers other methods.
+      // The console and the API share one port. Requests with other methods than GET and HEAD are always for the API.
       return (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(path));
     },
     async serve({ method = "GET", url = "/", headers: { host } }, response) {
-      // The sign-in returns to the console's own host, and a browser sends the cookies of a sign-in only to the host that has set them.
+      // After a sign-in, the browser returns to the host of `consoleUrl`. The browser sends the cookies of the sign-in only to the host
+      // that has set them. So a page that was opened at `localhost` redirects to the host of `consoleUrl`.
       if (host === `localhost:${port}` && host !== ownHost) {
         response.writeHead(307, { Location: `${consoleUrl}${originForm(url)}` });
         response.end();
@@ -62,7 +64,7 @@ export function createEdge(
       const file = uri.slice(1);
       const content = file === CONFIG ? Buffer.from(consoleConfig(basemapStyleUrl)) : await contentOf(file);
       if (content === undefined) {
-        // CloudFront has no right to list the bucket, so S3 answers 403 for a missing file.
+        // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
         response.writeHead(403, { ...headers, "Content-Type": "text/plain", "Cache-Control": "no-cache" });
         response.end("the console has no such file\n");
         return;
@@ -90,7 +92,10 @@ const mediaTypes: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
-/** Returns the content of a file of the console. Only letters, digits and a few signs are allowed, so the path stays in its directory. */
+/**
+ * Returns the content of a file of the console. Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not
+ * begin with a dot. So the path cannot leave the console's directory.
+ */
 async function contentOf(file: string): Promise<Buffer | undefined> {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
   return readFile(join(consoleFiles(), file)).catch(() => undefined);
@@ -100,7 +105,7 @@ const Several = z.object({ value: z.string(), multiValue: z.optional(z.array(z.o
 const Values = z.record(z.string(), Several);
 type Values = z.infer<typeof Values>;
 
-/** The part of a CloudFront event that the functions use. */
+/** The fields of a CloudFront event that the edge functions read or change. */
 const EdgeRequest = z.object({ method: z.string(), uri: z.string(), headers: Values, cookies: Values });
 type EdgeRequest = z.infer<typeof EdgeRequest>;
 type EdgeFunction = (request: EdgeRequest) => EdgeRequest;
@@ -112,12 +117,13 @@ function loadFunction(source: string): EdgeFunction {
   return (request) => EdgeRequest.parse(handler({ request }));
 }
 
-/** Returns a function that changes the headers of a request as CloudFront does. */
+/** Loads the edge function with this source code. Returns a function that changes the headers of a request as CloudFront does with it. */
 export function apiRequests(source: string): Edge["apiRequest"] {
   const run = loadFunction(source);
   return (raw) => {
     const { headers, cookies } = run(eventOf(raw.verb, raw.path, raw.headers));
-    // The header names keep their upper and lower case, because functions see it.
+    // CloudFront's header names are in lower case. API Gateway keeps the upper and lower case of the client, and functions see it. So the
+    // original spelling of each name is restored.
     const spelling = new Map([...raw.headers.keys()].map((name) => [name.toLowerCase(), name]));
     const changed = new Map(
       Object.entries(headers).map(([name, value]) => [spelling.get(name) ?? name, valuesOf(value)]),
@@ -149,7 +155,7 @@ function cookiesOf(headers: RawRequest["headers"]): Map<string, string[]> {
   return cookies;
 }
 
-/** CloudFront sets `multiValue` only if a header or a cookie occurs several times. */
+/** Returns a header or a cookie in the form of a CloudFront event. CloudFront sets `multiValue` only if there are several values. */
 function several(values: readonly string[]): Values[string] {
   const [value = ""] = values;
   return values.length > 1 ? { value, multiValue: values.map((one) => ({ value: one })) } : { value };

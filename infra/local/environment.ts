@@ -1,6 +1,6 @@
 /**
- * Runs a function in a worker thread with its own environment variables, one invocation at a time and with a time limit. AWS calls this
- * an execution environment.
+ * Runs a function in a worker thread with its own environment variables. It runs one invocation at a time, with a time limit. AWS calls
+ * this an execution environment.
  */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -12,12 +12,12 @@ export interface Invocation {
   readonly type: "invoke";
   readonly event: string;
   readonly requestId: string;
-  /** Milliseconds since 1970. The handler computes its remaining time from it. */
+  /** The time at which the invocation times out, in milliseconds since 1970. The handler computes its remaining time from it. */
   readonly deadline: number;
   readonly streamed: boolean;
 }
 
-/** A message to the worker thread. `pull` requests the next chunk of a streamed answer. */
+/** A message to the worker thread. `pull` requests the next chunk of a streamed response. */
 export type ToWorker = Invocation | { readonly type: "pull" };
 
 interface FunctionFailure {
@@ -43,7 +43,7 @@ export interface WorkerData {
   readonly logLevel: LogLevel;
 }
 
-/** The error of a failed invocation. `type` is Lambda's name for the error, for example `Sandbox.Timedout`. */
+/** The error of a failed invocation. `type` is Lambda's name of the error type, for example `Sandbox.Timedout`. */
 export class InvocationError extends Error {
   readonly type: string;
 
@@ -55,7 +55,7 @@ export class InvocationError extends Error {
 }
 
 /**
- * Receives a streamed answer. The promise of `chunk` resolves when the client can accept the next chunk, so that a function sends no faster
+ * Receives a streamed response. The promise of `chunk` resolves when the client can accept the next chunk. So a function sends no faster
  * than its client reads.
  */
 export interface ResponseSink {
@@ -65,7 +65,7 @@ export interface ResponseSink {
 
 export interface EnvironmentOptions {
   readonly worker: string;
-  /** The time limit for loading the code of the function. */
+  /** The time limit in milliseconds for loading the code of the function. */
   readonly initMs: number;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
@@ -74,10 +74,13 @@ export interface EnvironmentOptions {
   readonly onOutput: (text: string) => void;
 }
 
-/** V8's memory for new objects. The default size would cost about 50 MB in each environment. */
+/** Size of V8's heap for new objects in each environment. V8's default size would use about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
-/** Writes `worker.ts` as one JavaScript file. Otherwise, each environment would spend a quarter of its start time on removing the types. */
+/**
+ * Bundles `worker.ts` as one JavaScript file. Without this file, each environment would spend a quarter of its start time on removing the
+ * types.
+ */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
   await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
@@ -114,7 +117,10 @@ export class Environment {
     this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
-  /** Returns the answer as JSON text. A streamed answer goes to `sink`, and the returned text is then empty. Throws InvocationError. */
+  /**
+   * Returns the result as a JSON string. A streamed response goes to `sink` instead, and the returned string is then empty. Rejects with an
+   * InvocationError if the invocation fails.
+   */
   invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
     const answer = this.#run(sink, invocation.deadline, timeoutMs);
     this.#send(invocation);
@@ -163,7 +169,7 @@ export class Environment {
 
   /**
    * Ends the environment after a crash, a time-out or a broken connection to the client, because its state is then unknown. The next
-   * invocation gets a new environment.
+   * invocation gets another environment.
    */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;

@@ -1,4 +1,6 @@
-/** Defines the errors that stop a start of the local service. Each is one line for the user. */
+/**
+ * Defines the errors that make a start of the local service fail. The user sees each message as one or more lines without a stack trace.
+ */
 import type * as z from "zod/mini";
 
 export class LocalError extends Error {

@@ -1,11 +1,11 @@
-/** The code that the event sources on streams and on queues share: filters, and reading the functions' reports of failed records. */
+/** Contains the code that the event sources of streams and of queues share: record filters, and the parser of `batchItemFailures`. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
 export interface RunningSource {
   /** Ends the current wait, so that the source looks for new records immediately. */
   kick(): void;
-  /** Resolves when no invocation is running any more. Unfinished records remain in the queue or stream. */
+  /** Resolves when no invocation is running any more. Unprocessed records remain in the queue or stream. */
   stop(): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ const Report = z.nullish(
 
 /**
  * Returns the ids that a function reports as failed (`batchItemFailures`). Returns `"all"` if the report is malformed or contains an id
- * that is not in the batch. Lambda then repeats the whole batch.
+ * that is not in the batch. As in Lambda, the whole batch is then retried.
  */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
@@ -28,7 +28,7 @@ type Matches = (value: unknown) => boolean;
 
 const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
-/** This check does not use zod, because a zod schema would copy each stream record with its old and new row. */
+/** A type guard without zod. A zod schema would copy each stream record with its old and new item. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -39,8 +39,8 @@ const Rule = z.union([
 ]);
 
 /**
- * Makes the filter of an event source. A record passes if one of the patterns matches it. Throws a LocalError for an operator that is not
- * supported.
+ * Creates the filter of an event source. A record passes the filter if at least one pattern matches it. Throws a LocalError if a pattern
+ * has an operator that the local runtime does not support.
  */
 export function createFilter(id: string, criteria: z.infer<typeof Criteria> | undefined): Matches {
   if (criteria === undefined) return () => true;

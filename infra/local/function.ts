@@ -1,6 +1,6 @@
 /**
- * Runs a Lambda function on this machine in several environments (worker threads). An environment starts when it is needed, and ends
- * after some idle time.
+ * Runs a Lambda function on this machine in several environments (worker threads). An environment starts when an invocation needs it, and
+ * ends after it was idle for some time.
  */
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
@@ -10,11 +10,11 @@ import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** Lambda's maximum size of a buffered request or answer. */
+/** Lambda's maximum size of a request and of a response that is not streamed. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
 /** Lambda's time limit for loading the code of a function. */
 const INIT_TIMEOUT_MS = 10_000;
-/** Lambda's maximum size of a streamed answer. */
+/** Lambda's maximum size of a streamed response. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
@@ -26,7 +26,7 @@ export interface LocalFunction {
 
 export interface InvokeOptions {
   readonly requestId?: string;
-  /** Receives a streamed answer. It is undefined if the caller expects a buffered one. */
+  /** Receives a streamed response. It is undefined if the caller expects the whole response as the result of `invoke`. */
   readonly sink?: ResponseSink;
 }
 
@@ -38,7 +38,7 @@ export interface FunctionHost {
   readonly warm: WarmEnvironments;
   readonly log: (spec: FunctionSpec, line: string) => void;
   readonly onInvoked: (failed: boolean) => void;
-  /** By default, Lambda's limit. Tests use a shorter one. */
+  /** Lambda's limit by default. Tests set a shorter limit. */
   readonly initTimeoutMs?: number;
 }
 
@@ -82,8 +82,8 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
 }
 
 /**
- * Returns a sink that fails when the answer exceeds Lambda's size limit. The connection then breaks, so that the client knows that the
- * answer is incomplete.
+ * Returns a sink whose `chunk` fails when the response exceeds Lambda's size limit. The connection to the client then breaks, so the client
+ * sees that the response is incomplete.
  */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
@@ -108,7 +108,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The environments of one function. A waiting invocation gets the first environment that is free. */
+/** The environments of one function. Waiting invocations get free environments in the order of their arrival. */
 class Pool {
   readonly #spec: FunctionSpec;
   readonly #max: number;
@@ -127,7 +127,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // The environment that became idle last is used first. The others then stay idle and can end.
+    // Take the environment that became idle last. The environments that have been idle for longer then stay idle until they are ended.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -162,8 +162,9 @@ class Pool {
   }
 
   /**
-   * If the code cannot be loaded in time, Lambda loads it a second time, within the time limit of the function. Without this second try, a
-   * busy machine that starts many environments at once would answer 502.
+   * Starts an environment if more invocations wait than environments are starting. If an environment cannot load the code, a second
+   * environment tries it with the function's time-out as its limit. Lambda does the same. Without the second try, requests would get 502
+   * when a busy machine starts many environments at once.
    */
   #startIfNeeded(isSecondTry = false): void {
     if (this.#waiting.length <= this.#starting || this.#all.size >= this.#max) return;
@@ -202,7 +203,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // The access key is the function's name. By the access key, the local servers recognise the function and check its rights.
+        // The access key is the function's name. The local servers identify the calling function by its access key and check its rights.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,
@@ -232,7 +233,7 @@ const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Rec
   TZ: ":UTC",
 });
 
-/** How long and how many environments stay ready after an invocation. */
+/** Limits how long environments stay idle after an invocation, and how many may be idle. */
 export interface Warmth {
   readonly idleMs: number;
   /** The share of this machine's memory that all idle environments together may use, from 0 to 1. */
@@ -240,12 +241,12 @@ export interface Warmth {
   readonly most: number;
 }
 
-/** Lambda keeps environments longer, but a developer's machine has less memory. */
+/** Lambda keeps idle environments for longer than two minutes. A developer's machine has less memory, so they end earlier here. */
 const STANDARD_WARMTH: Warmth = { idleMs: 2 * 60_000, memoryShare: 1 / 8, most: 96 };
 const TYPICAL_BYTES = 30_000_000;
 const CHECK_MS = 10_000;
 
-/** Maximum number of idle environments. */
+/** Returns the maximum number of idle environments of all functions together. */
 const maxIdle = ({ memoryShare, most }: Warmth): number =>
   Math.max(24, Math.min(most, Math.floor((totalmem() * memoryShare) / TYPICAL_BYTES)));
 
@@ -254,7 +255,9 @@ interface Idle {
   readonly reap: () => void;
 }
 
-/** The idle environments of all functions. If there are too many, the one that has been idle for the longest time is ended. */
+/**
+ * The idle environments of all functions. If there are more than `#max`, the environment that has been idle for the longest time is ended.
+ */
 export class WarmEnvironments {
   readonly #idle = new Map<Environment, Idle>();
   readonly #timer: NodeJS.Timeout;
@@ -265,7 +268,7 @@ export class WarmEnvironments {
     this.#timer = setInterval(() => this.#reap(Date.now() - warmth.idleMs), CHECK_MS).unref();
   }
 
-  /** @param reap ends the environment, after it was removed from this list */
+  /** @param reap ends the environment after this class has removed it */
   add(environment: Environment, reap: () => void): void {
     this.#idle.set(environment, { since: Date.now(), reap });
     if (this.#idle.size > this.#max) this.#reapFirst();
@@ -296,13 +299,13 @@ export class WarmEnvironments {
 }
 
 /**
- * The result of an invocation. `error` means that the handler has thrown an error. `failure` means that the runtime has failed, for example
- * because of a crash.
+ * The result of an invocation. `error` means that the handler threw an error. `failure` means that the runtime failed, for example by a
+ * crash.
  */
 interface InvocationEnd {
   readonly status: "success" | "failure" | "error" | "timeout";
   readonly errorType?: string;
-  /** The reason why the environment has ended. The log lines of the real Lambda do not have this field. */
+  /** The message of the error that ended the invocation. Lambda's own log lines do not have this field. */
   readonly reason?: string;
 }
 
@@ -330,8 +333,8 @@ function writeReport(spec: FunctionSpec, { durationMs, ...report }: Report, writ
 }
 
 /**
- * Writes the line at every system log level, so that developers see each invocation. A deployment writes only the lines of failed
- * invocations.
+ * Writes one of Lambda's system log lines. It ignores the function's system log level, so that developers see each invocation. A deployment
+ * writes only the lines of failed invocations.
  */
 function system(type: string, record: object, write: Write): void {
   write(JSON.stringify({ time: new Date().toISOString(), type, record }));

@@ -1,6 +1,6 @@
 /**
- * Answers HTTP requests like API Gateway. Each request passes these steps: router, authorizer, throttle of the API key, throttle of the
- * stage, size limit, integration.
+ * Handles HTTP requests as API Gateway does. Each request passes these steps: router, authorizer, throttle of the API key, throttle of the
+ * stage, size limit of the body, integration.
  */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -33,7 +33,7 @@ import {
 import type { Stack } from "./stack.ts";
 
 export interface Gateway {
-  /** Sends an answer or closes the connection. Never rejects. */
+  /** Sends a response or closes the connection. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   refuse(error: Error & { code?: string }, socket: Duplex): void;
   flushAuthorizers(): void;
@@ -47,7 +47,7 @@ interface Lambda {
   readonly timeoutMs: number;
 }
 
-/** @param apiRequest changes each request before the gateway sees it, as CloudFront does */
+/** @param apiRequest changes each request before the gateway processes it, as CloudFront's edge function does in a deployment */
 export function createGateway(
   { api, stages, usagePlans }: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
@@ -105,14 +105,15 @@ interface Setup {
   readonly stageVariables: Readonly<Record<string, string>>;
 }
 
-/** Returns the answer. Returns undefined if the answer was streamed, because it is then already sent. */
+/** Returns the response to a request. Returns undefined if the response was streamed, because it is then already sent. */
 async function answerTo(
   { api, apiRequest, router, throttle, keyThrottle, authorizers, integrations, stage, stageVariables }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | Denied | undefined> {
-  // Node's HTTP parser is configured to accept requests without a Host header. The gateway can therefore send its own error body for them.
+  // The HTTP server of the local service accepts requests without a Host header (`requireHostHeader: false`). So the gateway can respond
+  // with its own error body.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const received = readRequest(request);
   if (received === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -121,8 +122,8 @@ async function answerTo(
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
   const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
-  // The throttle of the API key is checked before the throttle of all requests. If it refuses a request, the request does not count for the
-  // throttle of all requests.
+  // Check the throttle of the API key before the throttle of the stage. A request that the first one refuses must not use a token of the
+  // second.
   if (match.method.needsKey) {
     const verdict = keyThrottle(authorized?.apiKey, match.resource, raw.verb);
     if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";
@@ -150,8 +151,8 @@ async function answerTo(
 }
 
 /**
- * Reads the rest of a body that is too large, for a limited time, and ignores it. Many clients read the answer only after they have sent
- * the whole body.
+ * Reads and drops the rest of a request's body for at most `DISCARD_MS`, after a response was sent early. Many clients read the response
+ * only after they have sent the whole body.
  */
 function discard(request: IncomingMessage): void {
   request.resume();
@@ -189,8 +190,8 @@ function errorOf(error: unknown): GatewayError {
 }
 
 /**
- * Streams an answer. If an error occurs before the headers are sent, the client gets an error answer. After a later error the connection
- * breaks, so that the client knows that the answer is incomplete.
+ * Streams a response. If an error occurs before the headers are sent, the client gets an error response. If an error occurs after that, the
+ * connection is closed, so the client sees that the response is incomplete.
  */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
@@ -231,18 +232,18 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // The gateway's `Server-Timing` is only for answers without a function. If the function has set this header, its value replaces that of
-  // the gateway.
+  // The listener has set a `Server-Timing` header with zeros for responses without a function. If the function sends its own
+  // `Server-Timing`, only that value must remain.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
-    // Node.js sets these headers itself. Duplicates would be invalid.
+    // Node.js sets these headers itself. A second value would make the response invalid.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
     response.appendHeader(name, value);
   }
   response.writeHead(status);
 }
 
-/** Answers a request that is not valid HTTP with the error body that the gateway uses for all errors. */
+/** Responds to data that is not a valid HTTP request, with the same error body as for all other errors of the gateway. */
 function refuse(error: Error & { code?: string }, socket: Duplex, errors: GatewayErrors): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

@@ -17,8 +17,8 @@ import { StreamPages } from "./stream-pages.ts";
 import { type Positions, startStreamSource } from "./stream-source.ts";
 
 /**
- * Maximum number of environments of one function, by the source of its invocations. The limits exist because each environment is a thread
- * with about 30 MB.
+ * Maximum number of environments of one function, by the source of its invocations. The number is limited because each environment is a
+ * thread with about 30 MB of memory.
  */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
@@ -47,8 +47,8 @@ const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
 /**
- * Starts the event sources and then the schedules. Each schedule also invokes its function immediately. The sweeper (a scheduled function)
- * therefore finds the work that a restart has interrupted.
+ * Starts the event sources and then the schedules. Each schedule also invokes its function immediately. So the sweeper (a scheduled
+ * function) finds the work that a restart has interrupted.
  */
 export async function startSources(
   stack: Stack,
@@ -101,7 +101,10 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
   return name;
 }
 
-/** Throws if the event source of a queue has settings that only streams support. CloudFormation would refuse them too. */
+/**
+ * Throws if the event source of a queue has settings that only streams support. CloudFormation would refuse such settings, too. Filters on
+ * queues are not supported locally.
+ */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
   if (Object.keys(streamOnly).length > 0 || mapping.FilterCriteria !== undefined) {
@@ -114,20 +117,23 @@ function checkQueueMapping(mapping: Mapping): void {
 interface Schedules {
   readonly stack: Stack;
   readonly functions: ReadonlyMap<string, LocalFunction>;
-  /** True if the queues are new and the table is not. The messages for the rows of the table are then lost. */
+  /** True if the queues are new. If the table is older than the queues, the queue messages for its rows are lost. */
   readonly areMessagesLost: boolean;
   readonly sendTo: (queueArn: string, body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
-/** Lambda's default number of retries. They come after one and two minutes. */
+/**
+ * Lambda's default number of retries of an asynchronous invocation. The first retry comes after one minute, and the second two minutes
+ * after the first.
+ */
 const DEFAULT_RETRIES = 2;
 const RETRY_MS = 60_000;
 
 /**
- * Invokes functions at the rates of the template's rules, and also once at the start. If queue messages are lost, the first event is
- * `messages-lost`. The sweeper then sends a message for every waiting delivery.
+ * Invokes functions at the rates of the template's rules, and also once at the start. If queue messages are lost, the sweeper's first event
+ * has `assume: "messages-lost"`. The sweeper then sends a queue message for every waiting delivery.
  */
 function startSchedules(schedules: Schedules): RunningSource {
   const stopping = new AbortController();
@@ -172,8 +178,8 @@ function withLostMessages(input: string): unknown {
 }
 
 /**
- * Invokes a function as Lambda does for asynchronous events: with retries, and with a message to the on-failure destination after the last
- * retry.
+ * Invokes a function as Lambda does for asynchronous events. It retries failed invocations. After the last failed retry, it sends the event
+ * to the function's dead-letter queue and on-failure destination.
  */
 async function invokeAsynchronously(
   { stack, sendTo, log }: Schedules,

@@ -1,6 +1,6 @@
 /**
- * Issues access tokens for any user of the service, in the form of Cognito's tokens. Also serves the public keys with which the service
- * verifies them.
+ * Issues access tokens in the format of Cognito's tokens for any user of the service. Also serves the public keys with which the service
+ * verifies these tokens.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -16,9 +16,9 @@ const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
   readonly issuer: string;
-  /** The issuer's private key as JWK (JSON Web Key). Tests forge tokens with it. */
+  /** The issuer's private key as JWK (JSON Web Key). Tests use it to forge tokens. */
   readonly signingKey: SigningKey;
-  /** Serves the discovery document and the public keys. The caller must first remove the path of the issuer's URL from the path of a request. */
+  /** Serves the discovery document and the public keys. The caller must first remove the path of `issuer` from the request's path. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
 }
@@ -43,7 +43,10 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** @param keyFile the file of the signing key, which keeps tokens valid after a restart; if undefined, a new key is made */
+/**
+ * @param keyFile the file with the signing key, so that tokens stay valid after a restart. If it is undefined, each start creates a new
+ * key.
+ */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;

@@ -1,6 +1,6 @@
 /**
- * Resolves CloudFormation's intrinsic functions (`Ref`, `Fn::GetAtt` and others) to the names of local resources. Throws for an unknown
- * function.
+ * Resolves CloudFormation's intrinsic functions (`Ref`, `Fn::GetAtt` and others) to the names and ARNs of local resources. Throws a
+ * LocalError if it does not support an intrinsic function.
  */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
@@ -77,7 +77,7 @@ const intrinsics: Record<string, Intrinsic> = {
 };
 
 /**
- * Resolves all intrinsic functions in a value. Leaves out properties whose value is `AWS::NoValue`.
+ * Resolves all intrinsic functions in a value. Omits properties whose value is `AWS::NoValue`.
  * @param at the position in the template, for error messages
  */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
@@ -87,8 +87,8 @@ export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);
   const [name, argument] = entries.length === 1 ? (entries[0] ?? []) : [];
-  // `Condition` is an intrinsic function only if its value is a text. In an IAM policy, `Condition` is a normal property whose value
-  // is an object.
+  // `Condition` is an intrinsic function only if its value is a string. In an IAM policy, `Condition` is a normal property whose value is
+  // an object.
   const isCall = name !== undefined && (name !== "Condition" || typeof argument === "string");
   const intrinsic = isCall ? intrinsics[name] : undefined;
   if (intrinsic !== undefined) return intrinsic(argument, at, scope);
@@ -128,7 +128,10 @@ function ref(name: string, at: string, scope: Scope): unknown {
   return reference(name, resource, sqsEndpoint);
 }
 
-/** Returns the suffix of the ARN of an alias or a version. */
+/**
+ * Returns the last part of the ARN of an alias or a version: the alias's name or the version's number. Returns undefined for other
+ * resources.
+ */
 function qualifierOf({ Type, Properties }: TemplateResource): string | undefined {
   if (Type === "AWS::Lambda::Version") return VERSION;
   return Type === "AWS::Lambda::Alias" ? String(Properties.Name) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Simulates KMS, with keys that are stored in the data directory. As on AWS, decryption needs the same encryption context as encryption,
- * and the caller's policy must allow it.
+ * Simulates KMS, with keys that are stored in the data directory. As on AWS, the encryption context must be the same for decryption as for
+ * encryption, and the caller's policy must allow the operation.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import * as z from "zod/mini";
 import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
 export interface KeyUse {
-  /** The access key of the caller. It is the name of a function, or any other text for an operator's command. */
+  /** The access key of the caller. For a function, it is the function's name. For a command of an operator, it is any other string. */
   readonly caller: string;
   readonly action: "kms:GenerateDataKey" | "kms:Decrypt";
   readonly keyArn: string;
@@ -18,9 +18,9 @@ export interface KeyUse {
 }
 
 export interface KeyServer extends LocalServer {
-  /** The names of the operations that were called since the start. Tests count them. */
+  /** The names of the operations that succeeded since the start. Tests count them. */
   readonly calls: string[];
-  /** Creates the keys that do not exist yet. From then on, the server refuses each use for which `refusal` returns a reason. */
+  /** Creates the keys that do not exist yet. After this call, the server refuses each operation for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
 }
 
@@ -43,7 +43,7 @@ class Refused extends Error {
   }
 }
 
-/** @param file the file that keeps the keys over restarts; if undefined, the keys are in memory */
+/** @param file the file that stores the keys across restarts. If it is undefined, the keys are in memory only. */
 export async function startKms(file: string | undefined): Promise<KeyServer> {
   const keys: Record<string, string> =
     file !== undefined && existsSync(file) ? z.parse(StoredKeys, JSON.parse(readFileSync(file, "utf8"))) : {};

@@ -1,5 +1,5 @@
 /**
- * Starts the HTTP servers of the local service. The public port answers 503 until the gateway is ready. The other servers accept
+ * Starts the HTTP servers of the local service. The public port responds with 503 until the gateway is ready. The other servers accept
  * connections from this machine only.
  */
 import { once } from "node:events";
@@ -18,19 +18,22 @@ export interface Listener {
 /** Time within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * Milliseconds for which idle connections stay open. Clients use an idle connection for a shorter time. Otherwise the server could close a
- * connection at the moment when a client sends its next request.
+ * Time for which an idle connection stays open, in milliseconds. It must be longer than the time for which clients reuse an idle
+ * connection. Otherwise the server could close a connection at the moment when a client sends its next request on it.
  */
 const KEEP_ALIVE_MS = 65_000;
 /**
- * Maximum bytes of the headers. It is larger than API Gateway's limit, so that tests can send a huge token to the authorizer function,
- * which must refuse it.
+ * Maximum size of the request headers. It is larger than API Gateway's limit, so that tests can send a huge token to the authorizer
+ * function and check that the function refuses it.
  */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** When the service stops, running requests have this many milliseconds to finish. */
 const DRAIN_MS = 3_000;
 
-/** The headers of an answer that needed no function. Local answers show how much they used the table, which is zero here. */
+/**
+ * The `Server-Timing` header of a response that no function produced. Local responses report the units and requests with which they used
+ * the table. Without a function, these numbers are zero.
+ */
 export const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -53,7 +56,7 @@ export async function bind(port: number, host: string): Promise<Listener> {
     },
     serve,
   );
-  // Like API Gateway, this ignores an unknown `Expect` header. Node.js would answer 417.
+  // API Gateway ignores an unknown `Expect` header. Without this handler, Node.js would respond with 417.
   server.on("checkExpectation", serve);
   try {
     server.listen(port, host);
@@ -78,12 +81,15 @@ export async function bind(port: number, host: string): Promise<Listener> {
 
 export interface LocalServer {
   readonly endpoint: string;
-  /** Lets the process end while the server is still running. */
+  /** After this call, the running server does not prevent the end of the process. */
   unref(): void;
   stop(): void;
 }
 
-/** Starts a server on a free port that only this machine can reach. If the handler rejects, the connection is closed. */
+/**
+ * Starts a server on a free port of the loopback address, so only this machine can reach it. If the handler rejects, the connection is
+ * closed.
+ */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
 ): Promise<LocalServer> {

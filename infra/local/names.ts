@@ -1,4 +1,4 @@
-/** Returns the names, ARNs and URLs of local resources. They are the values of `Ref` and `Fn::GetAtt`. */
+/** Returns the names, ARNs and URLs of local resources. `Ref` and `Fn::GetAtt` resolve to these values. */
 import * as z from "zod/mini";
 import type { TemplateResource } from "./resources.ts";
 
@@ -16,8 +16,8 @@ const nameProperty: Record<string, string> = {
 };
 
 /**
- * Returns the name that the template gives to the resource, or its logical id if the template gives none. CloudFormation would add a random
- * suffix to the logical id.
+ * Returns the name that the template gives to the resource, or the logical id if the template gives no name. CloudFormation would add a
+ * random suffix to the logical id.
  */
 export function physicalName(logicalId: string, resource: TemplateResource): string {
   const property = nameProperty[resource.Type];
@@ -36,7 +36,10 @@ export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
-/** Returns the name in an ARN. For the ARN of an alias, it is the function's name. A text that is not an ARN is returned unchanged. */
+/**
+ * Returns the last part of an ARN, which is the resource's name. For the ARN of a function's alias, returns the function's name. Returns a
+ * string without colons unchanged.
+ */
 export function nameOfArn(value: string): string {
   const parts = value.split(":");
   return (parts[2] === "lambda" && parts[5] === "function" ? parts[6] : parts.at(-1)) ?? value;
@@ -79,7 +82,8 @@ export function attribute(
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
     default:
-      // Only resources that the local service ignores (roles, log groups, alarms) come here, so any ARN is sufficient.
+      // Only resources that the local service ignores (roles, log groups, alarms) reach this case. Nothing uses their ARNs, so any ARN is
+      // sufficient.
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }

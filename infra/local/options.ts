@@ -1,4 +1,4 @@
-/** Reads the options of `npm start` from flags and environment variables. Also makes the CDK templates for a local start. */
+/** Reads the options of `npm start` from flags and environment variables. Also creates the CDK templates for a local start. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
@@ -20,9 +20,9 @@ interface TemplateOptions {
   /** A restored table, which the service uses instead of the table of the template. */
   readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
-  /** The throttles of all requests and of each company. By default they are those of the preset `production`. */
+  /** The throttles of all requests and of each company. By default, they are those of the capacity preset `production`. */
   readonly throttles?: Pick<Capacity, "requests" | "company"> | undefined;
-  /** Makes the templates in the order of their deployment. Tests replace this function by one with their own templates. */
+  /** Creates the templates in the order of their deployment. Tests replace this function with one that returns their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
 
@@ -35,17 +35,23 @@ export interface LocalOptions extends TemplateOptions {
   readonly fresh?: boolean;
   readonly demo?: boolean;
   readonly seed?: number;
-  /** If true, the first demo company has webhooks, two of which fail. */
+  /** If true, the first demo company gets three webhooks. The deliveries of two of them fail. */
   readonly demoWebhooks?: boolean;
-  /** If true, calls to AWS services that the functions' IAM policies do not allow are refused. Each DynamoDB call then passes a proxy. */
+  /**
+   * If true, the local servers refuse calls that the functions' IAM policies do not allow. Each call to DynamoDB then passes through a
+   * proxy.
+   */
   readonly enforceRights?: boolean;
-  /** By default, environments end after two minutes, and the idle ones use an eighth of this machine's memory. */
+  /**
+   * By default, an environment ends after two idle minutes, and all idle environments together use at most an eighth of this machine's
+   * memory.
+   */
   readonly warmth?: Warmth;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** The URL of a DynamoDB-compatible server that replaces the one of the npm package. */
+  /** The URL of a DynamoDB-compatible server that is used instead of the server from the npm package. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
 
@@ -55,7 +61,10 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** The limits of the local service. It has fewer senders than a deployment, because each sender is a thread with about 30 MB. */
+/**
+ * The capacity limits of the local service. It has fewer webhook senders than a deployment, because each local sender is a thread with
+ * about 30 MB of memory.
+ */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),
   deliverySenders: 5,
@@ -110,7 +119,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   };
 }
 
-/** Returns the throttles of the local service. The burst is twice the rate, as in a deployment. */
+/** Returns the throttles of the local service. The burst of each throttle is twice its rate, as in a deployment. */
 function throttlesOf(requestRate: number | undefined, companyRate: number | undefined): LocalOptions["throttles"] {
   const perSecond = requestRate ?? LOCAL_CAPACITY.requests.perSecond;
   const requests = { perSecond, burst: Math.ceil(2 * perSecond) };
@@ -140,7 +149,7 @@ function readFlags(args: readonly string[]): Flags {
 }
 
 /**
- * Makes the same templates as a deployment, but with settings for one machine.
+ * Creates the same templates as a deployment, but with settings for one machine.
  * @param url the URL of the service
  */
 export async function makeTemplates(

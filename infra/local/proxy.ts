@@ -1,4 +1,4 @@
-/** Makes the event that API Gateway sends to a function, and reads the function's answer (proxy integration, payload format 1.0). */
+/** Builds the event that API Gateway sends to a function, and reads the function's result (proxy integration, payload format 1.0). */
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import * as z from "zod/mini";
 import type { Answer } from "./answers.ts";
@@ -22,7 +22,7 @@ export interface Call {
 
 const API_ID = "local";
 
-/** Returns the ARN of a request. The authorizer's policy allows or denies requests by their ARN. */
+/** Returns the ARN of a request. The authorizer's policy allows or denies requests by this ARN. */
 export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
   arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
@@ -71,7 +71,7 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    // The path does not contain the stage, as with a custom domain.
+    // With a custom domain, API Gateway's path does not contain the stage. The local path does not contain it either.
     path: request.path,
     protocol: "HTTP/1.1",
     requestId,
@@ -93,14 +93,17 @@ const Head = {
   multiValueHeaders: z.nullish(z.record(z.string(), z.array(Scalar))),
 };
 const Metadata = z.looseObject({ ...Head, cookies: z.optional(z.array(z.string())) });
-/** The schema accepts no other keys, because API Gateway refuses an answer with other keys. */
+/** The result of a function. The schema accepts no other keys, because API Gateway refuses a result with other keys. */
 const Result = z.strictObject({
   ...Head,
   body: z.nullish(z.string()),
   isBase64Encoded: z.nullish(z.boolean()),
 });
 
-/** Returns the function's answer. Returns undefined if it is malformed: API Gateway would then answer 502. */
+/**
+ * Returns the response in the function's result. Returns undefined if the result is malformed. The caller then responds with 502, as API
+ * Gateway does.
+ */
 export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
   const parsed = z.safeParse(Result, JSON.parse(payload));
   if (!parsed.success) return undefined;
@@ -112,7 +115,7 @@ export function readResult(payload: string, { request, binaryMediaTypes }: Call)
   return { status: statusCode, headers, body: decode ? Buffer.from(body ?? "", "base64") : (body ?? "") };
 }
 
-/** Returns the status and the headers of a streamed answer. Returns undefined if they are malformed. */
+/** Returns the status and the headers of a streamed response. Returns undefined if they are malformed. */
 export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
   const parsed = z.safeParse(Metadata, JSON.parse(text));
   const headers = parsed.success ? headersOf(parsed.data) : undefined;
@@ -140,7 +143,10 @@ function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHea
 
 type Header = readonly [name: string, value: string];
 
-/** Headers that API Gateway removes from a function's answer. The source is the "important notes for REST APIs" of AWS. */
+/**
+ * Headers that API Gateway removes from a function's response. The source is AWS's page "Amazon API Gateway important notes", section REST
+ * APIs.
+ */
 const droppedOfAnswer = new Set([
   "expect",
   "host",
@@ -152,7 +158,7 @@ const droppedOfAnswer = new Set([
   "via",
 ]);
 
-/** Headers in a function's answer that API Gateway renames to `x-amzn-Remapped-…`. */
+/** Headers that API Gateway renames to `x-amzn-Remapped-…` in a function's response. */
 const renamedOfAnswer = new Set([
   "authorization",
   "connection",
@@ -165,8 +171,8 @@ const renamedOfAnswer = new Set([
 ]);
 
 /**
- * Converts the headers of a function's answer to the headers that a client of API Gateway receives. If the content type is missing, it is
- * added.
+ * Converts the headers of a function's response to the headers that a client of API Gateway receives. Adds `Content-Type: application/json`
+ * if the content type is missing.
  */
 function clientHeaders(headers: readonly Header[]): Header[] {
   const seen = headers

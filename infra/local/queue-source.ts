@@ -1,6 +1,6 @@
 /**
- * An event source on a queue. It receives messages, passes them to a function, and deletes the processed messages. It chooses the next
- * messages so that no message group waits because of another one.
+ * Implements the event source of a queue. It receives messages, passes them to a function, and deletes the processed messages. It is fair
+ * to the message groups: a group with many messages does not delay the messages of other groups.
  */
 import {
   ChangeMessageVisibilityBatchCommand,
@@ -25,7 +25,7 @@ export interface QueueSource {
 }
 
 const DEFAULT_BATCH_SIZE = 10;
-/** SQS's limits for one receive call: 10 messages, and 20 s of waiting. */
+/** SQS's limits for one receive call: at most 10 messages, and at most 20 s of waiting. */
 const RECEIVE_LIMIT = 10;
 const WAIT_SECONDS = 20;
 const RETRY_MS = 1_000;
@@ -52,8 +52,8 @@ interface Queued {
 interface QueuedMessage extends Queued {
   readonly message: Message;
   /**
-   * True if the message was received while all invocations were busy. The queue then hides it for the maximum time, so that it is not
-   * received a second time while it waits in this process.
+   * True if the message was received while all invocations were busy. Such a message waits in this process, so it was received with the
+   * maximum visibility timeout. Otherwise it could become visible and be received a second time.
    */
   readonly isAhead: boolean;
 }
@@ -80,8 +80,8 @@ class Loop {
   }
 
   /**
-   * Receives messages until the source stops, even while all invocations are busy. The source must know all waiting messages to be fair to
-   * each message group.
+   * Receives messages until the source stops, even while all invocations are busy. To be fair to each message group, the source must know
+   * the waiting messages of all groups.
    */
   async run(): Promise<void> {
     const { signal } = this.#stopping;
@@ -109,7 +109,7 @@ class Loop {
     return (this.#source.concurrency - this.#running.size) * this.#size;
   }
 
-  /** Invokes the function for each full batch. A partial batch is passed to the function when the batching window has ended. */
+  /** Invokes the function for each full batch. A batch that is not full is passed to the function when the batching window has ended. */
   #dispatch(): void {
     while (!this.#stopping.signal.aborted && this.#queue.size > 0 && this.#running.size < this.#source.concurrency) {
       const openMs = this.#queue.oldestMs + this.#windowMs - Date.now();
@@ -132,8 +132,8 @@ class Loop {
   }
 
   /**
-   * Processes a batch and deletes the messages that succeed. The other messages become visible again after their visibility timeout, or
-   * move to the dead-letter queue.
+   * Processes a batch and deletes the messages that succeed. A failed message becomes visible again after its visibility timeout, or moves
+   * to the dead-letter queue.
    */
   async #work(batch: readonly QueuedMessage[]): Promise<void> {
     const { mapping, log } = this.#source;
@@ -164,8 +164,8 @@ class Loop {
   }
 
   /**
-   * Sets the queue's own visibility timeout for messages whose processing begins. Before this, messages that had to wait were hidden for
-   * the maximum time.
+   * Sets the queue's normal visibility timeout for messages whose processing begins. While these messages waited in this process, they had
+   * the maximum visibility timeout.
    */
   async #limitVisibility(messages: readonly Message[]): Promise<void> {
     for (const some of chunks(messages)) {
@@ -195,8 +195,8 @@ interface Entry {
 }
 
 /**
- * Yields the entries for batch calls, ten at a time. If a call fails for one entry, its message no longer exists, so the failure can be
- * ignored.
+ * Yields the entries for batch calls to SQS, at most ten in one call. Such a call fails for a single entry only if the message no longer
+ * exists, so the callers ignore failed entries.
  */
 function* chunks(messages: readonly Message[]): Generator<Entry[]> {
   for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
@@ -231,7 +231,8 @@ function eventRecord(message: Message, eventSourceARN: string): object {
 }
 
 /**
- * Orders messages like the fair queues of SQS. The next message comes from the group with the fewest messages in flight (being processed).
+ * Orders messages as the fair queues of SQS do. The next message comes from the message group with the fewest messages in flight (being
+ * processed).
  */
 export class FairQueue<T extends Queued> {
   readonly #groups = new Map<string, T[]>();
@@ -254,8 +255,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Returns the next message. It counts as in flight until `done` is called. If several groups have the same number of messages in flight,
-   * the group that has waited longest comes first.
+   * Returns the next message. The message counts as in flight until `done` is called with it. If several groups have equally few messages
+   * in flight, the group whose first message has waited longest comes first.
    */
   take(): T | undefined {
     let best: T[] | undefined;

@@ -1,4 +1,4 @@
-/** Reads path, query, headers and body of an HTTP request as API Gateway does. */
+/** Reads the path, query, headers and body of an HTTP request as API Gateway does. */
 import type { IncomingMessage } from "node:http";
 
 export interface RawRequest {
@@ -6,7 +6,7 @@ export interface RawRequest {
   readonly path: string;
   readonly segments: readonly string[];
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** The values of each header. The key has the upper and lower case of the header's first occurrence. */
+  /** The values of each header. The key is spelled (upper and lower case) as in the header's first occurrence. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -30,8 +30,8 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
 }
 
 /**
- * Returns the path and the query of a request's target. Servers must also accept `GET http://host/path`, although clients send this form
- * only to proxies.
+ * Returns the path and the query of a request's target. The target may also be an absolute URL, as in `GET http://host/path`. Clients send
+ * this form only to proxies, but HTTP requires that servers accept it.
  */
 export function originForm(target: string): string {
   if (target.startsWith("/")) return target;
@@ -55,8 +55,9 @@ function readQuery(search: string): Map<string, string[]> {
 }
 
 /**
- * Headers that API Gateway does not pass to a function. The source is the column `lambda` in the "important notes for REST APIs" of AWS.
- * Two headers that the source does not mention are added, because they concern only one connection.
+ * Headers that API Gateway does not pass to a function. The source is the column for Lambda on AWS's page "Amazon API Gateway important
+ * notes". `keep-alive` and `proxy-connection` are not on that page. They are in the list because they concern only the connection to the
+ * client.
  */
 const droppedHeaders = new Set([
   "connection",
@@ -69,7 +70,8 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // AWS calls this header only an "exception". Node's HTTP server has already joined the chunks of the body, so the header would be wrong.
+  // AWS's page lists this header only as an "exception". Node's HTTP server has already joined the chunks of the body, so the header would
+  // no longer be true.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -99,7 +101,7 @@ export function header(request: RawRequest, name: string): string | undefined {
   return undefined;
 }
 
-/** Returns undefined if the body exceeds the size limit. Throws if the client disconnects. */
+/** Returns undefined if the body is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -114,8 +116,8 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
 }
 
 /**
- * Returns true if the list of binary media types contains this type. An entry may have a star as its subtype, or as its type and its
- * subtype.
+ * Returns true if the list of binary media types contains this type. An entry of the list may be `*/*`, or it may have `*` as its subtype,
+ * as in `image/*`.
  */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";

@@ -1,6 +1,6 @@
 /**
  * Defines the schemas of CloudFormation templates and of the resource types that the local service runs. The schemas refuse unknown
- * properties, because the local service would ignore these without a warning.
+ * properties. Otherwise the local service would ignore such properties without a warning.
  */
 import * as z from "zod/mini";
 import { logLevels, systemLogLevels } from "./console.ts";
@@ -12,7 +12,7 @@ const Resource = z.strictObject({
   Properties: z._default(Fields, {}),
   Metadata: z._default(Fields, {}),
   Condition: z.optional(z.string()),
-  // These have no effect here, because the local service never updates or deletes a resource.
+  // The following properties have no effect in the local service, because it never updates or deletes a resource.
   DependsOn: z.optional(z.unknown()),
   DeletionPolicy: z.optional(z.unknown()),
   UpdateReplacePolicy: z.optional(z.unknown()),
@@ -35,7 +35,8 @@ export const Template = z.strictObject({
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
   Conditions: z._default(Fields, {}),
   Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
-  // These have no effect here. Rules check the parameters of a deployment, and the other keys contain texts for people.
+  // The following properties have no effect in the local service. `Rules` check the parameters of a deployment, and the others are only for
+  // people and tools.
   Rules: z.optional(z.unknown()),
   Metadata: z.optional(z.unknown()),
   Description: z.optional(z.unknown()),
@@ -44,7 +45,7 @@ export const Template = z.strictObject({
 export type Template = z.infer<typeof Template>;
 export type TemplateResource = Template["Resources"][string];
 
-/** A property for operation, safety or cost. It has no effect on one machine. */
+/** A property that concerns operation, safety or cost. It has no effect in the local service. */
 export const Ignored = z.optional(z.unknown());
 
 const Seconds = z.int().check(z.minimum(0));
@@ -88,7 +89,7 @@ export const Table = z.strictObject({
   Tags: Ignored,
 });
 
-/** A global table with one replica. It is treated as a normal table, and the settings of the replica have no effect here. */
+/** A global table with one replica. The local service treats it as a normal table and ignores the settings of the replica. */
 export const GlobalTable = z.strictObject({
   ...table,
   StreamSpecification: z.optional(StreamSpecification),
@@ -121,7 +122,7 @@ export const EncryptionKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** A rule which makes the bucket send a queue message for each new object. */
+/** The rule by which the bucket sends a queue message for each new object. */
 const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
   Queue: z.string(),
@@ -132,7 +133,7 @@ const QueueConfiguration = z.strictObject({
   }),
 });
 
-/** A single name, or `*` for all names. */
+/** Either a single name or `*`, which means all names. */
 const NameOrAll = z.string().check(z.regex(/^(?:\*|[^*]+)$/, "patterns are not supported by the local runtime"));
 const CorsRule = z.strictObject({
   AllowedOrigins: z.array(NameOrAll),
@@ -146,7 +147,7 @@ export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
   CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
   NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
-  // These have no effect here, because local objects never expire, have no versions and are not encrypted.
+  // The following properties have no effect in the local service: its objects never expire, have no versions and are not encrypted.
   BucketEncryption: Ignored,
   LifecycleConfiguration: Ignored,
   OwnershipControls: Ignored,
@@ -166,7 +167,7 @@ export const LambdaFunction = z.strictObject({
   ReservedConcurrentExecutions: z.optional(z.int()),
   DeadLetterConfig: z.optional(z.strictObject({ TargetArn: z.string() })),
   LoggingConfig: z.strictObject({
-    // The default format is text, but the metric filters match only JSON lines.
+    // The metric filters match only JSON lines, so CloudFormation's default format (text) is refused.
     LogFormat: z.literal("JSON"),
     ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
@@ -177,7 +178,8 @@ export const LambdaFunction = z.strictObject({
   Architectures: Ignored,
   Description: Ignored,
   EphemeralStorage: Ignored,
-  // Only `Allow` is accepted, because the local service does not stop a function that invokes itself through its queue.
+  // With `Terminate`, Lambda stops a function that invokes itself through its queue. The local service never does so, so it accepts only
+  // `Allow`.
   RecursiveLoop: z.optional(z.literal("Allow")),
   Role: Ignored,
   Tags: Ignored,
@@ -200,7 +202,7 @@ export const EventSourceMapping = z.strictObject({
   BisectBatchOnFunctionError: z._default(z.boolean(), false),
   MaximumRetryAttempts: z._default(z.int(), -1),
   MaximumRecordAgeInSeconds: z._default(z.int(), -1),
-  // Only 1 is accepted, because the local service processes one batch of a shard at a time.
+  // Only 1 is accepted, because the local service processes only one batch of a shard at a time.
   ParallelizationFactor: z.optional(z.literal(1)),
   DestinationConfig: z.optional(OnFailure),
   ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
@@ -215,7 +217,8 @@ export const Version = z.strictObject({
 });
 
 /**
- * An alias of a function. The local service has only one version of each function, so an alias cannot divide calls between two versions.
+ * An alias of a function. The local service has only one version of each function, so the schema accepts no division of invocations between
+ * two versions.
  */
 export const Alias = z.strictObject({
   FunctionName: z.string(),
@@ -241,7 +244,7 @@ export const Rule = z.strictObject({
       Arn: z.string(),
       Id: z.string(),
       Input: z.optional(z.string()),
-      // These have no effect here, because an invocation on the same machine always arrives.
+      // The following properties have no effect in the local service, because it delivers every scheduled event to its function.
       RetryPolicy: Ignored,
       DeadLetterConfig: Ignored,
     }),
@@ -252,8 +255,8 @@ export const Rule = z.strictObject({
 });
 
 /**
- * A usage plan, which contains the throttle of each API key. It must have no quota, because the local service does not keep the numbers of
- * requests over restarts.
+ * A usage plan, which defines the throttle of its API keys. The schema accepts no quota. A quota needs the number of requests in a period,
+ * and the local service would lose this number at a restart.
  */
 export const UsagePlan = z.strictObject({
   ApiStages: z.array(
@@ -275,7 +278,7 @@ export const UsagePlanKey = z.strictObject({
   UsagePlanId: z.string(),
 });
 
-/** An API key. API Gateway accepts only letters and digits in its value. */
+/** An API key. API Gateway requires at least 20 characters, and this project uses only letters and digits. */
 export const ApiKey = z.strictObject({
   Enabled: z.literal(true),
   Value: z.string().check(z.regex(/^[A-Za-z0-9]{20,128}$/, "must be 20 to 128 letters and digits")),
@@ -284,7 +287,7 @@ export const ApiKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** Resource types that have no effect on one machine. */
+/** Resource types that the local service ignores, because they have no effect on one machine. */
 export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",

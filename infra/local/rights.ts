@@ -1,6 +1,6 @@
 /**
- * Enforces the functions' IAM policies from the template, so that every API test also tests the policies. A proxy checks the calls to
- * DynamoDB. The local S3 and KMS servers call the checks of this file.
+ * Enforces the functions' IAM policies from the template, so that every API test also tests these policies. A proxy checks the calls to
+ * DynamoDB. The local S3 and KMS servers use the checks in this file.
  */
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -52,8 +52,8 @@ export interface FileRights {
   /** Returns true if the caller may perform the action on the object. A caller that is not a function may do everything. */
   mayDo(name: string, action: string, key: string): boolean;
   /**
-   * Returns true if the caller may list the bucket. If an object is missing, S3 answers 404 to callers with this right and 403 to all
-   * others.
+   * Returns true if the caller may list the bucket. For a missing object, S3 responds with 404 to callers with this right, and with 403 to
+   * all other callers.
    */
   mayList(name: string): boolean;
 }
@@ -77,7 +77,7 @@ export function fileRights(templates: readonly unknown[], functions: readonly Na
   };
 }
 
-/** Returns the IAM action that a request needs. */
+/** Returns the S3 action that a request needs, without the prefix `s3:`. */
 export function fileAction(method: string | undefined, { searchParams }: URL): string {
   if (method === "GET" || method === "HEAD") return "GetObject";
   if (method !== "DELETE") return "PutObject";
@@ -88,8 +88,8 @@ const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), On
 const CONTEXT = "kms:EncryptionContext:";
 
 /**
- * Returns a function that checks the use of a KMS key. The function returns the reason if the policies refuse the use. It returns undefined
- * if the policies allow the use or if the caller is an operator.
+ * Returns a function that checks each use of a KMS key. That function returns a reason if the caller's policy refuses the use. It returns
+ * undefined if the policy allows the use or if the caller is not a function.
  */
 export function keyRefusal(
   templates: readonly unknown[],
@@ -125,11 +125,11 @@ interface Use {
 
 export interface RightsGuard {
   readonly endpoint: string;
-  /** The calls that were refused since the start, one line for each. */
+  /** The calls that were refused since the start, as one line for each call. */
   readonly refusals: readonly string[];
   /**
-   * The grants that each function has used since the start, by the function's file. A grant is an action and a key family (group of
-   * keys), for example `GetItem prospects`.
+   * The grants that each function has used since the start. The keys of the result are the functions' source files. A grant is an action
+   * and a key family (a group of partition keys), for example `GetItem prospects`.
    */
   uses(): Uses;
   stop(): void;
@@ -142,8 +142,8 @@ const TableCondition = z.object({
 });
 
 /**
- * Starts a proxy for the DynamoDB server at `endpoint`. It refuses calls whose action or partition keys the caller's policy does not
- * allow. The access key of a call is the name of the calling function.
+ * Starts a proxy for the DynamoDB server at `endpoint`. It refuses a call if the caller's policy does not allow the action or one of the
+ * partition keys. The access key of a call is the name of the calling function.
  */
 export async function guardRights(
   endpoint: string,
@@ -190,7 +190,10 @@ const patternOf = (pattern: string): RegExp =>
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/** Returns the family of a partition key (a group of keys with the same rights). Returns an empty text if the key belongs to no family. */
+/**
+ * Returns the family of a partition key. A family is a group of keys with the same rights. Returns an empty string if the key belongs to no
+ * family.
+ */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
@@ -203,8 +206,8 @@ function grantOf(statement: Statement): Grant {
 }
 
 /**
- * Returns true if this single statement allows the whole use. Two statements that each allow some of the keys are not enough, because IAM
- * does not combine them.
+ * Returns true if this statement alone allows the use with all its keys. IAM does not combine two statements that each allow a part of the
+ * keys.
  */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
@@ -227,7 +230,7 @@ const Transaction = z.object({
 });
 const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
 const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
-/** A batch of PartiQL statements as shared/db/batch.ts writes it: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+/** A batch of PartiQL statements in the form that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
     z.object({

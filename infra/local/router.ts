@@ -1,6 +1,6 @@
 /**
- * Finds the API method for a request. Like API Gateway, it prefers a literal part of a path to a parameter. Also applies the throttles of
- * the stage.
+ * Finds the API method for a request. Like API Gateway, it prefers a literal path segment to a path parameter. Also implements the
+ * throttles of the stage and of the usage plans.
  */
 import { type Api, type ApiMethod, methodSetting, planMethod, type Stage } from "./api-definition.ts";
 import type { UsagePlanOfKeys } from "./stack.ts";
@@ -13,8 +13,8 @@ export interface Match {
 }
 
 /**
- * Finds a method. `segments` are the decoded parts of the path. API Gateway first chooses the resource by the path alone. If this resource
- * lacks the HTTP method, the result is undefined, even if another resource (`{proxy+}`) has the method.
+ * Finds a method. `segments` are the decoded segments of the path. API Gateway first chooses the resource by the path alone. If this
+ * resource lacks the HTTP method, the result is undefined, even if another matching resource (`{proxy+}`) has the method.
  */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
@@ -77,7 +77,9 @@ type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpM
 
 export type Throttle = (path: string, verb: string) => boolean;
 
-/** Makes the throttle. Each method with separate settings has a separate token bucket. All other methods share one token bucket. */
+/**
+ * Creates the throttle of the stage. Each method with separate settings has its own token bucket. All other methods share one token bucket.
+ */
 export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
   const buckets = new Map(
     settings.map((setting) => [`${setting.HttpMethod} ${setting.ResourcePath}`, createBucket(setting, now)]),
@@ -94,8 +96,8 @@ export type KeyThrottle = (
 ) => "passes" | "throttled" | "unknown";
 
 /**
- * Makes the throttles of the usage plans. Each API key has one token bucket for all methods, and another bucket for each method that has a
- * separate throttle.
+ * Creates the throttles of the usage plans. Each API key has one token bucket for all methods, and a further bucket for each method that
+ * has a separate throttle.
  */
 export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now): KeyThrottle {
   const byKey = new Map(
@@ -104,7 +106,7 @@ export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => 
   return (apiKey, path, verb) => {
     const buckets = byKey.get(apiKey ?? "");
     if (buckets === undefined) return "unknown";
-    // The throttle of the method is checked first. If it refuses a request, the request does not count for the throttle of all methods.
+    // Check the bucket of the method first. A request that it refuses must not use a token of the bucket for all methods.
     return buckets.byMethod.get(planMethod(path, verb))?.() !== false && buckets.all() ? "passes" : "throttled";
   };
 }

@@ -1,5 +1,5 @@
 /**
- * A proxy that makes the local S3 server behave like a deployed bucket. It checks presigned URLs, rights, checksums and conditional
+ * A proxy that makes the local S3 server behave like a bucket of a deployment. It checks presigned URLs, rights, checksums and conditional
  * writes, sends notifications of new objects, and applies the bucket's CORS rules.
  */
 import { createHash, createHmac } from "node:crypto";
@@ -22,14 +22,16 @@ import type { Stack } from "./stack.ts";
 
 export interface FileServer {
   readonly endpoint: string;
-  /** Sets the buckets. From then on, their notifications and CORS rules apply. */
+  /** Sets the buckets whose notifications and CORS rules the server applies. */
   configure(buckets: Stack["buckets"]): void;
-  /** From then on, refuses every request that the functions' policies do not allow. */
+  /** After this call, the server refuses every request that the functions' policies do not allow. */
   enforce(rights: FileRights): void;
   stop(): void;
 }
 
-/** Large objects are stored in parts of this size, because the local server accepts at most 11 MiB in one request. */
+/**
+ * The local S3 server accepts at most 11 MiB in one request. So a larger object is stored as a multipart upload with parts of this size.
+ */
 const PART_BYTES = 8 * 1024 * 1024;
 
 interface Call {
@@ -118,7 +120,7 @@ class Files {
     return answer;
   }
 
-  /** Answers a CORS preflight. A browser sends a preflight without the signature of the presigned URL, so the signature is not checked. */
+  /** Responds to a CORS preflight. A browser sends the preflight without the signature of the presigned URL, so no signature is checked. */
   #answerPreflight(call: Call): Answer {
     const headers = preflight(this.#bucketOf(call), call.request.headers);
     if (typeof headers !== "string") return { status: 200, headers, body: Buffer.alloc(0) };
@@ -219,7 +221,7 @@ const created = (bucket: string, object: { key: string; size: number }, etag: st
   ],
 });
 
-/** Returns the access key of the signature or presigned URL. It is the name of the calling function. */
+/** Returns the access key of the signature or of the presigned URL. It is the name of the calling function. */
 function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
   const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
   return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
@@ -234,8 +236,8 @@ const escaped = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * Returns S3's error code for a presigned URL that has expired, or that was signed for another method, key or header. Returns undefined
- * if the URL is valid or not presigned.
+ * Returns S3's error code for a presigned URL that has expired, or that was signed for another method, key or header. Returns undefined if
+ * the URL is valid or not presigned.
  */
 function linkFault(request: IncomingMessage, url: URL): string | undefined {
   const { searchParams } = url;
@@ -272,16 +274,16 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** The value of the header `Vary`. Without this header, a cache could send the answer for one origin to another origin. */
+/** The value of the header `Vary`. Without this header, a cache could use the response for one origin for a request from another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** Returns the CORS headers of an answer. Returns no headers if the request has no origin or if no rule allows the origin. */
+/** Returns the CORS headers of a response. Returns no headers if the request has no origin or if no rule allows the origin. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);
 }
 
-/** Returns the headers of the answer to a CORS preflight, or S3's error code if no rule allows the request. */
+/** Returns the headers of the response to a CORS preflight. Returns S3's error code instead if no rule allows the request. */
 export function preflight(
   bucket: Bucket | undefined,
   { origin, ...headers }: IncomingHttpHeaders,

@@ -12,7 +12,9 @@ import { createBuckets, createQueues, type Depth, depthOf, startQueues } from ".
 import type { Stack } from "./stack.ts";
 
 export interface StartedServers extends Servers {
-  /** Environment variables that all functions get in addition to their own: the addresses of the servers. */
+  /**
+   * Environment variables that all functions get in addition to their own: the endpoints of the local servers and the access keys for them.
+   */
   readonly variables: Readonly<Record<string, string>>;
   /** Resolves with the reason if the DynamoDB server ends unexpectedly. */
   readonly failed: Promise<string>;
@@ -52,7 +54,7 @@ export async function startServers(
   };
 }
 
-/** Creates the queues, buckets and tables. Returns true if a table is new and needs the demo data. */
+/** Creates the queues, buckets and tables. Returns true if a table was created, so that the caller loads the demo data. */
 export async function createStorage(stack: Stack, servers: StartedServers, options: LocalOptions): Promise<boolean> {
   await createQueues(servers.queues, stack);
   await createBuckets(servers.queues, stack);
@@ -65,7 +67,7 @@ export async function createStorage(stack: Stack, servers: StartedServers, optio
   return isNew;
 }
 
-/** Creates the template's KMS keys. From then on the KMS server checks each call against the functions' policies. */
+/** Creates the template's KMS keys. After this call, the KMS server checks each request against the functions' policies. */
 export function serveKeys({ keys, functions }: Stack, { kms }: StartedServers, templates: readonly unknown[]): void {
   const arns = keys.map(({ name }) => keyArn(name));
   kms.serve(arns, keyRefusal(templates, functions));

@@ -1,4 +1,4 @@
-/** Runs the whole service in this process, from the synthesized CloudFormation templates and on one HTTP port. */
+/** Runs the whole service in this process and on one HTTP port, from the synthesized CloudFormation templates. */
 import { setTimeout as wait } from "node:timers/promises";
 import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -27,12 +27,12 @@ import { openPositions } from "./stream-source.ts";
 export interface LocalService {
   readonly url: string;
   readonly outputs: Outputs;
-  /** The private key of the token issuer as JWK (JSON Web Key). Tests forge tokens with it. */
+  /** The private key of the token issuer as JWK (JSON Web Key). Tests use it to forge tokens. */
   readonly signingKey: SigningKey;
-  /** Resolves with the reason if the service stops working. */
+  /** Resolves with the reason if the DynamoDB server ends unexpectedly. The service then no longer works. */
   readonly failed: Promise<string>;
   failures(): number;
-  /** The number of invocations of each function since the start, by the function's file. */
+  /** The number of invocations of each function since the start. The keys are the functions' source files. */
   invocations(): Readonly<Record<string, number>>;
   flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
@@ -40,14 +40,17 @@ export interface LocalService {
   /** @param file the function's file below `functions/`, without its extension */
   invoke(file: string, event: unknown): Promise<unknown>;
   queues(): Promise<Readonly<Record<string, Depth>>>;
-  /** The DynamoDB calls that the policies refused, one line for each. The list is empty if the policies are not enforced. */
+  /**
+   * The DynamoDB calls that the functions' policies refused, as one line for each call. The list is empty if the option `enforceRights` is
+   * off.
+   */
   readonly refusals: readonly string[];
-  /** The grants (IAM rights) on the table that functions have used since the start. The list is empty if the policies are not enforced. */
+  /** The rights on the table that functions have used since the start. The result is empty if the option `enforceRights` is off. */
   uses(): Uses;
   stop(): Promise<void>;
 }
 
-/** Starts the service. If the start fails, it stops everything that it has started and throws a LocalError. */
+/** Starts the service. If the start fails, it stops everything that it has already started, and throws the error. */
 export async function startLocal(options: LocalOptions): Promise<LocalService> {
   const undo: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -63,11 +66,11 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
-/** When the service stops, running invocations of event sources may take this long to finish. */
+/** When the service stops, running invocations of event sources get this many milliseconds to finish. */
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
-  // Building the functions takes seconds, so a missing server program is reported before it.
+  // Check the DynamoDB server first. Otherwise a user would see that it is missing only after the functions are built, which takes seconds.
   if (options.dynamoDbEndpoint === undefined) serverBinary();
   else await connectDynamoDb(options.dynamoDbEndpoint);
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
@@ -76,8 +79,8 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // If one of the two fails, wait for the other one before the error is thrown. esbuild prints a crash report if its parent process ends
-  // during a build.
+  // `bothEnded` waits for both promises even if one of them fails. If this process ended during a build, esbuild would print a crash
+  // report.
   const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
   const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
@@ -129,7 +132,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // All functions write to one log file, so each line begins with the function's file.
+      // All functions write to one log file. The function's source file at the beginning of each line shows which function wrote it.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {
@@ -179,8 +182,8 @@ async function run(parts: Parts): Promise<LocalService> {
 }
 
 /**
- * Waits for a limited time until the running invocations have ended. Invocations that have not ended are repeated after a restart, because
- * their messages and records are still in the queues and streams.
+ * Stops the event sources, and waits at most `DRAIN_MS` for running invocations. Unfinished invocations are repeated after a restart,
+ * because their messages and records are still in the queues and streams.
  */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));

@@ -1,6 +1,6 @@
 /**
- * The sign-in pages and the token endpoint of the local issuer, for the console. The page lists the demo users as buttons. Code, PKCE and
- * refresh tokens are checked as strictly as a real issuer does, but nobody needs a password.
+ * Serves the sign-in page and the token endpoint of the local issuer, for the console. The page shows a button for each demo user. Codes,
+ * PKCE and refresh tokens are checked as strictly as by a real issuer, but nobody needs a password.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -8,15 +8,15 @@ import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import type { Identity } from "./identity.ts";
 
-/** The id of the console's client at the local issuer. */
+/** The client id of the console at the local issuer. */
 export const CONSOLE_CLIENT = "local-console";
 
-/** Answers a request for the path `/authorize` or `/token` of the issuer. */
+/** Responds to a request for the path `/authorize` or `/token` of the issuer. */
 export type SignIn = (path: string, request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export interface SignInOptions {
   readonly identity: Pick<Identity, "mint">;
-  /** The only URL to which the page returns. */
+  /** The only redirect URL that a sign-in may use. */
   readonly redirectUri: string;
   readonly users: readonly string[];
   /** Returns the token subject of the user with this e-mail address. */
@@ -25,7 +25,7 @@ export interface SignInOptions {
 
 const CODE_MS = 60_000;
 const ACCESS_SECONDS = 3_600;
-/** Maximum number of codes, and of refresh tokens, that are kept. The oldest is removed first. */
+/** Maximum number of authorization codes in memory. The same maximum applies to refresh tokens. The oldest one is removed first. */
 const KEPT = 1_000;
 
 interface Grant {
@@ -49,7 +49,7 @@ const Authorization = z.object({
   code_challenge_method: z.literal("S256"),
 });
 
-/** The form of the page. Tests shorten the life of the access token by `expires_in`. */
+/** The fields of the sign-in page's form. Tests send `expires_in` to get access tokens with a shorter life. */
 const Chosen = z.object({
   email: z.string().check(z.minLength(1)),
   expires_in: z._default(z.coerce.number().check(z.int(), z.minimum(1)), ACCESS_SECONDS),
@@ -132,12 +132,15 @@ async function grant(
     expires_in: accessSeconds,
     access_token: await identity.mint({ sub, client_id: CONSOLE_CLIENT }, { expiresInSeconds: accessSeconds }),
     id_token: await identity.mint(identified, { expiresInSeconds: ACCESS_SECONDS }),
-    // The token that was used is now invalid.
+    // `take` has removed the refresh token of this request, so the client needs a new one for its next request.
     refresh_token: keep(refreshTokens, { sub, accessSeconds: ACCESS_SECONDS }),
   });
 }
 
-/** Returns the code if the request proves that it comes from the client that began the sign-in (RFC 7636). */
+/**
+ * Returns the code if it has not expired and the code verifier shows that the request comes from the client that began the sign-in (RFC
+ * 7636).
+ */
 function redeemed(
   code: Code | undefined,
   asked: { readonly redirect_uri: string; readonly code_verifier: string },
@@ -149,7 +152,7 @@ function redeemed(
   return isValid ? code : undefined;
 }
 
-/** Keeps a value under a new random text, and returns the text. */
+/** Stores a value under a new random key, and returns the key. */
 function keep<Value>(values: Map<string, Value>, value: Value): string {
   for (const oldest of values.keys()) {
     if (values.size < KEPT) break;

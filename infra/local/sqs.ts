@@ -20,7 +20,7 @@ import type { Stack } from "./stack.ts";
 export interface QueueServer {
   readonly endpoint: string;
   readonly sqs: SQSClient;
-  /** True if the queues are new. Messages of an earlier start are then lost. */
+  /** True if the queues have no data from an earlier start. */
   readonly isNew: boolean;
   stop(): Promise<void>;
 }
@@ -33,7 +33,9 @@ export interface Depth {
 
 const DATABASE = "fauxqs.db";
 
-/** @param directory the directory that keeps messages and objects over restarts and SIGKILL; if undefined, they are in memory */
+/**
+ * @param directory the directory that stores messages and objects across restarts and SIGKILL. If it is undefined, they are in memory only.
+ */
 export async function startQueues(directory?: string): Promise<QueueServer> {
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
@@ -48,7 +50,7 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 }
 
 /**
- * Starts fauxqs. It has no options for its Fastify instance and its SQLite database, so this function changes both while fauxqs creates
+ * Starts fauxqs. fauxqs has no options for its Fastify instance and its SQLite database, so this function changes both while fauxqs creates
  * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. Without fsync, a SIGKILL
  * still loses no data.
  */
@@ -87,7 +89,7 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
 function adapt(message: unknown): void {
   if (!isInitialization(message)) return;
   const { fastify } = message;
-  // fauxqs listens on all network interfaces and verifies no signature, so connections from other machines are refused here.
+  // fauxqs listens on all network interfaces and verifies no signature. So this handler closes connections from other machines.
   fastify.server.on("connection", (socket) => {
     if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();
   });
@@ -99,8 +101,8 @@ function adapt(message: unknown): void {
 }
 
 /**
- * The message attribute that contains the message group. fauxqs drops the group of messages in standard queues, but the fair order of
- * messages needs it.
+ * The message attribute that contains the message group. fauxqs drops the `MessageGroupId` of messages in standard queues, but `FairQueue`
+ * needs it.
  */
 export const GROUP_ATTRIBUTE = "local.MessageGroupId";
 
@@ -132,14 +134,14 @@ const settable = [
   "ReceiveMessageWaitTimeSeconds",
 ] as const;
 
-/** Creates the template's queues, and updates the settings of the existing ones. */
+/** Creates the template's queues. Updates the settings of queues that already exist. */
 export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: Stack): Promise<void> {
   for (const queue of queues) {
     const { name: QueueName, RedrivePolicy } = queue;
     const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
     const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
     const Attributes = { ...Object.fromEntries(given), ...redrive };
-    // CreateQueue fails if the queue exists with other settings. The settings are therefore written by a second call.
+    // CreateQueue fails if the queue exists with other settings. So it is called without settings, and a second call sets them.
     await sqs.send(new CreateQueueCommand({ QueueName }));
     await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
   }

@@ -1,6 +1,6 @@
 /**
- * Reads the synthesized CloudFormation templates and returns the resources that the local service runs. Throws for anything that it does
- * not support.
+ * Reads the synthesized CloudFormation templates and returns the resources that the local service runs. Throws if a template contains
+ * anything that the local service does not support.
  */
 import path from "node:path";
 import * as z from "zod/mini";
@@ -28,7 +28,7 @@ import {
   Version,
 } from "./resources.ts";
 
-/** A resource with its logical id, its local name and its properties. The intrinsic functions in the properties are resolved. */
+/** A resource with its logical id, its local name and its properties. The intrinsic functions in its properties are already resolved. */
 export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
 export type FunctionSpec = Named<typeof LambdaFunction> & {
   readonly directory: string;
@@ -72,8 +72,8 @@ const schemas: Record<string, z.ZodMiniType> = {
 };
 
 /**
- * Throws a LocalError that names each logical id and property that is not supported.
- * @param sources the templates in the order of their deployment, because a template may import values of earlier ones
+ * Reads the templates. Throws a LocalError that names each resource and property that is not supported.
+ * @param sources the templates in the order of their deployment, because a template may import values of earlier templates
  * @param assets the directory to which asset paths are relative
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
@@ -125,7 +125,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
 
 type Resources = readonly (readonly [string, TemplateResource])[];
 
-/** A template. `present` contains the resources whose condition is true. */
+/** A template with the resources that exist: `present` contains the resources without a condition and those whose condition is true. */
 interface Read {
   readonly scope: Scope;
   readonly present: Resources;
@@ -147,8 +147,8 @@ function addExports(exported: Map<string, unknown>, scope: Scope): void {
 }
 
 /**
- * Throws if two resources of the templates have the same logical id. AWS allows it in different templates, but the local service uses
- * logical ids as names.
+ * Throws if two resources of the templates have the same logical id. AWS allows this in different templates. The local service does not,
+ * because it uses logical ids as names.
  */
 function refuseDuplicateIds(read: readonly Read[]): void {
   const seen = new Set<string>();
@@ -165,7 +165,7 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** Throws if a throttle names an unknown method. Such a throttle would limit nothing, so it is probably a mistake. */
+/** Throws if the settings of a stage name an unknown method. Such settings would have no effect, so they are probably a mistake. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(
@@ -194,7 +194,10 @@ function refuseUnknownPlanMethods({ id, ApiStages }: UsagePlanOfKeys & { id: str
   if (unknown !== undefined) throw new LocalError(`${id}.ApiStages: ${unknown} is not a method of the definition`);
 }
 
-/** Throws if a call names an alias that does not exist. In a deployment, Lambda would answer such a call with an error. */
+/**
+ * Throws if an event source, a rule or the API names an alias that does not exist. In a deployment, Lambda would refuse each invocation
+ * through such an alias.
+ */
 function refuseUnknownQualifiers(aliases: readonly Named<typeof Alias>[], callers: object): void {
   const known = new Set(aliases.map((alias) => `${nameOfArn(alias.FunctionName)}:${alias.Name}`));
   const called = JSON.stringify(callers).matchAll(/:function:([\w-]+:[\w$-]+)/g);

@@ -1,4 +1,4 @@
-/** `npm start` runs the whole service on this machine until a signal ends it. */
+/** Implements `npm start`: it runs the whole service on this machine until a signal ends it. */
 import { LocalError, messageOf } from "./error.ts";
 import { readOptions } from "./options.ts";
 import type { LocalService } from "./service.ts";
@@ -15,7 +15,7 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
   console.log(`ready ${url}`);
 }
 
-/** Builds the console if its sources have changed. The API does not need it, so the service also starts without it. */
+/** Builds the console if its sources have changed. The API does not need the console, so the service also starts if the build fails. */
 async function builtConsole(): Promise<void> {
   const { buildConsole } = await import("../build/console.ts");
   await buildConsole().catch((error: unknown) => console.error(`the console could not be built: ${messageOf(error)}`));
@@ -24,8 +24,8 @@ async function builtConsole(): Promise<void> {
 const PARENT_CHECK_MS = 500;
 
 /**
- * Calls `stop` when the parent process has ended. If npm is killed, it does not end its child processes, so this process would keep the
- * port.
+ * Calls `stop` when the npm process that started this process has ended. If npm is killed with SIGKILL, it does not end its child
+ * processes. Without this check, the service would continue to run and use the port.
  */
 function whenAbandoned(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
@@ -39,14 +39,15 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // A start can be interrupted at any point, because no step must be completed and the DynamoDB server ends together with this process.
+  // Until the service has started, a signal ends this process at once. No step of the start must be completed, and the DynamoDB server ends
+  // together with this process.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
   const options = readOptions(process.argv.slice(2), process.env);
-  // Loading the servers takes half a second, so the options are checked before it.
+  // Importing `service.ts` takes half a second. So wrong options are reported before the import.
   const { startLocal } = await import("./service.ts");
   const [service] = await Promise.all([startLocal(options), builtConsole()]);
-  // Only this option loads the module, so that other starts stay fast.
+  // Import the module only if `--webhooks` is set, so that other starts stay fast.
   if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
   await announce(service);
   process.off("SIGINT", exitAtOnce).off("SIGTERM", exitAtOnce);

@@ -1,6 +1,6 @@
 /**
- * Divides stream records into batches, and processes each batch by Lambda's rules for checkpoints, for splitting after a failure, for
- * retries, and for giving up.
+ * Divides stream records into batches, and processes each batch by Lambda's rules: when to store a checkpoint, to split a failed batch, to
+ * retry, and to give up.
  */
 import { failedItems } from "./event-source.ts";
 
@@ -22,11 +22,11 @@ export interface BatchRules {
 
 export interface BatchEffects<R extends Positioned> {
   invoke(records: readonly R[]): Promise<string>;
-  /** Stores that all records up to this one are processed. After a restart, processing continues at the next record. */
+  /** Stores that all records up to this one are processed. After a restart, processing continues with the next record. */
   checkpoint(sequenceNumber: string): Promise<void>;
-  /** Sends the positions of the records that are given up to the on-failure destination. */
+  /** Sends the positions of these records to the on-failure destination. The records are not retried any more. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the service is stopping. An invocation that was interrupted by the stop therefore does not count as a failure. */
+  /** Throws if the service is stopping. It prevents that an invocation which the stop interrupted is counted as a failure. */
   assertRunning(): void;
   pause(failures: number): Promise<void>;
   now(): number;
@@ -71,7 +71,7 @@ async function abandonOld<R extends Positioned>(
   return records.slice(old.length);
 }
 
-/** Invokes the function. Returns how many records from the beginning of the batch are processed, and whether the function threw. */
+/** Invokes the function. Returns the number of records at the beginning of the batch that are processed, and whether the function threw. */
 async function attempt<R extends Positioned>(
   records: readonly R[],
   { reportsFailures }: BatchRules,
@@ -91,7 +91,10 @@ async function attempt<R extends Positioned>(
   return { count: lowest === -1 ? records.length : lowest, threw: false };
 }
 
-/** Returns the parts into which a batch is split after a failure. Splitting does not count as a retry. */
+/**
+ * Returns the parts that must be processed next after a failure. If the function threw and `bisect` is on, they are the two halves of the
+ * records, and this split is not counted as a retry. Otherwise the records are one part, which is retried after a pause or given up.
+ */
 async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],
   { failures, count, threw }: { failures: number; count: number; threw: boolean },
@@ -128,15 +131,18 @@ async function abandon<R extends Positioned>(
 
 export interface Batch<R> {
   readonly wanted: readonly R[];
-  /** The last record of the stream that the batch covers, even if the filter has refused this record. The checkpoint moves to it. */
+  /**
+   * The last record of the stream that the batch covers, even if the filter has refused this record. The checkpoint moves to this record.
+   */
   readonly last: R;
 }
 
-/** Maximum bytes of the records in a batch. Lambda's limit for an event is 6 MB. */
+/** Maximum total size of the records in a batch. Lambda's limit for the whole event is 6 MB. */
 const BATCH_BYTES = 5_500_000;
 
 /**
- * Divides the records into batches in their order. A batch contains at most `size` records that pass the filter, and fits into one event.
+ * Divides the records into batches in their order. A batch contains at most `size` records that pass the filter, and these records fit into
+ * one event.
  */
 export function batchesOf<R>(records: readonly R[], isWanted: (record: R) => boolean, size: number): Batch<R>[] {
   const batches: { wanted: R[]; last: R }[] = [];

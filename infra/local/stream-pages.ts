@@ -1,8 +1,10 @@
-/** Reads a DynamoDB stream only once for all its event sources, even if they are at different positions. */
+/**
+ * Reads each page of a DynamoDB stream once and caches it, so that all event sources of the stream share it even if their positions differ.
+ */
 import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
 
 /**
- * A stream record in the form in which Lambda passes it to a function: binary values are base64 texts, and times are in seconds since
+ * A stream record in the form in which Lambda passes it to a function: binary values are base64 strings, and times are in seconds since
  * 1970.
  */
 export interface StreamRecord extends Readonly<Record<string, unknown>> {
@@ -21,7 +23,7 @@ export interface StreamEntry {
 
 export interface StreamPage {
   readonly entries: readonly StreamEntry[];
-  /** The iterator of the next page. Undefined at the end of the shard (one part of the stream). */
+  /** The iterator of the next page. Undefined at the end of the shard (a shard is one part of the stream). */
   readonly next: string | undefined;
 }
 
@@ -31,14 +33,14 @@ export type GetRecords = (
 ) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
 const PAGE_RECORDS = 1_000;
-/** Maximum number of records in the cache. Slower event sources read records from the cache. */
+/** Maximum number of records in the cache. An event source that is slower than the others reads its records from the cache. */
 export const CACHED_RECORDS = 10_000;
-/** Maximum number of entries in the cache. An entry without a record (which no event source accepts) is small. */
+/** Maximum number of entries in the cache. It may be larger than `CACHED_RECORDS`, because an entry without a record is small. */
 const CACHED_ENTRIES = 100_000;
 
 /**
  * Caches pages by their iterator. The bundled DynamoDB server returns the same iterator for the same position. Another server
- * (`DYNAMODB_ENDPOINT`) may return different iterators. The pages are then still correct, but the cache may save no calls.
+ * (`DYNAMODB_ENDPOINT`) may return different iterators for it. The pages are then still correct, but the cache may never be hit.
  */
 export class StreamPages {
   readonly #getRecords: GetRecords;
@@ -54,7 +56,7 @@ export class StreamPages {
     this.#isWanted = isWanted;
   }
 
-  /** Returns the cached entries from this position on. If there are none, it fetches the next page of the stream. */
+  /** Returns the cached entries from this position on. If no entry is cached, it fetches the next page of the stream. */
   async read(iterator: string): Promise<StreamPage> {
     const entries: StreamEntry[] = [];
     let next: string | undefined = iterator;
@@ -67,7 +69,7 @@ export class StreamPages {
     return entries.length > 0 || next === undefined ? { entries, next } : this.#fetch(next);
   }
 
-  /** Fetches a page. Event sources that need the same page at the same time share one call. */
+  /** Fetches a page. Event sources that need the same page at the same time share one call of `getRecords`. */
   #fetch(iterator: string): Promise<StreamPage> {
     const pending = this.#pending.get(iterator) ?? this.#call(iterator).finally(() => this.#pending.delete(iterator));
     this.#pending.set(iterator, pending);

@@ -1,4 +1,6 @@
-/** An event source on a table's stream: it polls the shards in order, passes the records to a function, and stores its position. */
+/**
+ * Implements the event source of a table's stream. It polls the shards in order, passes the records to a function, and stores its position.
+ */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
@@ -27,22 +29,28 @@ export interface StreamSource {
   readonly pages: StreamPages;
   readonly streamArn: string;
   readonly positions: Positions;
-  /** Sends a message to the on-failure destination. Does nothing if the event source has none. */
+  /** Sends a message to the on-failure destination. Does nothing if the event source has no such destination. */
   readonly onFailure: (body: object) => Promise<void>;
   readonly log: (text: string) => void;
 }
 
 /**
- * Milliseconds between polls that find no new records. The end of each invocation starts a poll at once, so only the writes of a running
- * invocation, and of other processes, wait so long.
+ * Maximum wait in milliseconds after a poll that found no records. The end of each invocation starts a poll at once (`kick`). So only two
+ * kinds of writes wait that long: writes during an invocation, and writes of other processes.
  */
 const POLL_MS = 250;
-/** Minimum milliseconds after such a poll. A poll takes as much processor time as a small request, and the wait makes batches larger. */
+/**
+ * Minimum wait in milliseconds after a poll that found no records. A poll uses as much processor time as a small request. The wait also
+ * makes batches larger.
+ */
 const POLL_GAP_MS = 50;
-/** Milliseconds before a retry. They double after each failure. Lambda waits longer, but tests would then take longer. */
+/**
+ * Milliseconds before the first retry, and the maximum for later ones. The wait doubles after each failure. Lambda waits longer, but tests
+ * would then take longer.
+ */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** The position that is stored for a shard which was read to its end. */
+/** The stored position of a shard that was read to its end. */
 const CLOSED = "closed";
 
 export function startStreamSource(source: StreamSource): RunningSource {
@@ -100,7 +108,7 @@ class Loop {
     clearTimeout(timer);
   }
 
-  /** Reads the shards in the order of their creation, because a later shard may contain a newer version of the same row. */
+  /** Reads the shards in the order of their creation, because a later shard may contain a newer version of the same item. */
   async #readShards(): Promise<number> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
     const isWanted = ({ record }: StreamEntry): boolean => record !== undefined && this.#source.isWanted(record);
@@ -132,7 +140,7 @@ class Loop {
   }
 
   /**
-   * Returns an iterator after the stored position. If the stream no longer has this position, the iterator begins at the start of the
+   * Returns an iterator after the stored position. If the stream no longer contains this position, the iterator begins at the start of the
    * shard.
    */
   async #iterator(ShardId: string): Promise<string> {
@@ -176,7 +184,7 @@ class Loop {
     await wait(pauseMs, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Returns the record with the region and the stream ARN of the template instead of those of the local server. */
+  /** Returns the record with the region and the stream ARN of the template. The record of the local server has other values. */
   #eventRecord(shard: string, record: StreamRecord): object {
     const { mapping } = this.#source;
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
@@ -188,7 +196,10 @@ class Loop {
     };
   }
 
-  /** Sends only the positions of the records, as Lambda does. The records remain in the stream for 24 hours. */
+  /**
+   * Sends only the positions of the records to the on-failure destination, as Lambda does. An operator can read the records from the stream
+   * for 24 hours.
+   */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const at = (index: number): string =>
@@ -229,8 +240,8 @@ export interface Positions {
 const Stored = z.record(z.string(), z.string());
 
 /**
- * @param file the file that keeps the positions over restarts and crashes; if undefined, they are in memory @param isNew true if the
- * table is new; stored positions then belong to an older stream and are ignored
+ * @param file the file that stores the positions across restarts and crashes. If it is undefined, they are in memory only.
+ * @param isNew true if the table is new. Stored positions then belong to an older stream and are ignored.
  */
 export function openPositions(file: string | undefined, isNew: boolean): Positions {
   const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
@@ -255,7 +266,10 @@ function readPositions(file: string): Record<string, string> {
   }
 }
 
-/** Replaces the file atomically. After a crash it has either the old or the new content. With the old content, a batch is repeated. */
+/**
+ * Replaces the file atomically. After a crash, the file has either the old or the new content. With the old content, the last batch is
+ * processed again.
+ */
 async function replaceFile(file: string, text: string): Promise<void> {
   const handle = await open(`${file}.new`, "w");
   await handle.writeFile(text);

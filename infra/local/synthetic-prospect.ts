@@ -1,4 +1,4 @@
-/** Makes the rows of invented prospects and notes, for the demo companies and the benches. */
+/** Builds the rows of invented prospects and notes, for the demo companies and the benchmarks. */
 import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";

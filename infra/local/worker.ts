@@ -16,10 +16,12 @@ const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-/** The data comes from environment.ts and is not validated, because loading a schema library would double the start time. */
+/**
+ * The data comes from environment.ts. It is not validated, because loading a schema library would double the start time of an environment.
+ */
 const data: WorkerData = workerData;
 
-/** The body of a streamed answer. Only one chunk is sent at a time, so that a function sends no faster than its client reads. */
+/** The body of a streamed response. Only one chunk is sent at a time, so a function sends no faster than its client reads. */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;
@@ -61,7 +63,7 @@ class ResponseStream extends Writable {
   }
 }
 
-/** The global object with which Lambda's runtime marks streaming functions. */
+/** The global object `awslambda` of Lambda's runtime. Functions mark streaming handlers with it. */
 const awslambda = {
   streamifyResponse(handler: StreamHandler): Handler {
     const marked = (): never => {
@@ -92,7 +94,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // Log lines use the same port as the answer, so that they arrive before the answer.
+  // Log lines use the same port as the result of an invocation, so they arrive before the result.
   replaceConsole(
     data.logLevel,
     () => requestId,
