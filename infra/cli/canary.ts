@@ -1,4 +1,7 @@
-/** `npm run canary -- create` makes the company and the user of the scheduled smoke test, or gives its user a new password. */
+/**
+ * Implements `npm run canary -- create`: it creates the company and the user of the scheduled smoke test, or gives this user a new
+ * password.
+ */
 import { randomBytes } from "node:crypto";
 import {
   AdminCreateUserCommand,
@@ -28,7 +31,9 @@ npm run canary -- create --sub SUBJECT
 ${stackUsage}
 exit code 0: done, 2: wrong usage, 3: any other error`;
 
-/** The user's e-mail address. No mail is ever sent to it, because `.invalid` is reserved for addresses that do not exist. */
+/**
+ * The e-mail address of the smoke test's user. No mail is ever sent to it, because `.invalid` is reserved for domains that do not exist.
+ */
 const EMAIL = "smoke-test@canary.invalid";
 const COMPANY = "Smoke test";
 
@@ -47,13 +52,13 @@ export interface CanarySetup {
   readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
 }
 
-/** Makes the company if it does not exist, and stores the credentials of its user. Returns a sentence that says what it has done. */
+/** Creates the company if it does not exist, and stores new credentials of its user. Returns a sentence that says what it has done. */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
   const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
   const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
-    // A conflict means that the company with this user already exists.
+    // A conflict means that this user already has a company, which an earlier run created.
     if (error instanceof ApiError && error.code === "conflict") return undefined;
     throw error;
   });
@@ -63,7 +68,9 @@ export async function createCanary({ stackName, table, parameters, pool, client 
     : `company ${made.company.id} "${COMPANY}" has the user ${EMAIL}`;
 }
 
-/** Gives the user a random password that no person knows. If the user is not in the user pool, adds the user without sending a mail. */
+/**
+ * Gives the user a random password that no person knows. If the user is not in the user pool, adds the user first without sending a mail.
+ */
 async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool"]>) {
   const user = { UserPoolId, Username: EMAIL };
   const found = await cognito.send(new AdminGetUserCommand(user)).catch(async (error: unknown) => {
@@ -78,7 +85,7 @@ async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool
   });
   const sub = found.UserAttributes?.find(({ Name }) => Name === "sub")?.Value;
   if (sub === undefined) throw new Error("the user pool gave the user no subject");
-  // The first four characters contain each kind of character that the user pool requires.
+  // The prefix contains one character of each kind that the user pool requires. The random characters may lack one kind.
   const password = `Aa1!${randomBytes(24).toString("base64url")}`;
   await cognito.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
   return { sub, credentials: { user: EMAIL, password } };

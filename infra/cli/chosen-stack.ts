@@ -1,4 +1,4 @@
-/** Defines the options `--stage` and `--stack`, with which an admin command chooses a deployment. */
+/** Defines the options `--stage` and `--stack`. With one of them, an operator chooses the deployment for an admin command. */
 import { STAGE_NAME, stackNameOf } from "../settings/names.ts";
 import { WrongUsage } from "./options.ts";
 
@@ -12,7 +12,10 @@ export interface ChosenStack {
   readonly stack?: string | undefined;
 }
 
-/** Returns the name of the chosen CDK stack. It is undefined if neither option is given. Throws WrongUsage if the options contradict each other. */
+/**
+ * Returns the name of the chosen CDK stack, or undefined if neither option is given. Throws WrongUsage if both are given or if the stage's
+ * name is not valid.
+ */
 export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
   if (stage === undefined) return stack;
   if (stack !== undefined)

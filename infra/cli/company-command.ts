@@ -6,7 +6,7 @@ import { chosenStack, stackOptions } from "./chosen-stack.ts";
 import { argumentsOf, checked, unknownCommand, WrongUsage } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The work of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
+/** The function of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
@@ -16,8 +16,8 @@ const Input = z.object({
 });
 
 /**
- * Runs the command and sets the exit code of the process. The code is the result of the command, or 2 for wrong usage or an unknown
- * company, or 3 for any other error.
+ * Runs the command and sets the exit code of the process. It is the code that the command returns, 2 after wrong usage or for an unknown
+ * company, or 3 after any other error.
  */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /**
- * `npm run index -- verify|rebuild|repair-activity --company N` compares a company's search index with the company's rows, builds the index
- * again from the rows, or removes damaged rows of the company's activity.
+ * Implements `npm run index -- verify|rebuild|repair-activity --company N`. It compares a company's search index with the company's rows,
+ * rebuilds the index from the rows, or removes damaged rows of the company's activity.
  */
 import { systemClock } from "#shared/clock.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";
@@ -64,7 +64,7 @@ const listOf = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-/** Returns a function that writes a line of progress to stderr, at most one line every two seconds. */
+/** Returns a function that writes a line of progress to stderr. It drops lines, so that it writes at most one line every two seconds. */
 function progress(): (line: string) => void {
   let last = Date.now();
   return (line) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run company -- COMMAND` creates, suspends, resumes, exports, deletes and checks a company, in a deployed stack or in the local
- * service.
+ * Implements `npm run company -- COMMAND`, which creates, suspends, resumes, exports, deletes and checks a company. The company is in a
+ * deployed stack or in the local service.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -75,7 +75,7 @@ function contextOf({ dynamoDb, outputs, table, userPoolId }: TableInUse, input: 
   };
 }
 
-/** The function of a command. It prints a report and returns the exit code. */
+/** The function of a command. It prints a report and resolves with the exit code. */
 type Command = (context: ErasureContext, input: Input) => Promise<number>;
 
 const commands: Readonly<Record<string, Command>> = {
@@ -102,7 +102,10 @@ const commands: Readonly<Record<string, Command>> = {
   check: (context, { company }) => check(context, company),
 };
 
-/** Throws CommandRefused if nothing shows that the company ever existed. Otherwise a mistyped id would look like a completed erasure. */
+/**
+ * Counts the rows and files that are left of a company. Throws CommandRefused if there are none and no erasure of this company is recorded.
+ * Otherwise a mistyped id would look like a completed erasure.
+ */
 async function check(context: ErasureContext, company: number): Promise<number> {
   const { rows, files } = await remainsOf(context, company);
   const erasure = await erasureOf(context.rows.table, company);
@@ -116,7 +119,9 @@ async function check(context: ErasureContext, company: number): Promise<number> 
 
 const DAY_MS = 86_400_000;
 
-/** Returns where copies of the erased data remain, and until when. The deployment's settings determine how long backups are kept. */
+/**
+ * Returns for each kind of copy of the erased data when the copy expires. The retention of backups depends on the deployment's settings.
+ */
 function remainsUntil(erasedAt: string): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {

@@ -1,4 +1,7 @@
-/** `npm run company -- create --name NAME --owner EMAIL` creates a company with its owner, in a deployed stack or in the local service. */
+/**
+ * Implements `npm run company -- create --name NAME --owner EMAIL`. It creates a company with its owner, in a deployed stack or in the
+ * local service.
+ */
 import * as z from "zod/mini";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import { directoryOnly } from "#shared/auth/identity-provider.ts";
@@ -25,7 +28,7 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** The place where the company is created: the table, and the identity provider in which the owner gets an account. */
+/** The table in which the company is created, and the identity provider in which the owner gets an account. */
 interface Target {
   readonly label: string;
   readonly table: Table;
@@ -33,8 +36,8 @@ interface Target {
 }
 
 /**
- * Returns where to create the company. The option `--sub` is only for a deployed stack, because the local service needs no subject to
- * sign a user in.
+ * Returns the table and the identity provider for a new company. With `--sub`, it always chooses a deployed stack, because the local
+ * service signs users in without a subject from outside.
  */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
@@ -54,7 +57,7 @@ function ownPool(userPoolId: string | undefined, settings: ClientSettings): Iden
   return userPool(userPoolId, cognitoClient(settings));
 }
 
-/** @param usage the text that is printed after a wrong call */
+/** @param usage the text that is printed if the arguments are wrong */
 export async function createCommand(args: readonly string[], usage: string): Promise<void> {
   const names = ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"];
   const input = checked(Input, optionsOf(args, texts(names), usage), usage);

@@ -1,5 +1,6 @@
 /**
- * `npm run csv -- import FILE | export FILE` imports prospects into a running service or exports them. It resumes interrupted transfers.
+ * Implements `npm run csv -- import FILE | export FILE`. It imports prospects into a running service, or exports them. It resumes
+ * interrupted transfers.
  */
 import { exportFile } from "./csv/export.ts";
 import { Busy, CutOff, exitCodes, messageOf } from "./csv/fault.ts";
@@ -9,7 +10,7 @@ import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
 import { answerHelp } from "./options.ts";
 
-// After the first Ctrl-C, the command prints how to resume. A second Ctrl-C kills the command.
+// After the first Ctrl-C, the command ends in order and prints how to resume. A second Ctrl-C ends it at once.
 const interrupt = new AbortController();
 for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
 const { signal } = interrupt;

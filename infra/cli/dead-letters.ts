@@ -1,6 +1,6 @@
 /**
- * `npm run dead-letters -- list | redrive QUEUE` counts the messages of the dead-letter queues, or processes them again after an operator
- * has removed the cause of the failure.
+ * Implements `npm run dead-letters -- list | redrive QUEUE`. It counts the messages of the dead-letter queues, or processes the messages of
+ * one again after an operator has removed the cause of the failure.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
@@ -27,8 +27,8 @@ import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
- * The dead-letter queues. `url` is the name of the stack output with the queue's URL. `source` is the name of the output with the URL of
- * the queue from which its messages come. A dead-letter queue without `source` gets its messages from the table's stream.
+ * The dead-letter queues. `url` is the name of the stack output that contains the queue's URL. `source` is the name of the output with the
+ * URL of the original queue. A dead-letter queue without `source` contains stream records that its `consumer` failed to process.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
@@ -95,8 +95,8 @@ interface Redrive {
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
 /**
- * Returns how the messages of each dead-letter queue are processed again. A queue message is sent back to its original queue. A stream
- * record is passed to its consumer, which runs in this process.
+ * Returns for each dead-letter queue how its messages are processed again. A message of a queue is sent back to its original queue. A
+ * stream record is passed to its consumer, which runs in this process.
  */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {
@@ -121,8 +121,8 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // The stream has already deleted the record, but nothing is lost: the record would only start a flush of the company's search index,
-    // and the company's next write starts a flush too.
+    // The stream has already deleted the record, but nothing is lost. The record would only start a flush of the company's search index,
+    // and the company's next write starts a flush, too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -147,17 +147,21 @@ const sendBack =
   };
 
 const BATCH = 10;
-/** Seconds of a long poll. A long poll asks all servers of the queue. A short poll asks only some of them and may miss messages. */
+/**
+ * Duration of a long poll in seconds. A long poll asks all servers of the queue. A short poll (0 s) asks only some of them and may miss
+ * messages.
+ */
 const POLL_SECONDS = 1;
 /**
- * Seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again after
- * this time.
+ * Time in seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again
+ * after this time.
  */
 const VISIBILITY_SECONDS = 120;
 
 /**
- * Processes all messages that were sent before the command started. It leaves newer messages: a message that fails again is sent again and
- * would cause an endless loop. If a message cannot be deleted, it is processed twice, which all consumers tolerate.
+ * Processes all messages that were sent before the command started. It does not process newer messages. Otherwise a message that is sent
+ * back and fails again would return to the dead-letter queue in an endless loop. If a processed message cannot be deleted, it is processed
+ * twice, which all consumers tolerate.
  */
 async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
   const begun = Date.now();
@@ -189,7 +193,10 @@ async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Messa
   return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
 }
 
-/** Returns the number of messages that SQS estimates. It includes messages that have just failed again. */
+/**
+ * Returns SQS's estimate of the number of messages, visible or not. Messages that have just failed again are not visible, but they are
+ * counted.
+ */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

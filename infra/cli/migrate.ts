@@ -1,6 +1,6 @@
 /**
- * `npm run migrate -- status|run|rollback` rewrites the rows of prospects in another shape (version of the fields): in that of this
- * release, or in that of release 0.1.0.
+ * Implements `npm run migrate -- status|run|rollback`. It rewrites the rows of prospects in another shape (version of the stored fields):
+ * `run` in the shape of this release, and `rollback` in the shape of release 0.1.0.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
@@ -48,7 +48,7 @@ function readInput() {
 
 const Company = z.object({ pk: z.string() });
 
-/** Yields the ids of all companies. No row lists them, so this function reads the whole table, for half a read unit per 4 KB. */
+/** Yields the ids of all companies. No row lists them, so this function scans the whole table. The scan costs half a read unit per 4 KB. */
 async function* companies({ outputs, dynamoDb }: TableInUse): AsyncGenerator<number> {
   const pages = paginateScan(
     { client: dynamoClient(dynamoDb) },
@@ -82,7 +82,7 @@ const describe = ({ target: shape, state, pass, block, rewritten }: Progress): s
 
 const REPORT_EVERY_MS = 2_000;
 
-/** Returns a function that prints a line to stderr, at most one line every two seconds. */
+/** Returns a function that prints a line to stderr. It drops lines, so that it prints at most one line every two seconds. */
 function reporter(): (line: string) => void {
   let last = Date.now();
   return (line) => {

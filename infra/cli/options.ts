@@ -1,4 +1,4 @@
-/** Reads the arguments of a command and answers `--help`. */
+/** Reads the arguments of a command. Prints the usage if they contain `--help`. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 
@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 export class WrongUsage extends Error {}
 
 /**
- * Returns the values of the options. If the arguments contain `--help`, this prints the usage and ends the process.
+ * Returns the values of the options. If the arguments contain `--help`, it prints the usage and ends the process.
  *
  * @param usage begins with the command, for example `npm run bench -- [options]`
  * @throws WrongUsage with one line, if an argument is unknown or lacks its value
@@ -20,7 +20,7 @@ export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly
   }
 }
 
-/** Does the same as `optionsOf`, for a command that also has arguments without a name. */
+/** Does the same as `optionsOf`, for a command that also accepts positional arguments. */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
   usage: string,
@@ -34,7 +34,10 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   }
 }
 
-/** Returns the options of a command that has nothing else to report. If they are wrong, this prints one line and ends with exit code 2. */
+/**
+ * Returns the options of a command that has no positional arguments. If the options are wrong, it prints one line and ends the process with
+ * exit code 2.
+ */
 export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T, usage: string) {
   try {
     return optionsOf(process.argv.slice(2), options, usage);
@@ -50,10 +53,11 @@ export function answerHelp(args: readonly string[], usage: string): void {
   process.exit(0);
 }
 
-/** Returns an error with one line: the reason, and the command that prints the usage. */
+/** Returns an error whose message is one line: the reason, and the command that prints the usage. */
 function wrongArgument(error: unknown, usage: string): WrongUsage {
   const message = error instanceof Error ? error.message : String(error);
-  // Node.js explains in a second sentence how to pass an argument that begins with a dash. No command takes one.
+  // In a second sentence, Node.js explains how to pass a positional argument that begins with a dash. No command has such an argument, so
+  // the sentence is removed.
   const reason = message.replace(
     /\. To specify a positional argument .*| This command does not take positional arguments$/s,
     "",
@@ -63,7 +67,7 @@ function wrongArgument(error: unknown, usage: string): WrongUsage {
 }
 
 /**
- * Returns the values of options after the schema has checked them.
+ * Checks the values of options with the schema and returns the result.
  *
  * @throws WrongUsage with one line for each wrong or missing option, and the usage
  */
@@ -82,12 +86,12 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/** Returns the error for words that are no command. It has only the usage if there are no words. */
+/** Returns the error for words that are no command. If there are no words, its message is only the usage. */
 export function unknownCommand(words: readonly string[], usage: string): WrongUsage {
   const given = words.join(" ");
   return new WrongUsage(`${given === "" ? "" : `${given}: unknown command\n`}usage: ${usage}`);
 }
 
-/** Returns the definition of options that take a text. */
+/** Returns the definition of options with these names for `parseArgs`. Each option needs a value. */
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
   Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));

@@ -1,4 +1,4 @@
-/** `npm run release -- check|cut` checks the versions and the changelog, or records the current commit as a release. */
+/** Implements `npm run release -- check|cut`. It checks the versions and the changelog, or records the current commit as a release. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -42,7 +42,10 @@ const mapOf = (values: object): string =>
     .map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`)
     .join(",\n")}\n }`;
 
-/** Returns the recorded rows with one line for each row, so that two releases can be compared line by line. */
+/**
+ * Returns the recorded rows, responses and schemas as JSON with one line for each of them, so that a diff of two releases shows single
+ * rows.
+ */
 async function shapesText(): Promise<string> {
   const { companyId, owner, rows, answers } = await recordRows(root);
   const parts = { companyId: String(companyId), owner: JSON.stringify(owner), rows: listOf(rows) };
@@ -74,7 +77,10 @@ async function cut(): Promise<number> {
   return 0;
 }
 
-/** Replaces the version in a file. It is near the beginning: once in package.json, and twice in package-lock.json. */
+/**
+ * Replaces the version near the beginning of a file. It occurs there once in package.json, and twice in package-lock.json. The rest of
+ * package-lock.json contains versions of dependencies, which must not change.
+ */
 function setVersion(file: string, version: string, next: string): void {
   const text = readFileSync(file, "utf8");
   const head = text.slice(0, 400).replaceAll(`"version": "${version}"`, `"version": "${next}"`);

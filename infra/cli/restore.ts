@@ -1,6 +1,6 @@
 /**
- * `npm run restore -- COMMAND` restores the table as it was at an earlier time, checks a restored table, restores one company from it, or
- * deletes it.
+ * Implements `npm run restore -- COMMAND`. It restores the table as it was at an earlier time, checks a restored table, restores one
+ * company from it, or deletes it.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -48,7 +48,7 @@ const shared = {
   "read-units": z._default(Units, READ_UNITS),
   "write-units": z._default(Units, WRITE_UNITS),
 };
-/** DynamoDB restores a table only to whole seconds. */
+/** The time to restore. DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
   z.iso.datetime({ offset: true, precision: 0, error: "must be a time such as 2026-11-22T10:00:00Z" }),
   z.transform((text) => new Date(text)),

@@ -1,4 +1,4 @@
-/** `npm run senders -- stop | start` stops the senders of webhooks of a deployed stack, or lets them work again. */
+/** Implements `npm run senders -- stop | start`. It stops the functions of a deployed stack that send webhooks, or lets them work again. */
 import { setTimeout as wait } from "node:timers/promises";
 import {
   CloudFormationClient,
@@ -42,8 +42,8 @@ const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
 const POLL_MS = 2_000;
 
 /**
- * Stops or starts the event source mapping by which Lambda reads the delivery queue. A reserved concurrency of 0 would stop the senders
- * too. But Lambda would then still receive messages, and the queue would move them to its dead-letter queue.
+ * Stops or starts the senders by the event source mapping through which Lambda reads the delivery queue. A reserved concurrency of 0 would
+ * also stop the senders. But Lambda would then still receive messages, and the queue would move them to its dead-letter queue.
  */
 export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
   const { lambda } = context;
@@ -51,11 +51,14 @@ export async function switchSenders(context: SendersContext, stackName: string, 
   await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: isOn }));
   const wanted = isOn ? "Enabled" : "Disabled";
   while ((await lambda.send(new GetEventSourceMappingCommand({ UUID }))).State !== wanted) await context.wait(POLL_MS);
-  // A function that has already begun may send until its time-out.
+  // An invocation that has already begun may send webhooks until its time-out.
   if (!isOn) await context.wait(timeoutSeconds * 1_000);
 }
 
-/** Returns the name of the function that sends webhooks. Its description in the template is the same in all deployments. */
+/**
+ * Returns the name of the function that sends webhooks. The function is found by its description in the template, which is the same in all
+ * deployments.
+ */
 async function functionOf({ cloud }: SendersContext, StackName: string): Promise<string> {
   const { TemplateBody = "{}" } = await cloud.send(
     new GetTemplateCommand({ StackName, TemplateStage: TemplateStage.Original }),
@@ -69,8 +72,8 @@ async function functionOf({ cloud }: SendersContext, StackName: string): Promise
 }
 
 /**
- * Returns the mapping of the function or of its alias. Lambda's filter by function does not find the mappings of an alias, so all mappings
- * are listed.
+ * Returns the id of the event source mapping of the function or of its alias. Lambda's filter by function name does not find mappings of an
+ * alias, so all mappings are listed.
  */
 async function mappingOf({ lambda }: SendersContext, name: string): Promise<string> {
   for await (const { EventSourceMappings = [] } of paginateListEventSourceMappings({ client: lambda }, {})) {

@@ -1,4 +1,6 @@
-/** `npm run smoke -- [--base URL]` checks the main steps of a running service over HTTP. The service is local or deployed. */
+/**
+ * Implements `npm run smoke -- [--base URL]`. It checks the main steps of a running service over HTTP. The service is local or deployed.
+ */
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { apiAt, assert } from "#shared/smoke/api.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads the stream records of a dead letter. If the publisher sent the dead letter, it contains the record itself. If Lambda sent it, it
- * contains only positions in the stream.
+ * Reads the stream records of a message in a dead-letter queue. A message that the publisher function sent contains the record itself. A
+ * message that Lambda sent contains only positions in the stream.
  */
 import {
   type AttributeValue,
@@ -17,7 +17,7 @@ import * as z from "zod/mini";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const Parked = z.object({ v: z.literal(1), record: AnyRecord });
-/** The message that Lambda sends to a stream's on-failure destination. */
+/** The message that Lambda sends to the on-failure destination of a stream's event source. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -27,7 +27,7 @@ const Positions = z.object({
 });
 const Body = z.union([Parked, Positions]);
 
-/** Returns undefined if the stream has deleted one of the records. It keeps records for 24 hours. */
+/** Returns undefined if the stream has already deleted one of the records. A stream stores records for 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,
@@ -72,7 +72,7 @@ async function readPositions(
   return found;
 }
 
-/** Converts a record of the SDK to the form in which Lambda passes it to functions. In this form binary values are base64 texts. */
+/** Converts a record of the SDK to the form in which Lambda passes it to functions. In this form, binary values are base64 strings. */
 export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
   return {
     dynamodb: {

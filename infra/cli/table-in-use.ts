@@ -1,6 +1,6 @@
 /**
  * Finds the table for an operator's command: the table of the running local service, or of a deployed stack. The first line on stderr names
- * the target, so that an operator notices a local service that runs by chance.
+ * the target. So an operator notices if a local service runs by chance and its table is used.
  */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
@@ -21,7 +21,7 @@ export interface TableInUse {
   readonly sqs: ClientSettings;
   readonly secrets: () => Secrets;
   readonly isLocal: boolean;
-  /** Undefined if the deployment has an external identity provider. */
+  /** The id of the user pool. It is undefined for the local service, and for a deployment with an external identity provider. */
   readonly userPoolId: string | undefined;
 }
 
@@ -30,7 +30,7 @@ const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() 
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
-/** The time-outs are long, because a command makes many concurrent calls and no user waits for it. */
+/** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
 /**
@@ -52,7 +52,7 @@ const operator = { region: "us-east-1", credentials: { accessKeyId: "local", sec
 async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
-  // If the local service is still starting, the command must not use the deployed stack instead.
+  // A starting local service responds with 503. Stop here, because the command must not use the deployed stack by mistake.
   if (answer?.status === 503) throw new Error(`the local service at ${base} is starting: wait for the line "ready"`);
   if (answer === undefined || !answer.ok) return undefined;
   nameTarget(`local service at ${base}`);
@@ -74,7 +74,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // All clients share the credentials, so that they are looked up only once.
+  // All clients share one credentials provider, so that the credentials are looked up only once.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
@@ -99,7 +99,7 @@ async function describe(cloud: CloudFormationClient, StackName: string): Promise
   }
 }
 
-/** Returns what the operator must set, or undefined. It is for errors of the SDK whose text does not say this. */
+/** Returns what the operator must set, for two errors of the SDK whose messages do not say so. Returns undefined for other errors. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

@@ -1,6 +1,6 @@
 /**
- * `npm run --silent token -- EMAIL` prints an access token of the running local service and nothing else, so that scripts can use the
- * output.
+ * Implements `npm run --silent token -- EMAIL`. It prints an access token of the running local service and nothing else, so that scripts
+ * can use the output.
  */
 import { serviceUrl } from "../local/address.ts";
 import { argumentsOf, WrongUsage } from "./options.ts";

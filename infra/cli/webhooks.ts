@@ -1,6 +1,6 @@
 /**
- * `npm run webhooks -- reconcile | encrypt-secrets --company N` checks that no webhook delivery is lost, or encrypts webhook secrets of
- * an older release.
+ * Implements `npm run webhooks -- reconcile | encrypt-secrets --company N`. It checks that no webhook delivery is lost, or encrypts webhook
+ * secrets that an older release has stored as plain text.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * Erases a company: its users at the identity provider, its files and its rows. Each step can be repeated. After an interruption, the
- * command therefore continues when it is run again.
+ * Erases a company: its users at the identity provider, its files and its rows. Each step can be repeated. So an interrupted command
+ * continues when it is run again.
  */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -17,7 +17,7 @@ import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } f
 export interface ErasureContext {
   readonly rows: RowStore;
   readonly files: FileStore;
-  /** The user pool. Undefined if another system manages the users. */
+  /** The user pool. It is undefined if an external identity provider manages the users. */
   readonly pool: Pool | undefined;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
@@ -25,24 +25,24 @@ export interface ErasureContext {
 }
 
 /**
- * Milliseconds after the suspension in which requests from before it may still write. API Gateway caches the authorizer's answer for 60 s,
- * and the longest function runs for 15 minutes.
+ * Time after the suspension in milliseconds during which older requests may still write. API Gateway caches the authorizer's result for 60
+ * s, and the longest function runs for 15 minutes. The sum is 16 minutes.
  */
 export const QUIET_MS = 16 * 60_000;
 /**
- * Milliseconds to wait after the webhooks are removed. Messages about deliveries stay in the queue for at most 15 minutes, and in this time
- * the senders cancel the deliveries of the removed webhooks. If the rows were removed earlier, messages without a delivery would set off
- * the alarm of missing deliveries.
+ * Wait in milliseconds between the start of the erasure and the removal of rows. The webhooks are already removed. Queue messages about
+ * their deliveries exist for at most 15 minutes, and the senders cancel these deliveries when they receive the messages. If the delivery
+ * rows were removed earlier, a message without its delivery would set off the alarm of missing deliveries.
  */
 export const SETTLE_MS = 16 * 60_000;
-/** Maximum number of passes over the table. A row that appears during one pass is removed by the next pass. */
+/** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
 const PASSES = 5;
 
 export const Erasure = z.object({
   type: z.literal("erasure"),
   companyId: z.int(),
   erasedAt: z.string(),
-  /** The number of the company's rows when the erasure began, by type. */
+  /** The numbers of the company's rows by type at the time when the erasure began. */
   rows: z.record(z.string(), z.int()),
 });
 export type Erasure = z.infer<typeof Erasure>;
@@ -52,7 +52,11 @@ export interface Remains {
   readonly files: number;
 }
 
-/** @param confirmed the name of the company, which the operator has typed to confirm the erasure */
+/**
+ * Erases a company. If it is already erased, returns the record of its erasure. Throws CommandRefused if the company is unknown or must not
+ * be erased now.
+ * @param confirmed the name of the company, which the operator has typed to confirm the erasure
+ */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   const { rows, clock } = context;
   const earlier = await erasureOf(rows.table, companyId);
@@ -75,7 +79,8 @@ export async function eraseCompany(context: ErasureContext, companyId: number, c
   context.progress?.(`${users} users and ${removed} files removed`);
   await removeAllRows(context, companyId);
   const erasure: Erasure = { type: "erasure", companyId, erasedAt: iso(clock.now()), rows: rowsBefore };
-  // One transaction makes both writes, so that a company without its row always has the row of its erasure.
+  // Both writes are in one transaction. Otherwise an interruption between them could leave neither the company's row nor the record of its
+  // erasure.
   await rows.table.transact([
     { remove: keys.company(companyId), when: exists("erasingAt") },
     { put: { ...keys.erasure(companyId), ...erasure } },
@@ -99,7 +104,7 @@ async function assertAllowed({ rows, clock }: ErasureContext, company: MarkedCom
   await assertQuiet(rows.table, clock, company);
 }
 
-/** Throws CommandRefused unless the company is suspended and no running request can still write its rows. */
+/** Throws CommandRefused unless the company is suspended and no running request or job can still write its rows. */
 export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt }: MarkedCompany): Promise<void> {
   if (suspendedAt === undefined) {
     throw new CommandRefused(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
@@ -119,7 +124,8 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 const DAY_MS = 86_400_000;
 
 /**
- * Counts the jobs that run or wait. Paused bulk jobs are not counted: they are due only in a month, and nobody can resume them any more.
+ * Counts the jobs that run or wait. The query stops at jobs that are due tomorrow, so it does not count paused bulk jobs. These are due
+ * only in a month, and no user of a suspended company can resume them.
  */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
@@ -130,7 +136,7 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
   return jobs;
 }
 
-/** Counts the rows for the report, and marks the company. The mark prevents that the company is resumed. */
+/** Counts the rows for the later report, and marks the company. A company with this mark cannot be resumed. */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -138,7 +144,7 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
   return mark;
 }
 
-/** Removes the webhooks. This is the first step, so that no further delivery is made or sent. */
+/** Removes the webhooks. The erasure removes them before all other rows, so that no further delivery is created or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
   let found: Key[] = [];
   for await (const item of rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] })) {
@@ -150,7 +156,10 @@ async function removeWebhooks({ rows }: ErasureContext, companyId: number): Prom
   if (found.length > 0) await removeKeys(rows, found);
 }
 
-/** Removes the users from the identity provider. Their rows are removed later, so that an interrupted command finds the users again. */
+/**
+ * Removes the users from the identity provider. Their rows are removed only later, so that a repeated command finds the users again after
+ * an interruption.
+ */
 async function removeUsers({ rows, pool }: ErasureContext, companyId: number): Promise<number> {
   let users = 0;
   for await (const { email, sub } of usersOf(rows.table, companyId)) {
@@ -161,7 +170,7 @@ async function removeUsers({ rows, pool }: ErasureContext, companyId: number): P
   return users;
 }
 
-/** Removes all rows except the company's own row. By this row, an interrupted command knows that it must continue. */
+/** Removes all rows except the company's own row. A repeated command needs this row to see that the erasure is not complete. */
 async function removeAllRows({ rows, progress }: ErasureContext, companyId: number): Promise<void> {
   const { pk, sk } = keys.company(companyId);
   const report = (count: number): void => progress?.(`${count} rows removed`);
@@ -172,7 +181,7 @@ async function removeAllRows({ rows, progress }: ErasureContext, companyId: numb
   throw new Error(`rows of company ${companyId} keep appearing: run the command again`);
 }
 
-/** Yields the erased companies in the order of their ids. */
+/** Yields the records of erased companies in the order of the company ids. */
 export async function* erasures(table: Table): AsyncGenerator<Erasure> {
   for await (const item of table.query(keys.erasures())) yield Erasure.parse(item);
 }

@@ -1,6 +1,6 @@
 /**
  * Exports all data of a company to the bucket: its rows as NDJSON (one JSON object per line), and copies of its files. An interrupted
- * export continues after the last part that it has stored. Only one part is in memory at a time.
+ * export continues after the last part that it has stored. Only one part at a time is in memory.
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
@@ -28,7 +28,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Maximum bytes of a part's text before compression. The text is in memory twice, once as lines and once as bytes. */
+  /** Maximum bytes of a part's text before compression. This text is in memory twice: once as lines and once as bytes. */
   readonly partBytes?: number;
 }
 
@@ -37,7 +37,7 @@ const PART_BYTES = 8 * 2 ** 20;
 const Part = z.object({ key: z.string(), lines: z.int(), bytes: z.int(), sha256: z.string() });
 const Counts = z.record(z.string(), z.int());
 
-/** The state of an unfinished export. It is stored after each part. */
+/** The state of an unfinished export. It is stored in the bucket after each part. */
 const Progress = z.object({
   format: z.literal(1),
   id: z.string(),
@@ -45,12 +45,12 @@ const Progress = z.object({
   name: z.string(),
   suspended: z.boolean(),
   segments: z.int(),
-  /** The segment of the table scan that is being read, and the position in this segment. */
+  /** The segment of the table scan that is being read, and the position within this segment. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
-  /** True if the activity has been exported that only the search index contained. */
+  /** True if the activity that only the search index contained has been exported. */
   hasActivity: z._default(z.boolean(), false),
-  /** The folder whose files are being copied, and the last file that was copied. */
+  /** The index of the folder whose files are being copied, and the key of the last file that was copied. */
   folder: z.int(),
   after: z.nullable(z.string()),
   parts: z.array(Part),
@@ -94,7 +94,7 @@ const notes = [
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
-/** Continues the unfinished export of the company, or begins a new one. */
+/** Returns the state of the company's unfinished export, or the state of a new export. */
 async function begin({ rows, files, clock }: ExportContext, companyId: number): Promise<Progress> {
   const stored = await readFile(files, progressKey(companyId));
   if (stored !== undefined) return Progress.parse(JSON.parse(stored));
@@ -147,8 +147,8 @@ async function exportSegment(
 }
 
 /**
- * Exports the newest activity in the form in which the next flush of the search index would store it. Until then, only entries of the index
- * contain it, and the index is left out.
+ * Exports the newest activity as `loggedFacts`. The next flush of the search index would store it in this form. Until the flush, only the
+ * entries of the index contain this activity, and the export omits the index.
  */
 async function exportActivity(
   context: ExportContext,
@@ -190,7 +190,10 @@ async function copyFolder(
   await save(context, companyId, progress);
 }
 
-/** Writes a part of the export. Its number is in the stored progress. If a part was interrupted, its repetition therefore replaces it. */
+/**
+ * Writes a part of the export. The number in its name is the count of stored parts plus one. So a part whose write was interrupted is
+ * overwritten when it is written again.
+ */
 async function writePart(
   { files, progress: report }: ExportContext,
   folder: string,
@@ -209,15 +212,16 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
   writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
 /**
- * Matches the partitions that are not exported. They contain the search index with its change log, the stored answers for repeated
- * requests, the receipts of operations, the ids of clients (prospects contain these ids too), and the key that encrypts secrets.
+ * Matches the partition keys that are not exported. These partitions contain the search index with its change log, the stored responses for
+ * repeated requests, the receipts of operations, the client ids of prospects (the prospects' rows contain them too), and the key that
+ * encrypts secrets.
  */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
-/** Returns the row as plain JSON. Packed fields are unpacked, and secrets are left out. */
+/** Returns the row as plain JSON. Packed fields are unpacked, and secrets are omitted. */
 export function exportable(row: Item): Item {
   const { fields, ...columns } = row;
   const activity = readableActivity(row);
@@ -242,7 +246,10 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-/** Converts bytes to JSON. Some rows contain many small records as one compressed value, which is unpacked. Other bytes become base64. */
+/**
+ * Converts bytes to JSON. In some rows, the bytes are many small records in compressed form. They are unpacked. Other bytes are converted
+ * to base64.
+ */
 function plainBytes(bytes: Uint8Array): unknown {
   try {
     return unpacked(z.unknown(), bytes);

@@ -28,7 +28,7 @@ export const filePrefixes = (companyId: number): string[] => folderNames.map((fo
 export const exportsPrefix = (companyId: number): string => `${COMPANY_EXPORTS}/${companyId}/`;
 export const allPrefixes = (companyId: number): string[] => [...filePrefixes(companyId), exportsPrefix(companyId)];
 
-/** Yields the files in the order of their keys, in groups of at most 1 000. */
+/** Yields the files in the order of their keys, in pages of at most 1 000 files. */
 export async function* filesAt(
   { s3, bucket }: FileStore,
   prefix: string,
@@ -63,8 +63,8 @@ export async function countFiles(store: FileStore, prefixes: readonly string[]):
 }
 
 /**
- * Removes all files whose keys begin with one of the prefixes. Returns the number of removed files. Unfinished uploads are not files: the
- * bucket's lifecycle rule removes their parts after a day.
+ * Removes all files whose keys begin with one of the prefixes. Returns the number of removed files. It does not remove the parts of
+ * unfinished uploads. The bucket's lifecycle rule removes them after a day.
  */
 export async function removeFiles(store: FileStore, prefixes: readonly string[]): Promise<number> {
   let removed = 0;
@@ -80,7 +80,7 @@ export async function removeFiles(store: FileStore, prefixes: readonly string[])
 async function removePage({ s3, bucket }: FileStore, files: readonly StoredFile[]): Promise<void> {
   const Delete = { Objects: files.map(({ key }) => ({ Key: key })), Quiet: true };
   const { Errors = [] } = await s3.send(
-    // S3 accepts this request only with a checksum.
+    // S3 refuses a DeleteObjects request without a checksum.
     new DeleteObjectsCommand({ Bucket: bucket, Delete, ChecksumAlgorithm: "CRC32" }),
   );
   const [first] = Errors;
@@ -105,7 +105,7 @@ export async function writeFile(
   await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ContentType: contentType }));
 }
 
-/** Copies a file within the bucket. One call of S3 copies at most 5 GB, and all files of the service are smaller. */
+/** Copies a file within the bucket. One CopyObject call copies at most 5 GB. All files of the service are smaller. */
 export async function copyFile({ s3, bucket }: FileStore, from: string, to: string): Promise<void> {
   const CopySource = `${bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
   await s3.send(new CopyObjectCommand({ Bucket: bucket, Key: to, CopySource }));

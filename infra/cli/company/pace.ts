@@ -12,8 +12,8 @@ export class Pace {
   }
 
   /**
-   * Waits until the units of earlier calls are within the limit, and then makes the call. The call returns its result and the units that it
-   * has used.
+   * Waits until the average consumption of earlier calls is within the limit, and then executes `call`. `call` resolves with its result and
+   * the units that it has consumed.
    */
   async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
     const early = this.#paidAt - Date.now();

@@ -1,4 +1,4 @@
-/** Removes users from the user pool of a deployment. */
+/** Checks and removes users in the user pool of a deployment. */
 import {
   AdminDeleteUserCommand,
   AdminGetUserCommand,
@@ -12,8 +12,8 @@ export interface PoolUser {
 }
 
 /**
- * Returns true if the user pool contains this user. The e-mail address alone is not sufficient, because a user of another company may
- * have it.
+ * Returns true if the user pool contains this user with this subject. The e-mail address alone does not identify the user, because another
+ * company's user may have the same address.
  */
 export type HasUser = (user: PoolUser) => Promise<boolean>;
 

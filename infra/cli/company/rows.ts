@@ -1,6 +1,6 @@
 /**
- * Reads and removes the rows of one company. It scans the whole table and does not query the known kinds of keys. It therefore also finds
- * rows of a kind that a later release adds.
+ * Reads and removes the rows of one company. It scans the whole table instead of querying the known kinds of keys. So it also finds rows of
+ * a kind that a later release adds.
  */
 import { type DynamoDBDocumentClient, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -19,11 +19,11 @@ export interface RowStore {
 }
 
 /**
- * Maximum read units per second. A scan segment reads one partition at a time. Four segments therefore use at most a sixth of a partition's
- * 3 000 read units.
+ * Maximum read units per second of a command. Four scan segments share them, so each segment uses 500. A partition allows 3 000 read units
+ * per second. So even if all four segments read the same partition, a third of its units remains for users.
  */
 export const READ_UNITS = 2_000;
-/** Maximum write units per second. They are half of a partition's 1 000 write units. */
+/** Maximum write units per second of a command. A partition allows 1 000, so at least half of them remain for users. */
 export const WRITE_UNITS = 500;
 export const SEGMENTS = 4;
 
@@ -32,7 +32,7 @@ export const keyOfRow = (row: Item): Key => StoredKey.parse(row);
 
 export interface Page {
   readonly rows: readonly Item[];
-  /** The position after the page. Undefined after the last page. */
+  /** The position after this page, from which a later scan can continue. It is undefined after the last page. */
   readonly next: Item | undefined;
 }
 
@@ -41,13 +41,13 @@ export interface Scan {
   readonly segments: number;
   readonly from?: Item | undefined;
   readonly consistency: "strong" | "eventual";
-  /** If true, only the key and the type of each row are returned. */
+  /** If true, each returned row has only its key and its type. */
   readonly keysOnly?: boolean;
 }
 
 /**
- * Returns the condition that a row belongs to the company. The keys of users' rows do not contain the company, so these rows are found by
- * their attributes.
+ * Returns the filter for the company's rows. Most of their keys begin with the company's id. Rows that are found by subject, session or
+ * e-mail address do not have the company in their partition key. For them, the filter compares `companyId` or the sort key.
  */
 const ofCompany = (companyId: number) => ({
   FilterExpression:
@@ -63,8 +63,9 @@ const ofCompany = (companyId: number) => ({
 });
 
 /**
- * Yields the company's rows in one scan segment. Each page comes from at most one megabyte of the table. The next page is read before a
- * page is yielded, because the caller may remove the rows of the page: the local table engine cannot continue a scan behind a removed row.
+ * Yields the company's rows in one scan segment. Each page results from at most one megabyte of the table. The next page is read before the
+ * current page is yielded. The reason is that the caller may remove the rows of the current page, and the local DynamoDB server cannot
+ * continue a scan after a removed row.
  */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;
@@ -94,7 +95,10 @@ export async function* companyPages(store: RowStore, companyId: number, scan: Sc
   yield page;
 }
 
-/** Calls `work` with the keys of each page of the company's rows. The segments are read concurrently. Returns the number of rows. */
+/**
+ * Calls `work` with the keys and types of each page of the company's rows. The segments are read concurrently. Returns the sum of the
+ * numbers that `work` returns.
+ */
 async function eachPage(
   store: RowStore,
   companyId: number,
@@ -119,7 +123,7 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
   return counts;
 }
 
-/** Returns the type of a row. Rows that only reserve or find something may have no type. */
+/** Returns the type of a row. Rows that only reserve a value or lead to another row may have no type. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
 export function removeRows(
@@ -140,7 +144,7 @@ export function removeRows(
   });
 }
 
-/** Number of rows that are removed with one batch call. DynamoDB accepts at most this number. */
+/** Number of rows that one batch call removes. DynamoDB accepts at most 25. */
 export const ROWS_TOGETHER = 25;
 
 export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>

@@ -1,6 +1,6 @@
 /**
- * Suspends and resumes a company. Users of a suspended company cannot sign in. Its webhooks and unfinished imports continue, because they
- * concern earlier work.
+ * Suspends and resumes a company. Users of a suspended company cannot sign in. Webhook deliveries and unfinished imports continue, because
+ * they result from earlier requests.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -11,17 +11,17 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
 
-/** The row of a company with the marks that only the commands of this folder set. */
+/** The row of a company, with the fields that only the commands in this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
   suspendedAt: z.optional(z.string()),
-  /** The time at which the erasure of the company began. Such a company cannot be resumed. */
+  /** The time at which the erasure of the company began. A company with this field cannot be resumed. */
   erasingAt: z.optional(z.string()),
-  /** The number of the company's rows when the erasure began, by type. */
+  /** The numbers of the company's rows by type at the time when the erasure began. */
   rowsBefore: z.optional(z.record(z.string(), z.int())),
 });
 export type MarkedCompany = z.infer<typeof MarkedCompany>;
 
-/** Thrown if the command refuses to do anything. The message gives the reason. */
+/** Thrown if a command refuses its work and has changed nothing. The message gives the reason. */
 export class CommandRefused extends Error {}
 
 export async function markedCompany(table: Table, companyId: number): Promise<MarkedCompany | undefined> {
@@ -41,8 +41,8 @@ interface Context {
 }
 
 /**
- * Marks first the company and then each user as suspended. Repeat the call to mark users that were created during the first call. Returns
- * the number of users.
+ * Marks first the company and then each of its users as suspended. A repeated call also marks users that were created during the first
+ * call. Returns the number of users.
  */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
@@ -58,8 +58,8 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
 }
 
 /**
- * Lets users sign in again, and then removes the mark of the company. If the call is interrupted, the mark of the company remains, and the
- * call can be repeated.
+ * Removes the mark from each user, so that they can sign in again, and then from the company. If the call is interrupted, the company is
+ * still marked, and the call can be repeated. Returns the number of users.
  */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);
@@ -84,14 +84,14 @@ export async function* usersOf(table: Table, companyId: number): AsyncGenerator<
 async function markUsers(table: Table, companyId: number, change: Change): Promise<number> {
   let users = 0;
   for await (const { id, sub } of usersOf(table, companyId)) {
-    // A withdrawn user may have no row for a token subject.
+    // A withdrawn user may have no identity row. The condition of the write then fails, which is ignored.
     await unlessRefused(() => table.write({ update: keys.identity(sub), change, when: equals("userId", id) }));
     users++;
   }
   return users;
 }
 
-/** Makes a write. A failed condition is ignored, because it means that there is nothing to change. */
+/** Executes a write. Ignores a failed condition, because it means that there is nothing to change. */
 async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

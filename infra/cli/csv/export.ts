@@ -1,6 +1,6 @@
 /**
- * `export FILE` starts an export job in the service and downloads the file that the job writes. It replaces FILE only after the download
- * is complete.
+ * Implements `export FILE`. It starts an export job in the service and downloads the file that the job writes. It replaces FILE only after
+ * the download is complete.
  */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { digits, type Progress } from "./progress.ts";
 import { answered, found, polled, type Service } from "./service.ts";
 import { download } from "./transfer.ts";
 
-/** The content of the journal FILE.export.json, from which the command resumes an interrupted export. */
+/** The content of the journal FILE.export.json. With it, the command resumes an interrupted export. */
 const Journal = z.object({
   base: z.string(),
   companyId: z.int(),
@@ -24,7 +24,7 @@ const Journal = z.object({
   createdAt: z.string(),
 });
 
-/** Returns the exit code. Throws Failed, or CutOff if the user can resume the export. */
+/** Runs the export and returns the exit code. Throws Failed, or CutOff if the same command can resume the export. */
 export async function exportFile(service: Service, options: ExportOptions, progress: Progress): Promise<number> {
   const { file } = options;
   const journal = `${file}.export.json`;
@@ -39,7 +39,7 @@ export async function exportFile(service: Service, options: ExportOptions, progr
     return exitCodes.done;
   } catch (error) {
     progress.end();
-    // The service has already deleted the file. The journal is deleted too, so that the same command begins a new export.
+    // The service has already deleted the exported file. Delete the journal too, so that the same command begins a new export.
     if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
     throw new CutOff(`${file} is unchanged: run the same command to resume`);
@@ -74,7 +74,10 @@ async function begin(service: Service, { filter }: ExportOptions, journal: strin
   return job;
 }
 
-/** Returns the export in the journal. Returns undefined if its filter differs from the command's filter, or if the export has failed. */
+/**
+ * Returns the export that the journal names. Returns undefined if this export belongs to another service, company or filter, or if it has
+ * failed or its file is gone.
+ */
 async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<ExportJob | undefined> {
   const { base, companyId } = service;
   const entry = await readJson(journal, Journal);
@@ -82,7 +85,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // If the service has got a new table since, the same id may belong to another export. The creation times are therefore compared too.
+  // If the service has a new table, another export may have the same id. So the creation times are compared, too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }
@@ -93,18 +96,18 @@ const exportNow = (service: Service, id: number): Promise<ExportJob> =>
 const [QUOTE, LINE_FEED] = [0x22, 0x0a];
 
 /**
- * Saves the decompressed file, and returns the number of its rows without the header. Throws if bytes are missing, which the checksum at
- * the end of a gzip file shows.
+ * Saves the decompressed file, and returns the number of its rows without the header. Throws if bytes are missing: the checksum at the end
+ * of the gzip data then does not match.
  */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
   const gunzip = createGunzip();
-  // The callback ignores the error, because `pipeline` also passes it to `gunzip`. The loop below then throws it.
+  // The callback ignores an error, because `pipeline` also destroys `gunzip` with it. The loop below then throws the error.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);
   let rows = -1;
   let isQuoted = false;
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of gunzip) {
-      // Only line breaks outside of quoted cells end a row. A doubled quotation mark inside a cell changes `isQuoted` twice and has no
+      // Only a line feed outside of quoted cells ends a row. A doubled quotation mark inside a cell changes `isQuoted` twice, so it has no
       // effect.
       for (const byte of chunk) {
         if (byte === QUOTE) isQuoted = !isQuoted;

@@ -1,9 +1,9 @@
-/** Defines the errors that end the CSV command, with their exit codes, and the repetition of failed calls. */
+/** Defines the errors that end the CSV command, with their exit codes, and retries failed requests. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
 
-/** An error that would occur again if the command were repeated. */
+/** An error that a retry of the same request would not mend. Its subclass Busy is the exception. */
 export class Failed extends Error {
   override readonly name: string = "Failed";
 }
@@ -13,7 +13,7 @@ export class Gone extends Failed {
   override readonly name = "Gone";
 }
 
-/** The service is too busy. A retry may come after `waitMs` milliseconds. */
+/** The service is too busy. Wait at least `waitMs` milliseconds before the next try. */
 export class Busy extends Failed {
   override readonly name = "Busy";
   readonly waitMs: number;
@@ -23,12 +23,12 @@ export class Busy extends Failed {
   }
 }
 
-/** No answer came, or the user pressed Ctrl-C. The same command resumes the transfer. */
+/** No response came, or the user pressed Ctrl-C. The same command resumes the transfer. */
 export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
-/** The texts for common errors of the local file system, by Node's error code. */
+/** The ends of the sentences for common errors of the local file system, by Node's error code. */
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
   EACCES: "may not be read or written by this user",
@@ -40,7 +40,7 @@ const fileFaults: Readonly<Record<string, string>> = {
   EROFS: "is on a disk that cannot be written",
 };
 
-/** Returns an error whose message describes the error of the local file system in a sentence. */
+/** Returns an error whose message describes an error of the local file system in a sentence. */
 export function fileFault(error: unknown, path: string): Failed {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const sentence = fileFaults[code];
@@ -49,16 +49,18 @@ export function fileFault(error: unknown, path: string): Failed {
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the reason of an error. If a connection fails, the reason is in the field `cause`. */
+/** Returns the reason of an error. If a connection failed, the reason is in the error's field `cause`. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const why = cause instanceof AggregateError ? cause.errors[0] : cause;
   return why instanceof Error && why.message !== "" ? why.message : messageOf(error);
 }
 
-/** Default number of tries. The waits between them take 45 seconds together. */
+/** Default number of tries. The waits between eight tries take about 45 seconds together. */
 export const TRIES = 8;
-/** Number of tries for work that continues after a restart of the service. The waits between them take ten minutes together. */
+/**
+ * Number of tries for work that can continue after a restart of the service. The waits between these tries take about ten minutes together.
+ */
 export const PATIENT_TRIES = 48;
 
 export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>
@@ -67,8 +69,8 @@ export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Prom
   });
 
 /**
- * Repeats `work` after every error except Failed, with growing waits. After the last try it throws CutOff, or Busy if the service was
- * busy.
+ * Retries `work` with growing waits, after Busy and after every error that is not a Failed. Throws any other Failed at once. After the last
+ * try, throws Busy if the service was busy, and otherwise CutOff.
  */
 export async function retried<T>(
   signal: AbortSignal,

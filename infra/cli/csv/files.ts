@@ -1,12 +1,12 @@
-/** Reads and writes the local files of the CSV command. After a crash, a file has either its old or its complete new content. */
+/** Reads and writes the local files of the CSV command. After a crash, a file has either its old content or its complete new content. */
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod/mini";
 import { Failed, fileFault } from "./fault.ts";
 
 /**
- * Returns the path behind symbolic links, and the file mode if the file exists. Throws Failed for a device or a pipe, because renaming a
- * new file to this path would replace it.
+ * Returns the path behind symbolic links, and the file's mode if the file exists. Throws Failed for a device, a pipe or a folder. A device
+ * or a pipe would be replaced by a normal file if a new file were renamed to its path.
  */
 export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
   const existing = await stat(file).catch(() => undefined);
@@ -19,8 +19,8 @@ export async function targetOf(file: string): Promise<{ readonly path: string; r
 }
 
 /**
- * Replaces the file after all bytes are written. After an error the old file is unchanged. Throws Failed if the local file system reports
- * an error.
+ * Writes all bytes to a new file and then replaces `file` with it. After an error, the old file is unchanged. Throws Failed if the local
+ * file system reports an error.
  */
 export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
   const { path, mode } = await targetOf(file);
@@ -49,7 +49,7 @@ export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
 export const writeJson = (file: string, value: unknown): Promise<void> =>
   writeWhole(file, [Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`)]);
 
-/** Returns undefined if the file does not exist. Throws Failed if its content does not fit the schema. */
+/** Reads a journal. Returns undefined if the file does not exist. Throws Failed if its content does not match the schema. */
 export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

@@ -1,6 +1,6 @@
 /**
- * `import FILE` sends the file to the service, waits for the import and prints its result. It imports the same content again only with
- * `--again`.
+ * Implements `import FILE`. It sends the file to the service, waits for the end of the import and prints its result. It imports the same
+ * content again only with `--again`.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -17,13 +17,15 @@ import { download, sendFile } from "./transfer.ts";
 
 const ERRORS_SHOWN = 10;
 
-/** An entry of the journal FILE.imports.json, which lets the command resume. Each entry is one import of one content of the file. */
+/**
+ * An entry of the journal FILE.imports.json, with which the command resumes. Each entry describes one import of one content of the file.
+ */
 const Entry = z.object({
   base: z.string(),
   companyId: z.int(),
   sha256: z.string(),
   mapping: z.string(),
-  /** Number of earlier imports of the same content. With `--again`, the same content is imported several times. */
+  /** Number of earlier imports of the same content. It is above 0 only after `--again` or after an import that did not complete. */
   attempt: z.int(),
   id: z.int(),
   createdAt: z.string(),
@@ -41,7 +43,7 @@ interface Begun {
   readonly record: (change: Pick<Entry, "uploaded" | "state">) => Promise<void>;
 }
 
-/** Returns the exit code. Throws Failed, or CutOff if the user can resume the import. */
+/** Runs the import and returns the exit code. Throws Failed, or CutOff if the same command can resume the import. */
 export async function importFile(service: Service, options: ImportOptions, progress: Progress): Promise<number> {
   const content = await contentOf(options.file);
   if (options.errors !== undefined && (await targetOf(options.errors)).path === (await targetOf(options.file)).path) {
@@ -77,7 +79,7 @@ function howToResume(id: number, isDryRun: boolean, isSent: boolean): string {
 async function contentOf(file: string): Promise<Content> {
   const hash = createHash("sha256");
   let bytes = 0;
-  // The command reads the file more than once, which is impossible with pipes and devices.
+  // The command reads the file twice: for the checksum and for the upload. A pipe or a device cannot be read twice.
   if (!(await local(file, stat(file))).isFile()) throw new Failed(`${file} is not a regular file`);
   const read = async (): Promise<void> => {
     for await (const chunk of createReadStream(file)) {
@@ -101,7 +103,7 @@ async function resume(service: Service, options: ImportOptions, content: Content
   };
   const lookUp = async (entry: Entry): Promise<ImportJob | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
-    // If the service has got a new table since, the same id may belong to another import. The creation times are therefore compared too.
+    // If the service has a new table, another import may have the same id. So the creation times are compared, too.
     if (job?.createdAt === entry.createdAt) return job;
     await replace(entry);
     return undefined;
@@ -114,8 +116,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
     const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
     const state = isCancelled ? "cancelled" : job.state;
     await replace(other, { ...other, state });
-    // A changed file probably contains many of the same rows as before. While the import of its earlier content is running, the file is
-    // therefore imported only with `--again`.
+    // A changed file probably still contains many rows of its earlier content. Two imports at the same time could create these rows twice.
+    // So `--again` is required while the import of the earlier content is running.
     if (isOpen(state) && !options.again) {
       throw new Failed(
         `import ${job.id} of what this file held before still runs: wait for it, cancel it, or add --again`,
@@ -125,8 +127,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
   const known = own.findLast((entry) => entry.sha256 === sha256);
   for (let attempt = known?.attempt ?? 0; ; attempt++) {
     const old = known?.attempt === attempt ? await lookUp(known) : undefined;
-    // The idempotency key depends only on the content and the options. Concurrent commands with the same content therefore share one
-    // import, even on two machines.
+    // The idempotency key depends only on the content, the options and the number of earlier imports. So concurrent commands with the same
+    // content share one import, even on two machines.
     const key = createHash("sha256")
       .update(JSON.stringify([sha256, mapping, attempt]))
       .digest("base64url");
@@ -141,15 +143,15 @@ async function resume(service: Service, options: ImportOptions, content: Content
   }
 }
 
-/** The options that change how the service reads the file. The same content with other options is another import. */
+/** Returns the options that change how the service reads the file. The same content with other options is another import. */
 const readingOf = ({ mapping, matchBy, onMatch }: ImportOptions): string =>
   JSON.stringify(matchBy === undefined ? (mapping ?? null) : [mapping ?? null, matchBy, onMatch]);
 
 const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
 
 /**
- * Returns true if the command can continue with the existing import: resume it or print its result. Returns false if the command must begin
- * a new import.
+ * Returns true if the command can use the existing import: resume it, or print its result. Returns false if the command must begin a new
+ * import. Throws Failed if the existing import runs with other options.
  */
 async function isUsable(service: Service, job: ImportJob, uploaded: boolean, isSameMapping: boolean, again: boolean) {
   if (job.state === "completed") return !again;
@@ -196,7 +198,7 @@ async function begin(
 }
 
 /**
- * Uploads the file. After a broken connection it sends the whole file again, because a presigned URL accepts a file only in one request.
+ * Uploads the file. After a broken connection, it sends the whole file again, because a presigned URL accepts a file only in one request.
  */
 async function upload(service: Service, file: string, { bytes }: Content, { job, record }: Begun, progress: Progress) {
   const { signal } = service;
@@ -205,11 +207,11 @@ async function upload(service: Service, file: string, { bytes }: Content, { job,
     signal,
     async (attempt) => {
       const { state, upload: link } = attempt === 1 ? job : await importNow(service, job.id);
-      // An earlier attempt has uploaded the file, but its answer was lost.
+      // An earlier attempt has uploaded the file, but its response was lost.
       if (state !== "awaiting_upload") return;
       if (link === null) throw new CutOff(`import ${job.id} waited too long for its file`);
       const { status, body } = await sendFile({ ...link, file, bytes }, signal, show);
-      // 412 means that this URL was already used for an upload. The uploaded file is the same, because the URL accepts no other content.
+      // 412 means that an earlier request to this URL has uploaded a file. It is the same file, because the URL accepts no other content.
       if ((status >= 200 && status < 300) || status === 412) return;
       const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
       if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
@@ -262,8 +264,8 @@ async function report(
 }
 
 /**
- * Returns all errors of the import as CSV. The answer contains only the first errors. If there are more, a report in the bucket contains
- * all of them.
+ * Returns all errors of the import as CSV. The import job itself contains only the first errors. If there are more, the report in the
+ * bucket contains all of them.
  */
 function errorRows(service: Service, { id, errorReport, errors }: ImportJob) {
   if (errorReport === null) {

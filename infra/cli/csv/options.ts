@@ -89,7 +89,7 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   if (file === undefined || more.length > 0) throw new Error("name one FILE, and put a name with blanks in quotes");
   const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
   if (!/^https?:/.test(base) || !URL.canParse(base)) throw new Error("--base must be an http or https URL");
-  // With `--as`, the command gets a token for this user from the local service. The variable TOKEN is then ignored.
+  // `--as` names a user of the local service, which issues a token for this user. So the environment variable TOKEN is ignored with `--as`.
   const token = values.token ?? (values.as === undefined ? env.TOKEN : undefined);
   if (token === undefined && values.as === undefined) {
     throw new Error(
@@ -99,7 +99,10 @@ function commonOf(values: CommonValues, [file, ...more]: readonly string[], env:
   return { base, token, email: values.as, file };
 }
 
-/** Reads `HEADER=COLUMN` pairs or a JSON object. In a pair, the last `=` separates the two names, because a header may contain `=`. */
+/**
+ * Reads pairs `HEADER=COLUMN`, or a JSON object. In a pair, the last `=` separates the header from the column, because a header may contain
+ * `=`.
+ */
 function mappingOf(values: readonly string[]): Mapping {
   const mapping: Record<string, Column | null> = {};
   for (const value of values) {

@@ -1,4 +1,7 @@
-/** Shows the progress of the CSV command. A terminal shows one line that is redrawn. Other output gets a line every two seconds. */
+/**
+ * Shows the progress of the CSV command. In a terminal, it redraws one line. Other output gets a new line at most every two seconds while
+ * rows or bytes advance.
+ */
 
 export interface Step {
   /** The name of the current step, for example `checking`. */
@@ -18,8 +21,8 @@ interface Terminal {
 }
 
 /**
- * Milliseconds without progress after which the last line is shown again, with the duration of the current step. The first number is for a
- * terminal, the second for other output.
+ * If no progress is reported for this time, the last line is shown again with the duration of the current step. `TICK_MS` is for a
+ * terminal, and `PLAIN_TICK_MS` is for other output.
  */
 const TICK_MS = 1_000;
 const PLAIN_TICK_MS = 10_000;
@@ -41,7 +44,7 @@ export function openProgress(terminal: Terminal = process.stderr) {
     const line = `${lineOf(step, rate, isDrawn)}${seconds < TICK_MS / 1_000 ? "" : `, ${Math.floor(seconds)} s`}`;
     terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
   };
-  // The line is repeated, so that a slow answer of the service does not look as if the command hangs.
+  // Repeat the line while the service responds slowly. Otherwise the command would look as if it hangs.
   const ticker = setInterval(() => {
     if (last !== undefined && Date.now() - shownAt >= (isDrawn ? TICK_MS : PLAIN_TICK_MS)) write(last);
   }, TICK_MS);

@@ -1,4 +1,4 @@
-/** Calls the service with a user's token. It repeats calls that may succeed later, and describes errors in sentences. */
+/** Calls the service with a user's token. It retries requests that may succeed later, and describes errors in sentences. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
@@ -23,12 +23,15 @@ interface Access {
 
 const ANSWER_MS = 30_000;
 /**
- * Milliseconds after which a new token of the local service is fetched. The service's tokens are valid for longer, so a long command always
- * has a valid token.
+ * Time in milliseconds after which the command fetches a new token from the local service. The local service's tokens are valid for longer,
+ * so a long command always has a valid token.
  */
 const TOKEN_MS = 300_000;
 
-/** Throws CutOff if the service does not answer, and Failed if it refuses the user. */
+/**
+ * Reads the user's company from the service, and returns what the other functions need to call the service. Throws CutOff if the service
+ * does not respond, and Failed if it refuses the user.
+ */
 export async function openService(access: Access, signal: AbortSignal, say: Service["say"]): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
@@ -50,9 +53,9 @@ interface Answer<T> {
 }
 
 /**
- * Repeats a call up to `tries` times if it gets no answer or if the answer allows a retry. The call must be safe to repeat. The user gets
- * a message when the service becomes unreachable and when it is back. Throws Failed if the service refuses the call, and CutOff if the
- * last try gets no answer.
+ * Sends a request. Retries it up to `tries` times if no response comes or if the response allows a retry. So the request must be safe to
+ * repeat. The user gets one message when the service becomes unreachable, and one when it responds again. Throws Failed if the service
+ * refuses the request. After the last try, throws Busy if the service is busy, and CutOff if no response came.
  */
 export async function answered<T>(
   { base, signal, say }: Pick<Service, "base" | "signal" | "say">,
@@ -81,7 +84,7 @@ export async function answered<T>(
   return value;
 }
 
-/** Returns undefined if the service answers 404. */
+/** Sends a request as `answered` does. Returns undefined if the service responds with 404. */
 export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
   (
     await answered<{ value: T | undefined }>(service, async () => {
@@ -100,7 +103,7 @@ export async function polled<T>({ signal }: Service, look: () => Promise<T | und
 }
 
 /**
- * Returns the error for an answer. It is Busy if a retry may succeed. A 409 with `Retry-After` means that an equal request is still
+ * Returns the error for a response. It is a Busy if a retry may succeed. A 409 with `Retry-After` means that an equal request is still
  * running.
  */
 export function problemOf(status: number, body: unknown, retryAfter: string | null = null): Failed {
@@ -120,8 +123,8 @@ function problemText(status: number, body: unknown): string {
 }
 
 /**
- * Returns a function that provides the access token. It is the given token, or a token of the local service, which is replaced before it
- * expires.
+ * Returns a function that provides the access token. If `token` is given, it is always this token. Otherwise it is a token of the local
+ * service, which is replaced before it expires.
  */
 function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () => Promise<string> {
   let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
@@ -134,7 +137,8 @@ function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () =>
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
     const text = (await answer.text()).trim();
-    // A deployed service has no path /local/token and answers with a JSON problem. The local service answers errors with plain text.
+    // A deployed service has no path /local/token and responds with a problem document in JSON. The local service responds to errors with
+    // plain text.
     if (!answer.ok)
       throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
     current = { token: text, until: Date.now() + TOKEN_MS };

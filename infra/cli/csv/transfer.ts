@@ -1,6 +1,6 @@
 /**
- * Sends and receives files over HTTP. An upload sends the bytes only when the server has asked for them. A download continues after a
- * broken connection.
+ * Sends and receives files over HTTP. An upload sends the bytes only after the server has requested them with `100 Continue`. A download
+ * continues after a broken connection.
  */
 import { createReadStream } from "node:fs";
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
@@ -10,9 +10,9 @@ import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
 
-/** Milliseconds without a byte after which a connection counts as broken. */
+/** Time in milliseconds after which a connection without traffic is treated as broken. */
 const IDLE_MS = 60_000;
-/** Milliseconds after which an upload begins without the server's permission, because some servers never answer `Expect: 100-continue`. */
+/** Time in milliseconds after which an upload begins without `100 Continue`, because some servers never send it. */
 const CONTINUE_MS = 2_000;
 
 function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {
@@ -28,11 +28,11 @@ interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** The value of the header Content-Length. If the file has another length when it is sent, the connection breaks. */
+  /** The value of the header Content-Length. If the file has another length when it is sent, the upload fails. */
   readonly bytes: number;
 }
 
-/** Sends a file and returns the answer. The answer may come before the whole file is sent. Rejects if no answer comes. */
+/** Sends a file and returns the response. The server may respond before the whole file is sent. Rejects if no response comes. */
 export async function sendFile(
   { url, headers, file, bytes }: Upload,
   signal: AbortSignal,
@@ -52,7 +52,7 @@ export async function sendFile(
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // The request itself reports a broken connection, so this handler only closes the request.
+    // If the file or the connection fails, the request must fail, too. `destroy` makes the promise `answer` reject with this error.
     pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
       request.destroy(error),
     );
@@ -70,8 +70,8 @@ export async function sendFile(
 }
 
 /**
- * Yields each stored byte of a file in the bucket once. Calls `link` before each request, because presigned URLs expire. Throws Gone if
- * the file was deleted, and CutOff after several tries without a byte.
+ * Yields each byte of a file in the bucket once. Calls `link` for a new presigned URL before each request, because these URLs expire.
+ * Throws Gone if the file was deleted, and CutOff after several tries in succession that received no byte.
  */
 export async function* download(
   link: () => Promise<string>,

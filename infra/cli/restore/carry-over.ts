@@ -1,6 +1,6 @@
 /**
- * Copies the data to a restored table that must not go back in time: the counter of ids, the erasures of companies, and the results of
- * webhook deliveries. Without these results, webhooks would be sent twice.
+ * Copies the data to a restored table that must not be older than in the live table: the counter of ids, the erasures of companies, and the
+ * results of webhook deliveries. Without these results, the service would send webhooks twice.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -15,7 +15,7 @@ import { keyOfRow, putRows, ROWS_TOGETHER, type RowStore, removeKeys, removeRows
 import { markedCompany } from "../company/suspension.ts";
 
 export interface CarryContext {
-  /** `live` is the table that the service uses now. */
+  /** The table that the service uses now. */
   readonly live: RowStore;
   readonly restored: RowStore;
   readonly progress?: (line: string) => void;
@@ -24,24 +24,29 @@ export interface CarryContext {
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * Number of blocks of 128 ids by which the counter is raised above the counter of the live table. The service may use this many blocks
- * until it uses the restored table. There are 7e13 blocks in total.
+ * Number of blocks by which the counter in the restored table is raised above the counter in the live table. Each block has 128 ids. The
+ * service continues to take blocks from the live table until the switch, and it will not take a million blocks by then. There are 7e13
+ * blocks in total, so the skipped blocks do not matter.
  */
 const SPARE_BLOCKS = 1_000_000;
 
-/** Raises the counter of ids, so that no id that was used after the restore point is given to another record. */
+/**
+ * Raises the counter of ids in the restored table. Otherwise the service would assign ids again that it has used after the restore point.
+ */
 export async function raiseIds({ live, restored }: CarryContext): Promise<void> {
   const { nextBlock } = Counter.parse(await live.table.get(keys.idCounter()));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
   try {
-    // The condition prevents a repeated command from raising the counter each time.
+    // If the command is repeated, the counter is already high enough. The condition prevents that each repetition raises it further.
     await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
   }
 }
 
-/** Erases companies in the restored table if they were erased in the live table after the restore point. Returns their ids. */
+/**
+ * Erases companies in the restored table if they were erased in the live table after the restore point. Returns the ids of these companies.
+ */
 export async function carryErasures({ live, restored, progress }: CarryContext): Promise<number[]> {
   const again: number[] = [];
   for await (const erasure of erasures(live.table)) {
@@ -57,17 +62,20 @@ export async function carryErasures({ live, restored, progress }: CarryContext):
 }
 
 export interface CarriedDeliveries {
-  /** Number of deliveries that waited at the restore point and have ended since. They are not sent again. */
+  /** Number of deliveries that waited at the restore point and have ended since then. They are not sent again. */
   readonly ended: number;
-  /** Number of deliveries that wait in both tables. They are sent from the restored table. */
+  /** Number of deliveries that wait in both tables. The service sends them after it has switched to the restored table. */
   readonly waiting: number;
-  /** Unfinished work that continues from its state at the restore point. Its webhooks can be sent twice. */
+  /**
+   * The keys of other unfinished webhook work, at most 100. This work continues from its state at the restore point, so its webhooks can be
+   * sent twice.
+   */
   readonly continued: readonly string[];
 }
 
 const CONTINUED_SHOWN = 100;
 
-/** Copies the state of each delivery that waits in the restored table, but has ended or was tried again in the live table. */
+/** Copies the state of each delivery that waits in the restored table but has ended or was tried again according to the live table. */
 export async function carryDeliveries({ live, restored }: CarryContext): Promise<CarriedDeliveries> {
   const continued: string[] = [];
   const total = { ended: 0, waiting: 0, continued };
@@ -102,7 +110,7 @@ const State = z.looseObject({
 });
 type State = z.infer<typeof State>;
 
-/** Copies the states of some deliveries. Returns how many of them have ended. */
+/** Copies the states of some deliveries. Returns the number of those that have ended. */
 async function carryTogether(live: RowStore, restored: RowStore, waiting: readonly Key[]): Promise<number> {
   const byKey = async ({ table }: RowStore) =>
     new Map((await table.batchGet(waiting)).map((item) => [textOf(keyOfRow(item)), item]));
@@ -112,10 +120,10 @@ async function carryTogether(live: RowStore, restored: RowStore, waiting: readon
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
     if (old === undefined) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
-    // The window is closed before the delivery changes. If the command is interrupted between the two writes, it later still finds the
-    // delivery, because the delivery still waits.
+    // Close the debounce window before the delivery changes. If the command is interrupted between the two writes, the delivery still
+    // waits. So a repeated command finds the delivery again and completes both writes.
     if (hasEnded) await closeWindow(restored, State.parse(old));
-    // The live table no longer contains this delivery, because the delivery ended and then expired.
+    // The live table no longer contains this delivery, because the delivery ended and its row then expired.
     if (current === undefined) await removeKeys(restored, [key]);
     else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(live, restored, key, current);
     if (hasEnded) ended++;
@@ -134,15 +142,15 @@ async function copyDelivery(live: RowStore, restored: RowStore, key: Key, curren
     rows = [];
   }
   if (rows.length > 0) await putRows(restored, rows);
-  // The delivery is written last. If the command is interrupted before, it later still finds the delivery, because the delivery still
-  // waits.
+  // Write the delivery after its attempts. If the command is interrupted before this write, the delivery still waits. So a repeated command
+  // finds it again.
   await putRows(restored, [{ ...current, ...key }]);
 }
 
 const Window = z.looseObject({ deliveryId: z.string() });
 
 /**
- * Removes the debounce window of a delivery that has ended. An open window would add further events to this delivery, and these events
+ * Removes the debounce window of a delivery that has ended. If the window stayed open, further events would be added to this delivery and
  * would never be sent.
  */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
@@ -154,7 +162,7 @@ async function closeWindow(restored: RowStore, { id, companyId, webhookId, regis
 
 const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
-/** Yields the keys of all rows that wait for work. */
+/** Yields the keys of all rows that wait for work, which the due index lists. */
 async function* duePages({ client, tableName, reads }: RowStore): AsyncGenerator<readonly Key[]> {
   let from: Item | undefined;
   do {

@@ -1,7 +1,7 @@
 /**
  * Makes the data of one company equal to its data in a restored table. Other companies continue to work during this time. Users, webhooks
- * with their deliveries, imports and exports do not change, because a restore must neither return rights that were taken away nor send
- * webhooks.
+ * with their deliveries, imports and exports do not change. Otherwise a restore could return rights that were taken away, or send webhooks
+ * again.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -28,24 +28,27 @@ import {
 import { CommandRefused, known, markedCompany } from "../company/suspension.ts";
 
 export interface CompanyRestoreContext {
-  /** `live` is the table that the service uses. */
+  /** The table that the service uses now. */
   readonly live: RowStore;
   readonly restored: RowStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Milliseconds to wait during the rebuild of the search index. Tests shorten the wait. */
+  /** Milliseconds to wait during the rebuild of the search index. Tests set a shorter wait. */
   readonly settleMs?: number;
 }
 
 export interface RestoredCompany {
-  /** Number of rows that were missing or different in the live table. */
+  /** Number of rows that were missing or different in the live table and were copied from the restored table. */
   readonly brought: number;
-  /** Number of rows that were removed because the restored table does not have them. */
+  /**
+   * Number of rows that were removed from the live table. Most of them do not exist in the restored table. The others are rows that
+   * `isDropped` selects.
+   */
   readonly removed: number;
   readonly faults: readonly string[];
 }
 
-/** Restores the company. Each step compares the two tables, so a repeated call continues where an interrupted one ended. */
+/** Restores the company. Each step compares the two tables. So a repeated call continues where an interrupted call ended. */
 export async function restoreCompany(context: CompanyRestoreContext, companyId: number): Promise<RestoredCompany> {
   const { live, restored, clock, progress } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));
@@ -71,11 +74,12 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // The unflushed entries themselves are not restored, because the search index is built again.
+  // Only unflushed entries of the search index contain the newest activity. The entries are not restored, because the index is rebuilt. So
+  // their activity is stored in the activity log.
   const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
   // Functions cache the names of statuses and tags, and the prospects of recent lists, until this version number changes. The ETags of
-  // answers contain this number too.
+  // responses contain the number, too. So it must change.
   await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
   await rebuild(
@@ -84,30 +88,31 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     companyId,
     context.settleMs === undefined ? {} : { settleMs: context.settleMs },
   );
-  // The change log does not contain the restored rows. Clients that keep a copy must therefore synchronize from the beginning.
+  // The change log does not contain the restored rows. Clients with a local copy of the prospects would miss them, so they must synchronize
+  // from the beginning.
   await live.table.transact([restartOfLog(companyId)]);
   const { faults } = await verifyIndex(live.table, records, companyId);
   return { brought, removed, faults };
 }
 
 /**
- * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses and territories. The receipts of
- * operations and the ids of clients are restored too, so that a device may repeat an operation that the restore has undone. So is the
- * activity, which reports count. Users and the company itself do not change.
+ * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses, territories, and the activity
+ * that reports count. The receipts of operations and the client ids are restored, too, so that a device can repeat an operation which the
+ * restore has undone. Users and the company's own row are not restored.
  */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
   (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
 /**
- * Returns true for the rows of id ranges. These rows are only added and never removed, because a running function may use ids of a range
- * that did not exist at the restore point.
+ * Returns true for the rows of id ranges. These rows are only added and never removed. A running function may still use ids of a range that
+ * did not exist at the restore point.
  */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
 /**
- * Returns true for two kinds of rows that are deleted: unflushed entries of the search index, which would hide the restored rows, and
- * stored answers for repeated requests, which name records that no longer exist.
+ * Returns true for two kinds of rows that are deleted from the live table: unflushed entries of the search index, which would hide the
+ * restored rows, and stored responses for repeated requests, which may name records that no longer exist.
  */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));
@@ -126,7 +131,7 @@ function isSame(row: Item, current: Item | undefined): boolean {
   return isDeepStrictEqual(plain(row), plain(current));
 }
 
-/** Yields the company's rows for which `test` returns true, in small groups. */
+/** Yields the company's rows for which `test` returns true, in groups of at most `ROWS_TOGETHER`. */
 async function* chunksOf(
   store: RowStore,
   companyId: number,

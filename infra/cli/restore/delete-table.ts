@@ -1,12 +1,13 @@
-/** Deletes a restored table that no deployment uses any more. Each step can be repeated after the command was killed. */
+/** Deletes a restored table that no deployment uses any more. If the command is killed, it can be run again. */
 import { DeleteTableCommand, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { describeTable, type RestoreContext, RestoreRefused, untilActive } from "./point-in-time.ts";
 
 const POLL_MS = 5_000;
 
 /**
- * Deletes the table with its deletion protection. Returns false if it did not exist. Throws RestoreRefused for the table that the service
- * uses, and for a table that no restore has made: only the data stack removes its own table.
+ * Removes the table's deletion protection and deletes the table. Returns false if the table does not exist. Throws RestoreRefused for the
+ * table that the service uses. Also throws it for a table that does not come from a restore, because only the data stack may delete its own
+ * table.
  *
  * @param used the name of the table that the service uses
  */

@@ -1,4 +1,7 @@
-/** Finds the imports, exports and bulk jobs that were unfinished at the restore point. After the switch, the service continues them. */
+/**
+ * Finds the imports, exports and bulk jobs that were unfinished at the restore point. After the switch to the restored table, the service
+ * continues them.
+ */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -8,7 +11,7 @@ import type { CarryContext } from "./carry-over.ts";
 const SHOWN = 100;
 const Row = z.looseObject({ state: z.string() });
 
-/** Returns one line for each such job of the restored table, at most 100. */
+/** Returns one line for each unfinished job of the restored table, at most 100 lines. */
 export async function continuedJobs({ restored: { table } }: Pick<CarryContext, "restored">): Promise<string[]> {
   const found: keys.Key[] = [];
   for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name })) {

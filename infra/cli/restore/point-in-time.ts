@@ -22,7 +22,7 @@ export interface RestoreRequest {
   readonly at: Date;
 }
 
-/** Thrown if the command refuses to restore anything. The message gives the reason. */
+/** Thrown if the command refuses its work and has changed nothing. The message gives the reason. */
 export class RestoreRefused extends Error {}
 
 const POLL_MS = 10_000;
@@ -36,7 +36,7 @@ export async function describeTable(client: DynamoDBClient, name: string): Promi
   }
 }
 
-/** Returns the restored table. If the call is repeated with the same arguments, it continues to wait for the same restore. */
+/** Restores the table and returns the new table. A repeated call with the same arguments continues to wait for the same restore. */
 export async function restoreTable(context: RestoreContext, request: RestoreRequest): Promise<TableDescription> {
   const { source, target, at } = request;
   const existing = await describeTable(context.client, target);
@@ -53,7 +53,7 @@ export async function restoreTable(context: RestoreContext, request: RestoreRequ
   return untilActive(context, target);
 }
 
-/** Throws unless the existing table comes from the same source and time. */
+/** Throws RestoreRefused unless the existing table was restored from the requested source and time. */
 function assertSameRestore({ RestoreSummary }: TableDescription, { source, target, at }: RestoreRequest): void {
   const { SourceTableArn = "", RestoreDateTime } = RestoreSummary ?? {};
   if (!SourceTableArn.endsWith(`:table/${source}`) || RestoreDateTime?.getTime() !== at.getTime()) {
@@ -61,7 +61,7 @@ function assertSameRestore({ RestoreSummary }: TableDescription, { source, targe
   }
 }
 
-/** Matches the answer of a server that does not know the operation, such as the local table engine. */
+/** Matches the error name of a server that does not know an operation, such as the local DynamoDB server. */
 const UNKNOWN_OPERATION = /^Unknown(?:Operation|Error)/;
 
 async function assertRestorable({ client }: RestoreContext, { source, at }: RestoreRequest): Promise<void> {

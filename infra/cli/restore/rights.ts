@@ -1,4 +1,7 @@
-/** Finds the users who would get old rights back with a restored table, for example users who were disabled after the restore point. */
+/**
+ * Finds the users whose rights in the restored table differ from their rights now. For example, a user who was disabled after the restore
+ * point would have old rights again.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -16,7 +19,7 @@ const Subject = z.looseObject({
 
 const SHOWN = 100;
 
-/** Returns one line for each such user, at most 100. */
+/** Returns one line for each user with other rights in the restored table, at most 100 lines. */
 export async function returningRights({ live, restored }: CarryContext): Promise<string[]> {
   const lines: string[] = [];
   for await (const page of subjectPages(restored)) {

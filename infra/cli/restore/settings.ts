@@ -1,6 +1,6 @@
 /**
  * Gives a restored table the settings that AWS does not restore: tags, resource policy, point-in-time recovery, time to live, deletion
- * protection and stream. The next deployment of the service stack makes the alarms and the IAM policies of the table.
+ * protection and stream. It does not create alarms and IAM policies for the table. The next deployment of the service stack creates them.
  */
 import {
   ContinuousBackupsUnavailableException,
@@ -25,7 +25,7 @@ interface Tables {
   readonly target: TableDescription;
 }
 
-/** Applies all settings except the stream, which must come last. It may be repeated. */
+/** Applies all settings except the stream, which must be enabled last. A repeated call does no harm. */
 export async function applySettings(context: RestoreContext, tables: Tables): Promise<void> {
   await copyTags(context.client, tables);
   await copyPolicy(context.client, tables);
@@ -39,8 +39,8 @@ export async function applySettings(context: RestoreContext, tables: Tables): Pr
 }
 
 /**
- * Enables the stream and returns its ARN. The publisher (the function that makes events from changed rows) reads a stream from its
- * beginning. Every row that must cause no event is therefore written before this step.
+ * Enables the stream and returns its ARN. The publisher (the function that creates webhook events from changed rows) reads a stream from
+ * its beginning. So each row that must cause no event must be written before this step.
  */
 export async function enableStream(context: RestoreContext, { source, target }: Tables): Promise<string> {
   const { client } = context;
@@ -57,7 +57,7 @@ export async function enableStream(context: RestoreContext, { source, target }: 
 
 const nameOf = ({ TableName = "" }: TableDescription): string => TableName;
 
-/** Copies the tags, except those whose keys begin with `aws:`, which only AWS may set. */
+/** Copies the tags, except those whose keys begin with `aws:`. Only AWS may set these. */
 async function copyTags(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   let token: string | undefined;
   do {
@@ -96,14 +96,14 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
       await client.send(command());
       return;
     } catch (error) {
-      // DynamoDB refuses backups of a table for some minutes after the table was created.
+      // DynamoDB refuses to enable backups of a table for some minutes after the table was created.
       if (!(error instanceof ContinuousBackupsUnavailableException)) throw error;
       await wait(RECOVERY_POLL_MS);
     }
   }
 }
 
-/** Enables time to live unless it is already enabled, because DynamoDB refuses an update that changes nothing. */
+/** Enables time to live unless it is already enabled. DynamoDB refuses an update that changes nothing. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

@@ -1,4 +1,4 @@
-/** Restores the whole table into a new one that the service can use. Each step can be repeated after the command was killed. */
+/** Restores the whole table into a new table that the service can use. If the command is killed, it can be run again. */
 import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
 import { continuedJobs } from "./jobs.ts";
 import { describeTable, type RestoreContext, type RestoreRequest, restoreTable } from "./point-in-time.ts";
@@ -9,9 +9,15 @@ export interface WholeRestore {
   readonly streamArn: string;
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
-  /** The users whose rights were changed after the restore point. After the switch, they have their older rights again. */
+  /**
+   * The users whose rights have changed since the restore point, as one line for each user. After the switch to the restored table, they
+   * have their older rights again.
+   */
   readonly returningRights: readonly string[];
-  /** The imports, exports and bulk jobs that were unfinished at the restore point. After the switch, the service continues them. */
+  /**
+   * The imports, exports and bulk jobs that were unfinished at the restore point, as one line for each job. After the switch to the
+   * restored table, the service continues them.
+   */
   readonly continuedJobs: readonly string[];
 }
 
