@@ -1,8 +1,8 @@
-/** The format of API Gateway's access log, with an example of a line. */
+/** Defines the format of API Gateway's access log, and writes an example of a log line. */
 
 /**
- * The fields of the access log. It must contain no personal data. It therefore contains the pattern of the path (without ids), the ids of
- * the company and the user, and no query, no header and no address of the caller. CloudWatch adds the time.
+ * The fields of the access log. The log must contain no personal data. So it contains the pattern of the path (without ids) and the ids of
+ * the company and the user, but no query, no header and no address of the caller. CloudWatch adds the time.
  */
 const fields = {
   requestId: "$context.requestId",
@@ -13,7 +13,7 @@ const fields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The log lines of the authorizer contain only this id. It connects them with the request.
+  // The log lines of the authorizer function contain only its own request id. This field connects them with the API request.
   authorizationId: "$context.authorizer.requestId",
   companyId: "$context.authorizer.companyId",
   userId: "$context.authorizer.userId",
@@ -21,7 +21,10 @@ const fields = {
 
 export const accessLogFormat = JSON.stringify(fields);
 
-/** Returns a line as API Gateway writes it for a request, so that its bytes can be counted. A variable without a value becomes `-`. */
+/**
+ * Returns an example of a line that API Gateway writes for a request, so that its bytes can be counted. A variable without a value becomes
+ * `-`.
+ */
 export function accessLogLine({
   method,
   resource,

@@ -1,6 +1,6 @@
 /**
- * Makes the alarms. Each alarm has a text that says what it means for users. Also makes the metrics that some alarms read from logs, and
- * the topic that mails alarms to an operator.
+ * Creates the alarms. The description of each alarm says what it means for users. Also creates the metrics that some alarms read from logs,
+ * and the topic that mails alarms to an operator.
  */
 import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
@@ -15,7 +15,7 @@ import type { Construct, IConstruct } from "constructs";
 import { accept } from "./rules.ts";
 
 export interface Meaning {
-  /** The heading of the section about the alarm in docs/runbook.md. */
+  /** The heading of the section about this alarm in docs/runbook.md. */
   readonly title: string;
   /** One sentence about what the alarm means for users. The runbook says what to do. */
   readonly impact: string;
@@ -24,14 +24,14 @@ export interface Meaning {
 export interface AlarmSpec extends Meaning {
   readonly metric: Metric;
   readonly threshold: number;
-  /** How the metric is compared with the threshold. By default, a value above the threshold is bad. */
+  /** How the metric is compared with the threshold. By default, the alarm goes off if the value is above the threshold. */
   readonly comparison?: ComparisonOperator;
   readonly periods?: number;
-  /** How a period without data counts. By default, it counts as good. */
+  /** How a period without data is treated. By default, it is treated as good (not breaching). */
   readonly missing?: TreatMissingData;
 }
 
-/** An alarm whose text names its section of the runbook. */
+/** An alarm whose description contains the URL of its section in the runbook. */
 export class ExplainedAlarm extends Alarm {
   readonly meaning: Meaning;
 
@@ -49,11 +49,11 @@ export class ExplainedAlarm extends Alarm {
 
 export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => new ExplainedAlarm(scope, id, spec);
 
-/** Returns the anchor of a heading, as GitHub and most renderers of Markdown make it. */
+/** Returns the anchor of a heading, as GitHub and most Markdown renderers derive it. */
 export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
 /**
- * Makes an alarm that goes off after three consecutive minutes with errors. A single minute with errors is no outage, because a retry may
+ * Creates an alarm that goes off after three consecutive minutes with errors. A single minute with errors is no outage, because a retry may
  * succeed.
  */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
@@ -61,25 +61,28 @@ export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/** Makes an alarm that goes off after five minutes without a call of the function. It is for functions that run every minute. */
+/** Creates an alarm that goes off after five minutes without an invocation of the function. It is for functions that run every minute. */
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
-  // Lambda reports no data for a minute without a call, so a minute without data must count as bad.
+  // Lambda reports no data for a minute without an invocation. So a minute without data must be treated as bad (breaching).
   const missing = TreatMissingData.BREACHING;
   alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
 
 /**
- * Makes an alarm that goes off when Lambda refused invocations in three consecutive minutes. The cause is that the account's quota or the
- * function's reservation is too small.
+ * Creates an alarm that goes off when Lambda refused invocations in three consecutive minutes. The cause is that the account's concurrency
+ * quota or the function's reserved concurrency is too small.
  */
 export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/** Makes an alarm that goes off when a function reads stream records more than `seconds` after they were written. */
+/**
+ * Creates an alarm that goes off after five consecutive minutes in which the function reads stream records more than `seconds` after they
+ * were written.
+ */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
@@ -90,11 +93,11 @@ type LogField = `$.message.${string}`;
 
 export interface LogMetricSpec {
   readonly event: string;
-  /** The field whose value becomes the metric. `1` means that the metric counts the lines. */
+  /** The field whose value becomes the metric. `1` means that the metric counts the log lines. */
   readonly value: "1" | LogField;
   /**
-   * Fields by whose values the metric is divided. Each value makes a separate metric, so use only fields with few values. CloudWatch
-   * disables a filter that makes 1 000 metrics within an hour.
+   * Fields that divide the metric. Each combination of their values is a separate metric, so use only fields with few different values.
+   * CloudWatch disables a filter that creates 1 000 metrics within an hour.
    */
   readonly dimensions?: Readonly<Record<string, LogField>>;
 }
@@ -113,7 +116,7 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
   return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
 }
 
-/** The names of the errors that report damaged rows, and the alarms that count them. */
+/** The names of the errors that report damaged rows, with the meanings of the alarms that count these errors. */
 const damages = {
   IndexUnreadable: {
     title: "Damaged index",
@@ -128,7 +131,8 @@ type Damage = keyof typeof damages;
 
 /** Counts log lines that report a missing or damaged part of a company's search index, or a damaged row of its activity. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
-  // The log names the damage in one of two fields: as the error itself, or as the cause of another error.
+  // A log line contains the name of the error in one of two fields: `error` for the error itself, or `cause` if it is the cause of another
+  // error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, damage, {
     logGroup,
@@ -148,7 +152,10 @@ export function unreadableAlarm(stack: Stack, damage: Damage): Alarm {
   });
 }
 
-/** Share of the account's concurrency at which the alarm goes off. If all concurrency is in use, Lambda refuses invocations. */
+/**
+ * Share of the account's concurrency at which the alarm goes off. The share is below 1, because Lambda refuses invocations when all
+ * concurrency is in use.
+ */
 const CONCURRENCY_SHARE = 0.8;
 
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
@@ -170,16 +177,20 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   });
 }
 
-/** Makes the topic that mails alarms. SNS first asks the owner of the e-mail address for consent, and sends no alarm before that. */
+/**
+ * Creates the topic that mails alarms. SNS first asks the owner of the e-mail address for consent, and sends no alarm before the owner
+ * consents.
+ */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
-    // The key may be deleted with the stack, because it encrypts no stored data.
+    // CloudFormation may delete this key together with the stack, because the key encrypts no stored data.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // The topic needs a separate key. CloudWatch may not use the key that AWS manages, and the policy of that key cannot be changed.
+  // The topic needs its own key. With the key that AWS manages for SNS, CloudWatch could not publish to the topic: that key's policy does
+  // not allow CloudWatch and cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(
@@ -213,7 +224,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
 }
 
 /**
- * Connects all alarms with the topic, and adds to each alarm the URL of its section in the runbook.
+ * Makes all alarms publish to the topic, and adds to each alarm the URL of its section in the runbook.
  * @param runbook the URL of the runbook without an anchor
  */
 export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {

@@ -1,6 +1,6 @@
 /**
- * Defines the REST API as one OpenAPI document with API Gateway's extensions. An endpoint therefore needs no CloudFormation resources for
- * its path and method. A stack may have only 500 resources.
+ * Defines the REST API as one OpenAPI document with API Gateway's extensions. So an endpoint needs no separate CloudFormation resources for
+ * its path and its method. These would not fit, because a stack may have only 500 resources.
  */
 import * as limits from "#shared/limits.ts";
 import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
@@ -17,12 +17,12 @@ export interface Endpoint {
 export interface DefinitionSpec {
   /**
    * The title of the document. It is also the name of the API in CloudWatch, because API Gateway takes the name from the document and not
-   * from the resource.
+   * from the CloudFormation resource.
    */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
   readonly authorizerArn: string;
-  /** The function that answers 405 to methods that a path does not have. */
+  /** The function that responds with 405 to methods that a path does not have. */
   readonly otherMethodsArn: string;
   readonly invokerArn: string;
   readonly partition: string;
@@ -31,8 +31,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * Minimum bytes of a buffered answer that API Gateway compresses. Compression can make smaller answers larger. API Gateway does not
- * compress streamed answers, so their functions do it.
+ * Minimum size in bytes of a response that API Gateway compresses. Compression can make smaller responses larger. API Gateway does not
+ * compress streamed responses, so their functions compress them.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -46,9 +46,9 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec),
     },
     components: { securitySchemes: { [CALLER]: authorizer(spec), [COMPANY]: companyKey } },
-    // The authorizer names the throttle key of the company. API Gateway ignores a key that a client sends.
+    // The authorizer returns the throttle key of the company. API Gateway ignores an API key that a client sends.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
-    // The body of a form is passed to the function as base64, so that the bytes of an uploaded file do not change.
+    // API Gateway passes a form's body to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
@@ -87,7 +87,7 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
   };
 }
 
-/** Returns the methods with which API Gateway calls the function of a route. The function of GET also answers HEAD. */
+/** Returns the methods for which API Gateway invokes the function of a route. The function of GET also responds to HEAD. */
 export const methodsOf = ({ method }: Pick<Route, "method">): readonly PathMethod[] =>
   method === "GET" ? [method, "HEAD"] : [method];
 
@@ -104,8 +104,8 @@ function parametersOf(path: string): object {
 const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Answers CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path, and hide the 404.
- * `/{proxy+}` matches all unknown paths except `/` and the parents of known paths, such as `/api`. These exceptions are listed one by one.
+ * Adds responses to CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path and hide
+ * the 404. `/{proxy+}` matches all unknown paths except `/` and the parents of known paths, such as `/api`. So these are added one by one.
  */
 function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
@@ -122,14 +122,15 @@ const CALLER = "caller";
 const COMPANY = "company";
 
 /**
- * Makes API Gateway count a request for the throttle key that the authorizer names (company-throttle.ts). API Gateway requires both
- * entries of `security`, and treats only this header name as an API key.
+ * The security scheme of the company's throttle key. It makes API Gateway apply the usage plan of the key that the authorizer returns
+ * (company-throttle.ts). API Gateway requires both entries of `security`. It treats only a scheme with the header name `x-api-key` as an
+ * API key.
  */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
 /**
- * Declares the function that verifies access tokens. API Gateway caches the policy that the function returns for a token and applies it
- * to all methods. It does not cache an error of the function.
+ * Declares the function that verifies access tokens. API Gateway caches the policy that this function returns for a token, and applies it
+ * to all methods of the API. It does not cache an error of the function.
  */
 const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
@@ -149,8 +150,8 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
 /**
- * Allows API Gateway to invoke the function of a route. A streamed answer needs another URI than a buffered answer, but the same right
- * `lambda:InvokeFunction`.
+ * Returns the integration with which API Gateway invokes the function of a route. A streamed response needs another URI than a complete
+ * response, but the same right `lambda:InvokeFunction`.
  */
 function lambdaProxy(
   {

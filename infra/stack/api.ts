@@ -1,4 +1,4 @@
-/** Makes the REST API: a function for each route, and one definition that maps routes to functions. */
+/** Creates the REST API: a function for each route, and one OpenAPI definition that maps routes to functions. */
 import {
   AccessLogFormat,
   ApiDefinition,
@@ -31,13 +31,19 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** The timeout of functions behind the API. It is below API Gateway's limit of 29 s, so that a slow function can still answer. */
+/**
+ * The time-out of functions behind the API. It is below API Gateway's limit of 29 s, so that a slow function can still send an error
+ * response.
+ */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** The timeout of functions with a streamed answer: the time for the work before the first byte, plus the time for sending the body. */
+/**
+ * The time-out of functions with a streamed response. It is the time for the work before the first byte, plus the time for sending the
+ * body.
+ */
 export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** API Gateway waits this many seconds longer than the function's timeout. */
+/** Seconds that API Gateway waits after the time-out of a streaming function. So the function's time-out always comes first. */
 const GATEWAY_GRACE_SECONDS = 4;
 
 const LOGGED = {
@@ -57,7 +63,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All routes share one log group. Each log stream in it has the name of its function.
+  // All routes share one log group. In it, the name of each log stream contains the name of its function.
   const logGroup = functionLogs(home, platform, table);
   const arnOf = (spec: FunctionSpec) => called(createFunction(home, platform, spec), spec.file, platform).functionArn;
   const endpoints = table.map((route) => ({
@@ -107,8 +113,8 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // The URL of API Gateway contains the id of the API, and a new API has a new id. If clients know only the domain name, they do not notice
-  // a new API.
+  // The URL of API Gateway contains the id of the API, and a replaced API has a new id. If clients use only the domain name, they do not
+  // notice a replacement. So API Gateway's own URL is switched off, unless the setting keeps it.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
@@ -117,10 +123,10 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // With OVERWRITE, a deployment also removes everything from the API that the definition no longer contains.
+    // With OVERWRITE, a deployment also removes from the API everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // The data stack makes the role with which API Gateway writes logs.
+    // The data stack creates the role with which API Gateway writes logs. So the construct must not create a second one.
     cloudWatchRole: false,
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
@@ -134,11 +140,11 @@ function createRestApi(
     },
   });
   const resource = api.node.defaultChild;
-  // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the type would be edge-optimized.
+  // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the endpoint type would be edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The CDK's own output `Endpoint` is removed, because the stack already has the output ApiUrl.
+  // The construct adds an output `Endpoint`. It is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // The new logical id makes CloudFormation deploy the API again. Without a deployment, a change of this setting would have no effect.
+  // API Gateway applies this setting only with a new deployment of the API. A new logical id makes CloudFormation create one.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
@@ -150,12 +156,12 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
   throttlingBurstLimit: burst,
 });
 
-/** Maximum share of all requests that a route with a separate throttle may use. */
+/** Maximum share of the rate of all requests that a route with a separate throttle may use. */
 const ROUTE_SHARE = 0.2;
 
 /**
- * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both call the same function. HEAD gets a
- * tenth of the rate of GET, so that both together exceed the rate of the route by a tenth at most.
+ * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both invoke the same function. HEAD gets a
+ * tenth of the rate of GET. So both together exceed the rate of the route by at most a tenth.
  */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
@@ -175,8 +181,8 @@ function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMeth
 }
 
 /**
- * Returns the throttles of single methods. Each of them repeats the stage's common settings, because a method with separate settings does
- * not inherit them.
+ * Returns the throttles of single methods. Each of them repeats the common settings `LOGGED` of the stage, because a method with its own
+ * settings does not inherit them.
  */
 function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
   return Object.fromEntries(
@@ -194,10 +200,13 @@ const acceptedFindings = {
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 
-/** Days for which the execution log is kept. It helps to find faults of the API's definition, and these appear soon after a deployment. */
+/**
+ * Retention of the execution log in days. The log helps to find faults in the API's definition. Such faults appear soon after a deployment,
+ * so 30 days are sufficient.
+ */
 const EXECUTION_LOG_DAYS = 30;
 
-/** Makes the log group of the API's execution log. Otherwise API Gateway would create it without a retention time. */
+/** Creates the log group of the API's execution log. Otherwise API Gateway would create it without a retention time. */
 function keepExecutionLog(api: SpecRestApi, logDays: number): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -208,8 +217,8 @@ function keepExecutionLog(api: SpecRestApi, logDays: number): void {
 }
 
 /**
- * Makes the role with which API Gateway may call exactly these functions. Otherwise the stack would need one more resource (a permission)
- * for each function.
+ * Creates the role with which API Gateway may invoke exactly these functions. Without the role, the stack would need a separate permission
+ * resource for each function.
  */
 function createInvoker(home: Construct, arns: string[]): Role {
   return new Role(home, "Invoker", {

@@ -1,4 +1,4 @@
-/** Makes the plan by which AWS Backup copies the table every day and every month. */
+/** Creates the plan by which AWS Backup copies the table every day and every month. */
 import {
   BackupPlan,
   BackupPlanRule,
@@ -15,7 +15,7 @@ import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-pla
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** The hour (UTC) at which copies begin. The hour hardly matters, because a copy uses no capacity of the table. */
+/** The hour (UTC) at which AWS Backup starts the copies. Any hour is possible, because a copy uses no capacity of the table. */
 const HOUR = "5";
 const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 
@@ -68,8 +68,9 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
 }
 
 /**
- * Returns the name of the backup vault. It contains a part of the stack's id. The CDK's own name would be the same for each new data stack.
- * If an earlier stack had left its vault behind, a new stack could then not be created.
+ * Returns the name of the backup vault. It contains a part of the stack's id, so each new data stack has another vault name. The CDK's
+ * generated name would be the same for each new data stack. A new stack could then not be created while the vault of a deleted stack still
+ * exists.
  */
 const vaultName = (stack: Stack): string =>
   Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

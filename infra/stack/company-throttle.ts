@@ -1,6 +1,6 @@
 /**
- * Limits the requests of each company with API Gateway's usage plan, before any function runs. There is a fixed number of API keys. For
- * each request, the authorizer names one of them by the company, so a new company needs no new AWS resource.
+ * Limits the requests of each company with API Gateway's usage plan, before any function runs. The number of API keys is fixed. For each
+ * request, the authorizer returns one of these keys, which it computes from the company's id. So a new company needs no new AWS resource.
  */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Fn, Stack } from "aws-cdk-lib/core";
@@ -9,7 +9,7 @@ import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import type { PathMethod } from "./gateway.ts";
 
-/** A method with a separate throttle. This throttle limits the requests of all companies together. */
+/** A method with a separate throttle. `throttle` limits the requests of all companies together. */
 export interface LimitedMethod {
   readonly path: string;
   readonly method: PathMethod;
@@ -26,23 +26,24 @@ interface CompanyThrottles {
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
 /**
- * Returns an environment variable for the authorizer. It contains the text with which the values of the keys begin. A key's value must be
- * unique in the account and region, so this text contains a part of the stack's id.
+ * Returns the environment variable with which the authorizer computes the values of the API keys. It contains their common prefix. A key's
+ * value must be unique in the account and region, so the prefix contains a part of the stack's id.
  */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
   THROTTLE_KEY_PREFIX: keyPrefix(scope),
 });
 
 function keyPrefix(scope: Construct): string {
-  // A stack's id ends with a UUID: arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. API keys may contain only letters and digits.
+  // A stack's id ends with a UUID: arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. The key's value may contain only letters and
+  // digits, so only the first part of the UUID is used.
   const uuid = Fn.select(2, Fn.split("/", Stack.of(scope).stackId));
   return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
 }
 
 export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
   const scope = new Construct(home, "CompanyThrottle");
-  // The CDK's class UsagePlan can throttle only methods that are CDK constructs. An API that is made from an OpenAPI document has no such
-  // constructs.
+  // The CDK's class UsagePlan can throttle only methods that are CDK constructs. An API that is defined by an OpenAPI document has no such
+  // constructs. So the plan is a CfnUsagePlan.
   const plan = new CfnUsagePlan(scope, "Plan", {
     description: "Limits the requests of each company",
     throttle: { rateLimit: company.perSecond, burstLimit: company.burst },

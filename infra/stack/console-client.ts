@@ -1,4 +1,4 @@
-/** Makes the client of the user pool with which the console signs users in, and the address of the pool's sign-in pages. */
+/** Creates the user pool client with which the console signs users in, and the domain of the user pool's sign-in pages. */
 import {
   ClientAttributes,
   OAuthScope,
@@ -18,7 +18,10 @@ interface ConsoleClientSpec {
   readonly config: Pick<DeployConfig, "adopted">;
 }
 
-/** Returns the client's id. The client has no secret: PKCE proves that the server which exchanges the code began the sign-in. */
+/**
+ * Returns the client's id. The client has no client secret. Instead, PKCE proves that the server which exchanges the code also began the
+ * sign-in.
+ */
 export function createConsoleClient(
   home: Construct,
   { userPool }: Platform,
@@ -26,7 +29,7 @@ export function createConsoleClient(
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
-  // A user pool has at most one such address, and an adopted pool keeps its settings.
+  // A user pool has at most one domain of this kind. An adopted pool keeps its settings, so its own domain is used.
   if (config.adopted?.userPool === undefined) {
     new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
   }
@@ -35,7 +38,7 @@ export function createConsoleClient(
     generateSecret: false,
     oAuth: {
       flows: { authorizationCodeGrant: true },
-      // Without the scope of Cognito's own user API, the token cannot change the user's attributes or password.
+      // Without the scope of Cognito's user API, an access token cannot change the user's attributes or password.
       scopes: [OAuthScope.OPENID],
       callbackUrls: [`${url}/api/session/callback`],
       logoutUrls: [`${url}/`],
@@ -51,7 +54,7 @@ export function createConsoleClient(
   return client.userPoolClientId;
 }
 
-/** Returns the first part of the host name. It must be unique in the region, so it contains the UUID in the id of the stack. */
+/** Returns the first part of the domain's host name. It must be unique in the region, so it contains the UUID from the stack's id. */
 function prefix(home: Construct): string {
   const uuid = Fn.select(2, Fn.split("/", Stack.of(home).stackId));
   return Fn.join("-", ["canvassing", uuid]);

@@ -1,4 +1,4 @@
-/** Copies the files of the console into its bucket during a deployment. */
+/** Copies the console's files into the console's bucket during a deployment. */
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IBucket } from "aws-cdk-lib/aws-s3";
 import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deployment";
@@ -33,16 +33,17 @@ export function publishFiles(home: Construct, { bucket, basemapStyleUrl, logDays
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });
-  // A page names its assets, so they must exist before the page. Older assets stay, because open pages may still load them.
+  // A page loads its assets by name, so the assets must be copied before the page. Older assets are not deleted, because browsers with an
+  // older page may still load them.
   pages.node.addDependency(assets);
-  // Both deployments share one function.
+  // Both bucket deployments use the same function of the CDK. The loop finds this function by the name of its construct.
   const findings = findingsOf(home, bucket);
   for (const made of Stack.of(home).node.children) {
     if (made.node.id.startsWith("Custom::CDKBucketDeployment")) accept(made, findings);
   }
 }
 
-/** Returns the findings of cdk-nag about the function of the CDK that copies the files. It runs only during a deployment. */
+/** Returns the findings of cdk-nag that are accepted for the CDK's copying function. The function runs only during a deployment. */
 function findingsOf(home: Construct, bucket: IBucket): Record<string, string> {
   const stack = Stack.of(home);
   const qualifier = stack.synthesizer.bootstrapQualifier ?? "hnb659fds";

@@ -1,6 +1,6 @@
 /**
- * Serves the console: a bucket with its files, a CloudFront distribution that also forwards requests to the API, and a client of the user
- * pool for its sign-in.
+ * Serves the console with a bucket for its files, a CloudFront distribution that also forwards requests to the API, and a user pool client
+ * for its sign-in.
  */
 import { CfnStage, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
@@ -36,7 +36,10 @@ import { publishFiles } from "./console-files.ts";
 import type { Platform } from "./function.ts";
 import { accept } from "./rules.ts";
 
-/** Makes the console, and returns its URL. On one machine, the local service serves the console itself. */
+/**
+ * Creates the console and returns its URL. For a local start, it creates no bucket and no distribution, because the local service serves
+ * the console itself.
+ */
 export function createConsole(
   scope: Stack,
   api: SpecRestApi,
@@ -48,8 +51,8 @@ export function createConsole(
   const url = console.localUrl ?? serve(home, api, platform, config);
   const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
   const stage = api.deploymentStage.node.defaultChild;
-  // The functions get these values by the stage and not by their environment. CloudFront refers to the API and therefore to all functions,
-  // so CloudFormation knows the address of CloudFront only after it has made the functions.
+  // The functions get these values as stage variables and not as environment variables. CloudFront refers to the API, and the API refers to
+  // its functions. So CloudFormation creates the functions before it knows CloudFront's host name.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
   return url;
 }
@@ -97,7 +100,7 @@ const acceptedFindings = {
     "CloudFront's own certificate also permits TLS 1.0. A deployment with the setting consoleDomain requires TLS 1.2.",
 } as const;
 
-/** Makes the bucket. It is kept when the stack is deleted, because CloudFormation cannot delete a bucket with files. */
+/** Creates the bucket. CloudFormation does not delete it with the stack, because it cannot delete a bucket that contains files. */
 function createBucket(home: Construct): IBucket {
   const bucket = new Bucket(home, "Pages", {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -113,20 +116,24 @@ function createBucket(home: Construct): IBucket {
   return bucket;
 }
 
-/** With `exactOptionalPropertyTypes`, TypeScript does not see that the CDK's class implements its interface. */
+/** With `exactOptionalPropertyTypes`, TypeScript does not accept the CDK's class Bucket as an IBucket. */
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
-/** The API's errors stay as they are: the distribution has no error pages, and only the default behavior rewrites paths. */
+/**
+ * Returns the behavior that forwards requests to the API. It does not change the API's error responses: the distribution has no error
+ * pages, and only the default behavior rewrites paths.
+ */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
   const common = {
     protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
     originSslProtocols: [OriginSslPolicy.TLS_V1_2],
     readTimeout: Duration.seconds(60),
-    // The API then answers with paths that begin at the console's own address, and not at its stage or base path.
+    // The API begins the paths in its responses with this prefix. For requests through CloudFront, the paths must begin at the console's
+    // host and not with the API's stage or base path.
     customHeaders: { "X-Forwarded-Prefix": "/" },
   };
-  // With a domain, API Gateway's own URL may be off.
+  // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.
   const origin =
     domain === undefined
       ? new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, { ...common, originPath: `/${STAGE}` })
@@ -139,7 +146,8 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     allowedMethods: AllowedMethods.ALLOW_ALL,
     viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
     cachePolicy: CachePolicy.CACHING_DISABLED,
-    // With caching off, this policy also forwards the Authorization header that the function sets. API Gateway needs its own Host header.
+    // The API gets all headers of the client except Host, because API Gateway needs its own host name. Caching is disabled, so this policy
+    // also forwards the Authorization header that the edge function sets.
     originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
     compress: false,
     functionAssociations: [onRequest(home, "api-request")],
@@ -154,7 +162,10 @@ function onRequest(home: Construct, name: "api-request" | "page-request") {
   return { function: made, eventType: FunctionEventType.VIEWER_REQUEST };
 }
 
-/** Returns the origin of presigned URLs of the bucket. The name of the bucket is known to the service stack already. */
+/**
+ * Returns the origin of presigned URLs of the bucket. The bucket is in the data stack, so its name is known when the service stack is
+ * deployed.
+ */
 const originOf = (bucket: Platform["bucket"]): string => {
   const { region, urlSuffix } = Stack.of(bucket);
   return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;

@@ -1,4 +1,4 @@
-/** Makes the dashboard of a deployment and its saved queries of logs. docs/runbook.md says when to look at them. */
+/** Creates the dashboard of a deployment and its saved log queries. docs/runbook.md says when to use them. */
 import {
   Alarm,
   AlarmStatusWidget,
@@ -26,18 +26,18 @@ import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
 /**
- * Maximum number of metrics on a free dashboard. CloudWatch charges nothing for an account's first three dashboards if each has at most
- * this many metrics. A test counts them.
+ * Maximum number of metrics on a free dashboard. An account's first three dashboards are free if each has at most this many metrics. A test
+ * checks that the dashboard does not exceed this number.
  */
 export const FREE_METRICS = 50;
 
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/** The results of attempts to deliver a webhook, as the deliver function logs them. `refused` is an answer with 3xx or 4xx. */
+/** The results of delivery attempts, as the function that sends webhooks logs them. `refused` means a response with 3xx or 4xx. */
 export const attemptResults = ["2xx", "refused", "5xx", "no answer", "unsent"] as const;
 
-/** Makes the dashboard. Call it after the stack has all its functions, queues and alarms. */
+/** Creates the dashboard. Call it after the stack has all its functions, queues and alarms, because it shows those that exist. */
 export function createDashboard(stack: Stack, platform: Platform): void {
   const watched = watchedIn(stack, platform);
   const graphs = (all: Graphs): IWidget[] =>
@@ -50,7 +50,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
     return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
   };
   new Dashboard(stack, "Dashboard", {
-    // Names of dashboards must be unique in the account, over all regions.
+    // The name of a dashboard must be unique in the account, over all regions.
     dashboardName: `${stack.stackName}-${stack.region}`,
     defaultInterval: Duration.hours(6),
     periodOverride: PeriodOverride.INHERIT,
@@ -65,7 +65,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
   });
   for (const { title, source, query } of Object.values(logQueries)) {
     const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
-    // The CDK construct does not accept a query as text.
+    // The CDK's construct for saved queries does not accept a query as one string. So the CloudFormation resource is used.
     new CfnQueryDefinition(stack, `Query${title.replaceAll(" ", "")}`, {
       name: `${stack.stackName}/${title}`,
       queryString: query.join("\n| "),
@@ -85,8 +85,8 @@ interface Watched {
 }
 
 /**
- * Finds the constructs of the stack that the dashboard shows. It searches the whole stack, so a function or log group that is added later
- * is shown too.
+ * Finds the constructs of the stack that the dashboard shows. It searches the whole stack, so the dashboard also shows functions and log
+ * groups that are added later.
  */
 function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
   const all = stack.node.findAll();
@@ -109,7 +109,8 @@ function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
     accessLog,
     functionLogs: groups.filter((group) => functions.some(({ logGroup }) => logGroup === group)),
     queues,
-    // A queue that has no dead-letter queue is itself a dead-letter queue.
+    // A queue without a dead-letter queue is itself a dead-letter queue. The dead-letter queue of imports is in the data stack, so it is
+    // added separately.
     deadLetters: [
       ...all.filter((one) => one instanceof Queue).filter(({ deadLetterQueue }) => deadLetterQueue === undefined),
       imports,
@@ -167,8 +168,8 @@ const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statis
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
 
 /**
- * Returns a metric of a queue. If the queue belongs to the other stack, its name is taken from its URL, because that stack exports only the
- * URL.
+ * Returns a metric of a queue. If the queue belongs to the data stack, its name is the last part of its URL, because the data stack exports
+ * only the URL.
  */
 function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
   const isOwn = Stack.of(queue) === stack;
@@ -176,7 +177,7 @@ function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic
   return aws("SQS", metricName, statistic, { QueueName }, label);
 }
 
-/** Returns a metric that CloudWatch makes from log lines of the service. */
+/** Returns a metric that CloudWatch derives from the service's log lines. */
 function ofService(
   stack: Stack,
   metricName: string,

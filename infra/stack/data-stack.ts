@@ -1,7 +1,7 @@
 /**
- * Makes the stack with all resources whose deletion would lose data: table, bucket, user pool, key of the webhook secrets, the queue for
- * notifications of the bucket, and the API's own domain name. The service stack can be deleted and deployed again without changing the data
- * stack.
+ * Creates the stack with all resources whose deletion would lose data: table, bucket, user pool, the key that encrypts webhook secrets, the
+ * queue for notifications of the bucket, and the API's own domain name. The service stack can be deleted and deployed again without
+ * changing the data stack.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -38,15 +38,15 @@ import { accept } from "./rules.ts";
 
 export interface Data {
   readonly stack: Stack;
-  /** The table that the service uses. It is the table of the data stack, or a restored one. */
+  /** The table that the service uses. It is the table of the data stack, or a restored table. */
   readonly table: ServedTable;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * The topic that mails alarms. It is in the data stack, because this stack has an alarm too. Subscribers therefore need not confirm their
-   * address again if the service stack is created again.
+   * The topic that mails alarms. It is in the data stack, because this stack has an alarm, too. Another reason is that subscribers need not
+   * confirm their address again when the service stack is created again.
    */
   readonly alarms: Topic;
 }
@@ -59,7 +59,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.retention, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // If CloudFormation replaces a queue, it keeps the old queue, because the old queue may still contain messages.
+    // If CloudFormation replaces a queue, it must not delete the old queue, because the old queue may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config, config.adopted?.bucket);
@@ -79,20 +79,20 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
 }
 
 /**
- * Returns the restored table that the service uses. The data stack still keeps its own table. CloudFormation could not replace it, because
- * the service stack imports its names.
+ * Returns the restored table that the service uses. The data stack continues to contain its own table. CloudFormation cannot replace that
+ * table, because the service stack imports its name and ARNs.
  */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
 /**
  * Makes CloudFormation create the user pool after all other resources, and the table after the user pool. Both have deletion protection, so
- * CloudFormation cannot delete them. If a first deployment failed after it had created one of them, an operator would have to repair the
- * stack by hand.
+ * CloudFormation cannot delete them. If a first deployment failed after it had created one of them, CloudFormation could not roll back, and
+ * an operator would have to repair the stack by hand.
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // Only parts of the backups are listed, because one part of them needs the table.
+  // The backup selection refers to the table, so the table cannot be created after it. Only the other parts of the backups are listed.
   const backups = ["Backups/Vault", "Backups/Role", "Backups/Plan/Resource"];
   for (const path of ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", ...backups]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
@@ -101,7 +101,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
   if (userPool !== undefined) table.node.addDependency(userPool);
 }
 
-/** @param tableName the table of an earlier deployment; if undefined, a new one is made */
+/** @param tableName the table of an earlier deployment. If it is undefined, a new table is created. */
 function createTable(scope: Construct, { recoveryDays }: Retention, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -126,14 +126,15 @@ function createTable(scope: Construct, { recoveryDays }: Retention, tableName: s
 const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
 
 /**
- * Returns the days after which the bucket deletes files. The API promises the link of an exported file for a fixed time, and the file is
- * kept one day longer.
+ * Returns for each folder the number of days after which the bucket deletes its files. The API promises that the link of an exported file
+ * is valid for `exportKeptDays`. The file exists one day longer, so no valid link leads to a deleted file.
  */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,
   imports: importFileDays,
   exports: limits.exportKeptDays + 1,
-  // Bulk jobs may be paused for as long as results are kept after a job's end, so their files are kept for twice this time.
+  // A bulk job can be paused for `BULK_KEPT_DAYS`, and its result is available for the same time after its end. So its files must exist for
+  // twice this time. Five days are a margin.
   bulk: 2 * BULK_KEPT_DAYS + 5,
 });
 
@@ -143,7 +144,7 @@ const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => 
  */
 const COMPANY_EXPORT_DAYS = 30;
 
-/** Allows web pages of these origins to upload and download with presigned URLs. */
+/** Allows web pages of these origins to upload and download files with presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
   allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
@@ -153,8 +154,9 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 });
 
 /**
- * Allows the console to upload files with presigned URLs. The data stack is deployed before CloudFront chooses the console's name. A
- * presigned URL is a secret that only the API gives, so another page at CloudFront gains nothing by this rule.
+ * Allows the console to upload files with presigned URLs. Without a domain of its own, the console gets a host name from CloudFront. This
+ * name is not known when the data stack is deployed, so the rule allows all hosts of CloudFront. A page on another CloudFront host gains
+ * nothing by this rule, because only the API issues presigned URLs.
  */
 function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
@@ -167,8 +169,8 @@ function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
 }
 
 /**
- * @param uploads the queue that gets a message for each file in the folder `uploads` @param bucketName the bucket of an earlier
- * deployment
+ * @param uploads the queue that gets a message for each new file in the folder `uploads`
+ * @param bucketName the bucket of an earlier deployment. If it is undefined, a new bucket is created.
  */
 function createBucket(
   scope: Construct,
@@ -201,7 +203,8 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // The construct's own method for notifications would deploy an additional function.
+  // The construct's own method for notifications would deploy an additional function. So the property of the CloudFormation resource is
+  // set.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -220,8 +223,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * Allows S3 to send to the queue. S3 checks this right when the bucket gets its notifications, so the policy must exist before the bucket.
- * The policy therefore names the account and not the bucket.
+ * Allows S3 to send messages to the queue. S3 checks this right when the bucket gets its notifications. So the policy must exist before the
+ * bucket, and it can name only the account as the source, not the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -236,7 +239,10 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/** Actions that administrators may perform with the key. None of these actions decrypts data or gives others the right to decrypt. */
+/**
+ * Actions that administrators may perform with the key. None of these actions decrypts data. `kms:PutKeyPolicy` is the only one that can
+ * change who may decrypt.
+ */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
@@ -245,9 +251,8 @@ const keyAdministration = [
 ];
 
 /**
- * Makes the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, and nobody
- * can sign in to the console. Like the table, it is therefore
- * kept when the stack is deleted.
+ * Creates the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, and nobody can sign in to the
+ * console. So CloudFormation does not delete the key together with the stack.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
@@ -264,7 +269,8 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // With the account as principal, IAM policies decide who may use the key. The conditions allow only roles with the tags.
+        // The principal is the account, so IAM policies decide who may use the key. The conditions restrict this to roles with the right
+        // tags.
         keyUse("SigningFunctions", "webhook-secrets"),
         keyUse("SessionFunctions", "console-sessions"),
       ],
@@ -283,9 +289,9 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
   });
 
 /**
- * Exports these values to the service stack, even if it does not use them. By default, the CDK exports only used values. When the service
- * stack stops using a value, the CDK would then remove the export, and the deployment would fail: CloudFormation updates the data stack
- * first, while the deployed service stack still imports the value.
+ * Exports these values to the service stack, even if the service stack does not use them. By default, the CDK exports only used values. If
+ * a release of the service stack stopped using a value, the CDK would remove the export. CloudFormation updates the data stack first. At
+ * this time, the deployed service stack would still import the value, and the deployment would fail.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -301,7 +307,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // The name of an adopted key or user pool is a literal text and needs no export.
+    // The name of an adopted key or user pool is a literal string in the template, so it needs no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

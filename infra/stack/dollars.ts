@@ -1,4 +1,4 @@
-/** Estimates what a deployment costs per day, by metric math of CloudWatch. */
+/** Estimates what a deployment costs per day, with metric math of CloudWatch. */
 import { type IMetric, MathExpression, type Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Duration } from "aws-cdk-lib/core";
 import { prices } from "../settings/prices.ts";
@@ -10,23 +10,23 @@ export interface Usage {
   readonly readUnits: readonly Metric[];
   readonly writeUnits: readonly Metric[];
   readonly invocations: Metric;
-  /** The milliseconds of all functions together. */
+  /** The sum of the durations of all functions, in milliseconds. */
   readonly durations: Metric;
   /** The memory of most functions, in GB. */
   readonly usualGb: number;
-  /** The milliseconds of each group of functions that have another memory. */
+  /** The functions with another amount of memory: their durations in milliseconds, and their memory in GB. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
   readonly logBytes: readonly Metric[];
   readonly messages: Metric;
 }
 
-/** A metric of usage, and the dollars that one unit of it costs. */
+/** A metric of usage, and the dollars that one unit of this metric costs. */
 type Priced = readonly [usage: Metric, dollars: number];
 
 const GB = 1_000_000_000;
 const gbMillisecond = prices.lambda.gbSecond / 1_000;
 
-/** Calls of SQS for one message: send, receive and delete. One call can handle ten messages, so the estimate is an upper bound. */
+/** SQS requests for one message: send, receive and delete. One request can handle ten messages, so the estimate is an upper bound. */
 const CALLS_FOR_MESSAGE = 3;
 
 /**
@@ -42,7 +42,8 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
     Lambda: [
       [usage.invocations, prices.lambda.request],
       [usage.durations, usage.usualGb * gbMillisecond],
-      // The entry above has already counted these functions with the usual memory. This entry adds the difference.
+      // The durations in the entry above contain all functions, priced with the usual memory. For functions with another amount of memory,
+      // this entry adds the difference.
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),
@@ -56,7 +57,7 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   return new MathExpression({
     label,
     period: DAY,
-    // FILL replaces a missing value by 0, because a day without data costs nothing. Without FILL, one missing metric would make the whole
+    // FILL replaces a missing value with 0, because a day without data costs nothing. Without FILL, one missing metric would make the whole
     // sum empty.
     expression: named.map(({ id, dollars }) => `FILL(${id}, 0) * ${decimal(dollars)}`).join(" + "),
     usingMetrics: Object.fromEntries(
@@ -65,5 +66,5 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   });
 }
 
-/** Formats a number without an exponent, because metric math does not document numbers such as 1e-9. */
+/** Formats a number without an exponent. The documentation of metric math does not mention numbers such as 1e-9. */
 const decimal = (value: number): string => value.toFixed(15).replace(/0+$/, "");

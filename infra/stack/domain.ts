@@ -1,7 +1,7 @@
 /**
- * Makes the API's own domain name. It is in the data stack, and is kept when the stack is deleted, because apps and DNS records contain it.
- * If the domain name were created again, API Gateway would choose another target for the DNS record. The service stack maps the name to its
- * API.
+ * Creates the API's own domain name. It is in the data stack, and it is not deleted together with the stack, because apps and DNS records
+ * contain it. If the domain name were created again, API Gateway would choose another target for the DNS record. The service stack maps the
+ * domain name to its API.
  */
 import { CfnBasePathMapping, CfnDomainName, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnOutput, RemovalPolicy } from "aws-cdk-lib/core";
@@ -27,8 +27,8 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
 }
 
 /**
- * Maps the domain name to the API. The name is a literal text and no export: as long as the service stack imported an export, the setting
- * could not be changed. If the API gets a new id, CloudFormation changes the mapping without replacing it.
+ * Maps the domain name to the API. The name is a literal string and not an export of the data stack. If the service stack imported an
+ * export, the setting could not be changed. If the API gets a new id, CloudFormation changes the mapping without replacing it.
  */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {

@@ -1,5 +1,5 @@
 /**
- * Makes a Lambda function with its runtime, log group, role and rights. Also sets the environment variables that belong to these rights.
+ * Creates a Lambda function with its runtime, log group, role and rights. Also sets the environment variables that belong to these rights.
  */
 import { join } from "node:path";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -29,12 +29,12 @@ export interface Platform extends Resources {
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;
-  /** If undefined, the authorizer finds the issuer's public keys through the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
-  /** The shape (version of the fields) in which functions write the rows of prospects. */
+  /** The shape (version of the stored fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
-  /** If undefined, a deployment replaces all functions at once. */
+  /** Replaces functions step by step. If it is undefined, a deployment replaces all functions at once. */
   readonly rollout: Rollout | undefined;
   readonly capacity: Capacity;
   /** Days after which CloudWatch deletes log lines. */
@@ -45,17 +45,17 @@ export interface FunctionSpec {
   readonly file: string;
   readonly access: Access;
   readonly timeoutSeconds: number;
-  /** Rights for the event source, in addition to `access`. */
+  /** Rights for the event source, in addition to those that `access` grants. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * The reason why the function may send messages to the queue that invokes it. With a reason, Lambda's loop detection is off for this
-   * function. Otherwise Lambda would stop the chain of invocations after 16.
+   * The reason why the function may send messages to the queue that invokes it. If it is set, Lambda's loop detection is off for this
+   * function. Otherwise Lambda would stop the chain of invocations after 16 of them.
    */
   readonly recursion?: string;
-  /** True if Lambda logs the begin, the duration and the used memory of each invocation. Otherwise it logs only failed invocations. */
+  /** If true, Lambda logs the start, the duration and the used memory of each invocation. Otherwise it logs only failed invocations. */
   readonly logsEachInvocation?: true;
-  /** The log group. By default the function gets a separate one. */
+  /** The log group. By default, the function gets its own log group. */
   readonly logGroup?: LogGroup;
 }
 
@@ -89,11 +89,12 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // With the text format, a line would begin with time, id and level, and a metric filter for JSON could not read it.
+    // With the text format, a line would begin with the time, the request id and the level. A metric filter for JSON could not read such a
+    // line.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    // At the level INFO, Lambda writes two lines for each invocation, which are half of the bytes of all logs. Metrics contain the same
-    // figures.
+    // At the level INFO, Lambda writes two lines for each invocation. These would be half of all log bytes. CloudWatch metrics contain the
+    // same numbers.
     systemLogLevelV2: spec.logsEachInvocation ? SystemLogLevel.INFO : SystemLogLevel.WARN,
     ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
@@ -114,8 +115,8 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
 }
 
 /**
- * Returns the name under which callers invoke the function. It is an alias in two cases: if the function is replaced step by step, or if
- * Lambda keeps environments of it ready, which is only possible for a published version. Call this once for each function.
+ * Returns the name and ARN by which callers invoke the function. They belong to an alias if the function is replaced step by step, or if
+ * Lambda keeps environments of it ready (provisioned concurrency needs a published version). Call this only once for each function.
  */
 export function called(deployed: LambdaFunction, file: string, { rollout, capacity }: Platform) {
   const count = capacity.provisioned[file];

@@ -1,5 +1,5 @@
 /**
- * Defines the answers that API Gateway sends without calling a function: its own errors as problem bodies, and the answers to CORS
+ * Defines the responses that API Gateway sends without invoking a function: its own errors as problem documents, and the responses to CORS
  * preflights.
  */
 import { problems } from "#shared/http/problem.ts";
@@ -7,7 +7,7 @@ import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Method } from "../routes/route.ts";
 
-/** A method that a path can have. API Gateway answers HEAD with the function of GET and leaves out the body. */
+/** A method that a path can have. For HEAD, API Gateway invokes the function of GET and omits the body. */
 export type PathMethod = Method | "HEAD";
 
 type Texts = Readonly<Record<string, string>>;
@@ -28,11 +28,11 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
 });
 
 /**
- * The header of refused requests. One second is enough, because the throttle refills every second. Quotas for longer periods exist only in
- * usage plans, and this API has none.
+ * The header of throttled requests. One second is enough, because the throttle refills every second. Only quotas of usage plans have longer
+ * periods, and this API has no quotas.
  */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
-/** The header of an answer to a request without a token. RFC 6750 then requires a challenge without an error code. */
+/** The header of the response to a request without a token. For this case, RFC 6750 requires a challenge without an error code. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
 const noRoute = problem("not_found", "No route of the API has this path.");
@@ -43,8 +43,9 @@ const noCaller = problem(
   { headers: CHALLENGE },
 );
 /**
- * The answer to a refused token. The authorizer refuses a token by a policy that denies the request and whose context contains the reason
- * (shared/auth/authorizer.ts). No other policy denies a request, so the answer can always be 401 instead of 403.
+ * The response to a refused token. To refuse a token, the authorizer returns a policy that denies the request, and the reason in the
+ * context (shared/auth/authorizer.ts). No other policy denies a request. So the response to a denied request can always be 401 instead of
+ * 403.
  */
 const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
   variables: { "WWW-Authenticate": "context.authorizer.challenge" },
@@ -53,16 +54,14 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The text of every 413. API Gateway accepts 10 MB, but a function's event may have only 6 MB. The body of a form becomes base64 and
- * grows by a third.
+ * The text of every 413. API Gateway accepts bodies of 10 MB, but the event of a function may have only 6 MB. The body of a form is encoded
+ * as base64 and grows by a third.
  */
 const TOO_LARGE =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
-/**
- * The problem body for each error type of API Gateway. Every type needs an entry, because API Gateway would otherwise send its own body.
- */
+/** The problem document for each error type of API Gateway. Every type needs an entry. Otherwise API Gateway would send its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,
@@ -76,7 +75,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
-  // The key comes from the authorizer. Only an incomplete deployment lacks this key, so the client may try again.
+  // The authorizer returns the API key. The key is missing only while a deployment is incomplete, so the client may try again.
   INVALID_API_KEY: unverified,
   INVALID_SIGNATURE: noCaller,
   // API Gateway uses this error type for a path without a route.
@@ -107,7 +106,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** Returns the template of a problem body. API Gateway replaces the variables in it. */
+/** Returns the template of a problem document. API Gateway replaces the variables in the template. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -122,8 +121,8 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
 }
 
 /**
- * Answers CORS preflights without calling a function (mock integration). A preflight has no media type, and a mock integration then
- * assumes JSON.
+ * Defines responses to CORS preflights without invoking a function (mock integration). A preflight has no media type. A mock integration
+ * then assumes JSON.
  */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
@@ -150,8 +149,8 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
 }
 
 /**
- * Headers of the answer to a preflight. Browsers may cache the answer for ten minutes. A web page of a removed origin can therefore call
- * the API for up to ten minutes.
+ * Returns the headers of the response to a preflight. Browsers may cache the response for ten minutes. So after a deployment has removed an
+ * origin, web pages of this origin can call the API for up to ten more minutes.
  */
 const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
@@ -160,8 +159,8 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
 });
 
 /**
- * Returns the header with the allowed origin. The answer is static, so it contains `*` if several origins are configured. This is safe:
- * only the configured origins can read the answers of functions, and the API uses no cookies.
+ * Returns the headers for the allowed origin. The response is static, so it contains `*` if several origins are configured. This is safe
+ * for two reasons: these responses contain no data of users, and for other requests the functions send the exact origin.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
@@ -169,11 +168,11 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** Allows web pages to read these headers of an error. By default, browsers hide them. */
+/** Allows web pages to read these headers of an error. By default, browsers hide them from web pages. */
 const exposed = ([origin]: readonly string[]): Texts =>
   origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
 
-/** Puts the values into single quotes. API Gateway treats a quoted value as a literal. */
+/** Puts the values into single quotes, because API Gateway treats only a quoted value as a literal. */
 const literals = (headers: Texts): Texts =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 

@@ -17,7 +17,7 @@ import { accept } from "./rules.ts";
 export interface Identity {
   readonly issuer: string;
   readonly audience: string;
-  /** If undefined, the authorizer finds the issuer's public keys through the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
@@ -43,7 +43,7 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   };
 }
 
-/** Makes the user pool. Nobody can sign up without an invitation, because such a user would not belong to a company. */
+/** Creates the user pool. Nobody can sign up without an invitation, because such a user would not belong to a company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
@@ -51,7 +51,8 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // The old address stays valid until the user has verified the new address, because a mail to a valid address can reset the password.
+    // The old address stays valid until the user has verified the new address. Otherwise an unverified address could receive the mail that
+    // resets the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -77,7 +78,10 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/** Sets the SES identity directly on the CloudFormation resource, because the construct does not accept an identity in another region. */
+/**
+ * Configures the SES identity that sends the mails. It is set on the CloudFormation resource, because the construct does not accept an
+ * identity in another region.
+ */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
@@ -86,13 +90,13 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 
 /**
  * The attributes that users may change with their access token. Without a list, Cognito allows every standard attribute, including the
- * e-mail address. An empty list has the same effect. The list therefore contains one attribute that the service does not use.
+ * e-mail address. An empty list has the same effect as no list. So the list contains one attribute that the service does not use.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Makes the client with which apps sign users in. Apps cannot keep a secret, so they use SRP, a protocol that never sends the password.
- * The smoke test uses the administrators' password flow, which needs AWS credentials but no SRP library.
+ * Creates the client with which apps sign users in. Apps cannot keep a client secret, so they use SRP, a protocol that never sends the
+ * password. The smoke test uses the administrators' password flow, which needs AWS credentials but no SRP library.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
@@ -106,7 +110,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // Every installed app contains this client's id, so the client must not be deleted with the stack.
+  // Every installed app contains this client's id, so CloudFormation must not delete the client together with the stack.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

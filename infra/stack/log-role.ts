@@ -1,8 +1,8 @@
 /**
- * Makes the role with which API Gateway writes logs. An account has only one such role in each region, and all its APIs use it. The role is
- * therefore in the data stack, and is kept when this stack is deleted. If the role were deleted, API Gateway would keep the setting, and
- * would refuse to deploy any API with logs. Another deployment in the account replaces the setting by its own role, which has the same
- * rights.
+ * Creates the role with which API Gateway writes logs. An account has only one such role in each region, and all its APIs use it. So the
+ * role is in the data stack and is not deleted together with the stack. If the role were deleted, the account's setting would still refer
+ * to it, and API Gateway would refuse to deploy any API with logs. Another deployment in the same account replaces the setting with its own
+ * role, which has the same rights.
  */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";

@@ -1,4 +1,4 @@
-/** The CloudWatch Logs Insights queries that the dashboard shows. Operators also find them as saved queries. */
+/** Defines the CloudWatch Logs Insights queries that the dashboard shows. Operators also find them as saved queries. */
 
 type Source = "access" | "functions";
 
@@ -8,7 +8,7 @@ export interface LogQuery {
   readonly query: readonly string[];
 }
 
-/** The group of a route is the first part of its path after `/api`, for example `prospects`. */
+/** The group of a route is the first segment of its path after `/api`, for example `prospects`. */
 const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
 
 const MOST = "sort lines desc";
@@ -36,7 +36,8 @@ export const logQueries = {
     title: "Errors",
     source: "functions",
     query: [
-      // Lambda itself writes lines with `errorType` (the kind of an uncaught error) and with `record.status` (a time-out).
+      // Two of these fields are in lines that Lambda itself writes: `errorType` is the type of an uncaught error, and `record.status` tells
+      // a time-out.
       "fields coalesce(message.event, errorType, record.status) as what",
       'filter level = "ERROR" or (type = "platform.report" and record.status != "success")',
       "stats count(*) as lines by what, message.error, message.cause, message.companyId",

@@ -1,4 +1,4 @@
-/** Makes the queues. Each queue has a dead-letter queue, and an alarm that says what a message in the dead-letter queue means. */
+/** Creates the queues. Each queue has a dead-letter queue, and an alarm that says what a message in the dead-letter queue means. */
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -6,28 +6,28 @@ import { eventFunctions } from "../routes/routes.ts";
 import { alarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
-/** SQS's maximum number of days for which a queue keeps messages. */
+/** Retention of a dead-letter queue in days. It is the maximum that SQS allows, so that operators have enough time. */
 const DEAD_LETTER_DAYS = 14;
 /**
- * Number of days for which a queue keeps a message. It is lower than for a dead-letter queue, because a message keeps its age when it moves
- * to that queue.
+ * Retention of a queue in days. A message keeps its age when it moves to the dead-letter queue. So this retention must be shorter than that
+ * of the dead-letter queue. Otherwise a moved message could expire there at once.
  */
 const QUEUE_DAYS = 4;
 /**
  * Number of times that a message is received without success before it moves to the dead-letter queue. A failing webhook receiver does not
- * cause this: the service then deletes the message and sends a new one for the retry.
+ * cause such a move: the service then deletes the message and sends a new message for the retry.
  */
 const MAX_RECEIVES = 5;
 
 /**
- * The visibility timeout of a queue as a multiple of its function's timeout. AWS recommends six, so that SQS does not deliver a message
+ * The visibility timeout of a queue as a multiple of its function's time-out. AWS recommends six, so that SQS does not deliver a message
  * again while it is being processed or throttled.
  */
 const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
-/** @param consumer the function that reads the queue; the visibility timeout is computed from its timeout */
+/** @param consumer the function that reads the queue. The queue's visibility timeout is computed from its time-out. */
 function createQueue(
   scope: Construct,
   id: string,
@@ -48,7 +48,7 @@ function createQueue(
   return queue;
 }
 
-/** Makes a queue that keeps failed messages for 14 days. Its alarm is on while the queue contains a message. */
+/** Creates a queue that stores failed messages for 14 days. Its alarm is on while the queue contains a message. */
 export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
@@ -59,7 +59,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
   return queue;
 }
 
-/** Makes a stack output with the queue's URL, by which `npm run dead-letters` finds the queue. */
+/** Creates a stack output with the queue's URL. `npm run dead-letters` finds the queue by this output. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
@@ -73,7 +73,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // The longest delay of a message is half of these 1 800 seconds.
+    // The longest delay of a message is 900 s, half of this threshold. So an older message means that the queue is not emptied in time.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",
@@ -83,13 +83,13 @@ export function createDeliveryQueue(scope: Construct): Queue {
 }
 
 /**
- * Makes the queue of poison records. These are stream records from which `publish` could make no event. The queue is also the stream's
- * on-failure destination.
+ * Creates the queue of poison records. These are stream records from which the function `publish` could not create an event. The queue is
+ * also the on-failure destination of the stream's event source.
  */
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // This id is older than the name of the queue. If the id changed, CloudFormation would replace the deployed queue.
+    // This id is older than the name "poison records". If the id changed, CloudFormation would replace the deployed queue.
     "ParkedRecords",
     {
       title: "Poison records",

@@ -1,4 +1,7 @@
-/** Says why functions and other roles have their rights. `npm run permissions` writes docs/permissions.md from these texts. */
+/**
+ * Contains the reasons why functions and other roles have their rights. `npm run permissions` writes docs/permissions.md from these
+ * strings.
+ */
 import type { Family } from "#shared/db/keys.ts";
 import type { Folder, TableAction } from "../routes/route.ts";
 
@@ -43,7 +46,7 @@ export const familyReasons: Record<Family, string> = {
   due: "waiting work of all companies by its time; keys only, no data",
 };
 
-/** What a right to the table is used for. */
+/** Says for each action on the table whether it reads, writes or checks rows. */
 export const actionReasons: Record<TableAction, "reads" | "writes" | "checks"> = {
   GetItem: "reads",
   BatchGetItem: "reads",
@@ -64,8 +67,8 @@ export const folderReasons: Record<Folder, string> = {
 };
 
 /**
- * The reasons for rights other than those to the table and the bucket's folders. The reason of an action is the first entry whose pattern
- * matches it.
+ * The reasons for all rights except those to the table and to the bucket's folders. The reason for an action is the first entry whose
+ * pattern matches it.
  */
 export const otherReasons: readonly { readonly action: RegExp; readonly reason: string }[] = [
   { action: /^logs:/, reason: "its own log lines" },

@@ -1,4 +1,4 @@
-/** Makes the IAM policy statements of a function's role from the `access` of its route. */
+/** Creates the IAM policy statements of a function's role from the `access` that the function declares. */
 import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
@@ -25,7 +25,7 @@ export interface Resources {
   readonly exportQueue: Queue;
   readonly bulkQueue: Queue;
   readonly secretsKey: IKey;
-  /** The settings of the console's client. Undefined if the deployment has no console. */
+  /** The settings of the console. Undefined if the deployment has no console. */
   readonly console: Console | undefined;
   /** The user pool in which users are invited. Undefined if the issuer is external. */
   readonly userPool: { readonly id: string; readonly arn: string; readonly clientId: string } | undefined;
@@ -55,7 +55,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
   ];
 }
 
-/** Returns the right to read the secret of the console's client. Only clients of external issuers have a secret. */
+/** Returns the right to read the client secret of the console. Only a console client at an external issuer has a secret. */
 function consoleStatements(access: Access["console"], { deliveryQueue, console }: Resources): PolicyStatement[] {
   if (access === undefined || console?.secretParameter === undefined) return [];
   const { partition, region, account } = Stack.of(deliveryQueue);
@@ -72,8 +72,8 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 };
 
 /**
- * Makes one statement for each set of key families, with the actions that are allowed on exactly this set. A key family is a group of
- * partition keys. IAM evaluates a batch or a transaction as one request, and one statement must allow all its keys.
+ * Creates one statement for each set of key families, with the actions that are allowed on exactly this set. A key family is a group of
+ * partition keys. IAM evaluates a batch or a transaction as one request, and a single statement must allow all its keys.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -105,7 +105,7 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
 }
 
 /**
- * The order of families in the statements. It is fixed, so that the template does not change if a route lists its families in another
+ * The order of key families in the statements. It is fixed, so that the template does not change when a route lists its families in another
  * order.
  */
 const familyNames = [
@@ -158,8 +158,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * Returns the cdk-nag findings about the wildcards of `folderStatements`, with the reason for accepting them. A finding names the bucket
- * by the stack export that contains the bucket's ARN.
+ * Returns the cdk-nag findings about the wildcards of `folderStatements`, with the reason for accepting them. A finding contains the name
+ * of the stack export with the bucket's ARN, so the name is read from the resolved export.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
@@ -172,8 +172,8 @@ export function folderFindings(
 }
 
 /**
- * The condition of the KMS key for each purpose. A role may use data keys of a purpose only if it has the tag with the purpose as name. An
- * operator's role also needs the tag `webhook-secrets`, for `npm run webhooks -- encrypt-secrets`.
+ * Returns the conditions under which the KMS key may be used for a purpose. A role may use the data keys of a purpose only if it has a tag
+ * whose name is the purpose. An operator's role needs the tag `webhook-secrets`, too, for `npm run webhooks -- encrypt-secrets`.
  */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
@@ -183,15 +183,15 @@ const KEY_TAG_VALUE = "use";
 
 const contextCondition = (purpose: Purpose) => ({ "kms:EncryptionContext:purpose": purpose });
 
-/** Returns the names and values of the tags that the role of a function needs for the KMS key. */
+/** Returns the tags, as names and values, that a function's role needs for the KMS key. */
 export const keyTags = ({ secrets, sessionTokens }: Access): readonly (readonly [name: Purpose, value: string])[] => [
   ...(secrets === undefined ? [] : [["webhook-secrets", KEY_TAG_VALUE] as const]),
   ...(sessionTokens === undefined ? [] : [["console-sessions", KEY_TAG_VALUE] as const]),
 ];
 
 /**
- * Returns the statements for the data keys of a purpose. Only a function that makes new secrets may create data keys. All others may only
- * decrypt data keys.
+ * Returns the statements for the data keys of a purpose. A function that creates secrets may create and decrypt data keys. Other functions
+ * may only decrypt them.
  */
 function keyStatements(
   purpose: Purpose,

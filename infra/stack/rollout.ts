@@ -1,6 +1,6 @@
 /**
- * Lets CodeDeploy replace functions step by step. The new version gets a tenth of the calls for five minutes, and then all calls. If an
- * alarm goes off in this time, all calls go to the old version again, and CloudFormation undoes the deployment.
+ * Lets CodeDeploy replace functions step by step. The new version gets a tenth of the invocations for five minutes, and then all of them.
+ * If an alarm goes off in these minutes, all invocations go to the old version again, and CloudFormation rolls the deployment back.
  */
 import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
@@ -9,23 +9,30 @@ import { CfnAlias, type CfnAliasProps, type Function as LambdaFunction } from "a
 import { Construct } from "constructs";
 import { accept } from "./rules.ts";
 
-/** The alias that callers invoke. It points to the current version. During a deployment, it points to the old and the new version. */
+/**
+ * The name of the alias that callers invoke. The alias points to the current version. During a deployment, it points to the old version and
+ * to the new version.
+ */
 export const ALIAS = "live";
 
-/** CodeDeploy's predefined configuration. */
+/** CodeDeploy's predefined configuration: 10 % of the invocations for 5 minutes, then all. */
 const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**
- * The functions of daily work in the field, and those that turn changes into webhooks and indexes. The others are replaced at once, because
- * each function takes three more of the 500 resources of a stack. Admins rarely use files and bulk jobs.
+ * The functions that are replaced step by step: those that users need for daily work in the field, and those that turn changes into
+ * webhooks and indexes. Each such function takes three more of the 500 resources of a stack. So all other functions are replaced at once.
+ * Files and bulk jobs are among them, because only admins use them, and rarely.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
 
-/** The construct ids of the alarms on errors of the API and of single functions. CodeDeploy accepts at most ten alarms. */
+/**
+ * The construct ids of the alarms on errors of the API and of single functions. Other alarms do not undo a deployment, because CodeDeploy
+ * accepts at most ten alarms.
+ */
 const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors"]);
 
-/** The environments of an alias that Lambda keeps ready. */
+/** The provisioned concurrency of an alias: environments that Lambda keeps ready. */
 export type ReadyEnvironments = Pick<CfnAliasProps, "provisionedConcurrencyConfig">;
 
 export class Rollout {
@@ -49,7 +56,7 @@ export class Rollout {
     return alias.ref;
   }
 
-  /** Makes each alarm on errors undo the deployment. Call it after all functions and alarms are made. */
+  /** Makes each error alarm undo the deployment if it goes off. Call it after all functions and alarms are created. */
   watchErrors(scope: Construct): void {
     const alarms = scope.node.findAll().filter((child) => child instanceof Alarm && errorAlarms.has(child.node.id));
     const application = new CfnApplication(this.#home, "Application", { computePlatform: "Lambda" });
@@ -76,7 +83,7 @@ export class Rollout {
           events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
         },
       });
-      // CloudFormation then lets CodeDeploy move the alias, instead of moving it at once.
+      // With this policy, CodeDeploy moves the alias step by step. Otherwise CloudFormation would move it at once.
       alias.cfnOptions.updatePolicy = {
         codeDeployLambdaAliasUpdate: { applicationName: application.ref, deploymentGroupName: group.ref },
       };

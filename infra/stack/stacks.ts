@@ -1,4 +1,7 @@
-/** Makes the two stacks and connects them. The service stack contains the workers, the API, and the outputs for clients and operators. */
+/**
+ * Creates the data stack and the service stack, and connects them. The service stack contains the workers, the API, and the outputs for
+ * clients and operators.
+ */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import type { Route } from "../routes/route.ts";
@@ -34,7 +37,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts templates of at most one megabyte, and indentation counts too.
+    // CloudFormation accepts templates of at most one megabyte. Indentation would count, so it is omitted.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -94,7 +97,8 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // `npm run dead-letters` finds the queues of both stacks through these outputs.
+    // `npm run dead-letters` finds the queues by outputs of the service stack. The import queues are in the data stack, so their URLs are
+    // repeated here.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

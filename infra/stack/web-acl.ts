@@ -1,6 +1,6 @@
 /**
- * Makes the web ACL (AWS WAF), which checks requests before the API does. It refuses too many requests from one address, oversized
- * requests, and known attacks.
+ * Creates the web ACL (AWS WAF), which checks requests before the API receives them. It refuses too many requests from one address,
+ * oversized requests, and known attacks.
  */
 import type { SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
@@ -11,28 +11,28 @@ import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Throttle } from "../settings/capacity.ts";
 
-/** The time over which AWS WAF counts the requests of an address. */
+/** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
 
 /**
- * Maximum bytes of a query and of a path. They are longer than in any valid URL of the API: a search has at most 200 characters, of up to
- * 12 bytes each in a URL.
+ * Maximum bytes of a query and of a path. Every valid URL of the API is shorter: the longest parameter is a search of at most 200
+ * characters, and each character has at most 12 bytes in a URL.
  */
 const MAX_QUERY_BYTES = 8_192;
 const MAX_PATH_BYTES = 2_048;
-/** Maximum bytes of the Authorization header. The authorizer refuses longer tokens too. */
+/** Maximum bytes of the Authorization header. The authorizer would refuse such a long token, too. */
 const MAX_AUTHORIZATION_BYTES = 8_192;
 
 /**
- * The rules of AWS's common rule set that only count requests and never block them. They inspect texts in which users may write anything: a
- * CSV file, a note with HTML, the URL of a webhook, or a search for "../". These texts are harmless, because no function executes them and
- * no answer is HTML.
+ * The rules of AWS's common rule set that must only count requests and never block them. They inspect strings in which users may write
+ * anything: a CSV file, a note with HTML, the URL of a webhook, or a search for "../". Such strings are harmless, because no function
+ * executes them and no response is HTML.
  */
 export const countedRules = [
   ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
   ...["CrossSiteScripting_BODY", "EC2MetaDataSSRF_BODY", "GenericLFI_QUERYARGUMENTS", "GenericRFI_QUERYARGUMENTS"],
   ...["CrossSiteScripting_QUERYARGUMENTS", "EC2MetaDataSSRF_QUERYARGUMENTS", "RestrictedExtensions_QUERYARGUMENTS"],
-  // Many HTTP clients of automatic programs send no User-Agent.
+  // Many HTTP clients in scripts send no User-Agent.
   "NoUserAgent_HEADER",
 ] as const;
 
@@ -54,7 +54,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
         priority: 0,
         statement: {
           rateBasedStatement: {
-            // One address may send as many requests as one company, because all users of a company may share an address.
+            // All users of a company may share one address. So one address may send as many requests as one company.
             limit: company.perSecond * WINDOW_SECONDS,
             evaluationWindowSec: WINDOW_SECONDS,
             aggregateKeyType: "IP",
@@ -81,7 +81,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
   association.node.addDependency(api.deploymentStage);
 }
 
-/** Sampling of requests is off, because AWS WAF would store their headers, which contain access tokens. */
+/** Sampling of requests is off. Otherwise AWS WAF would store the headers of requests, which contain access tokens. */
 const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   cloudWatchMetricsEnabled: true,
   sampledRequestsEnabled: false,
@@ -91,7 +91,7 @@ const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => (
 const FLOOD = "flood";
 const TOO_LARGE = "too-large";
 
-/** Returns a problem body, the form of all errors of the API. It lacks the id of the request, because AWS WAF cannot insert it. */
+/** Returns a problem document, the format of all errors of the API. It lacks the request id, because AWS WAF cannot insert it. */
 function problemBody(code: ProblemCode, detail: string): CfnWebACL.CustomResponseBodyProperty {
   const { status, title } = problems[code];
   const content = { type: `urn:problem:${code}`, title, status, detail, code, errors: [] };
@@ -134,9 +134,9 @@ const matches = (name: string, regexString: string): CfnWebACL.StatementProperty
 const isForm = matches("content-type", "^multipart/form-data");
 
 /**
- * AWS WAF sees only the first 16 KB of a body, so the rules read the header with its length. Chunked bodies do not have this header; API
- * Gateway and the functions limit them. The patterns allow twice the limits of the API, because the API's own answer names the limit to the
- * client.
+ * AWS WAF inspects only the first 16 KB of a body, so the rules read the header Content-Length. Chunked bodies do not have this header. API
+ * Gateway and the functions limit such bodies. The patterns begin at twice the limits of the API, because the API's own error response is
+ * better: it names the limit to the client.
  */
 const largeForm = {
   andStatement: { statements: [isForm, matches("content-length", atLeast(2 * limits.importBytes))] },
@@ -147,7 +147,7 @@ const largeBody = {
   },
 };
 
-/** Returns a regular expression for all whole numbers from `least` on. `least` must be a digit followed by zeros. */
+/** Returns a regular expression that matches all whole numbers from `least` on. `least` must be a digit followed by zeros. */
 function atLeast(least: number): string {
   const digits = String(least);
   const [first = ""] = digits;

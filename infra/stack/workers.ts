@@ -1,6 +1,6 @@
 /**
- * Makes the functions that no route calls, with their event sources. `publish` and `flush` read the table's stream, `deliver` and the jobs
- * read queues, and the sweeper (which replaces lost messages) runs on a schedule.
+ * Creates the functions that no route invokes, with their event sources. The functions `publish` and `flush` read the table's stream. The
+ * function `deliver` and the jobs read queues. The sweeper runs on a schedule and sends queue messages again that were lost.
  */
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
@@ -19,23 +19,23 @@ import { allow, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
- * Number of retries of a batch of stream records. After each failure, Lambda splits the batch, so seven failures isolate a single bad
- * record among 100. The remaining retries are for faults that pass.
+ * Number of retries of a batch of stream records. After each failure, Lambda splits the batch into halves. Seven failures isolate a single
+ * bad record among 100. The remaining retries are for temporary faults.
  */
 const STREAM_RETRIES = 10;
 /**
- * Number of retries of a failed flush. It is small, because a failing flush delays the flushes of other companies in the same shard. The
- * company's next write starts another flush.
+ * Number of retries of a failed flush. It is small, because a failing flush delays the flushes of other companies in the same shard. No
+ * data is lost, because the company's next write starts another flush.
  */
 const FLUSH_RETRIES = 3;
 /**
- * Seconds for which a delivery may be overdue before the alarm goes off. The sweeper replaces a lost message within half of this time, so a
- * longer delay means a fault of the service.
+ * Seconds for which a delivery may be overdue before the alarm goes off. The sweeper replaces a lost queue message within half of this
+ * time. So a longer delay means a fault of the service.
  */
 const OVERDUE_SECONDS = 900;
 /**
- * Age at which Lambda gives up a record that still fails. Lambda then reports only the record's position in the stream. The stream keeps
- * records for 24 hours, so an operator has one hour to read the record.
+ * Age at which Lambda gives up a record that still fails. Lambda then reports only the record's position in the stream. The stream stores
+ * records for 24 hours. So an operator has one hour to read the record after this report.
  */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
@@ -75,7 +75,8 @@ function createPublisher(scope: Construct, platform: Platform): void {
 }
 
 /**
- * Makes the function `flush`. A stream record only starts the function. The function then reads from the table which entries it must flush.
+ * Creates the function `flush`. A stream record only starts the function. The function itself reads from the table which entries it must
+ * flush.
  */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
@@ -116,8 +117,8 @@ const readsStream = (table: ServedTable): PolicyStatement =>
   );
 
 /**
- * Makes an event source that reads the stream in order, from its oldest record. Records that Lambda gives up are sent to the queue
- * `failed`.
+ * Returns the properties of an event source that reads the stream in order, from its oldest record. If Lambda gives records up, it sends a
+ * message to the queue `failed`.
  */
 const streamSource = (table: ServedTable, failed: Queue) => ({
   eventSourceArn: streamOf(table),
@@ -140,7 +141,7 @@ function streamOf(table: ServedTable): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // The function may invoke itself through its queue. The chain of messages is finite: it ends at a delivery's last attempt, or when a
+    // The function may invoke itself through its queue. The chain of messages is finite: it ends after a delivery's last attempt, or when a
     // backlog is empty.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
@@ -188,8 +189,8 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // This metric includes deliveries that wait because of a paused webhook or a failing receiver. The alarm uses the next metric, which does
-  // not include them.
+  // This metric also contains deliveries that wait because of a paused webhook or a failing receiver. The alarm uses the metric
+  // `OverdueSeconds`, which does not contain them.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   alarm(sweep, "Overdue", {
@@ -245,8 +246,8 @@ interface QueueReading {
 }
 
 /**
- * Connects the function to the queue. There is no batching window. Lambda therefore passes messages on at once and does not wait for a full
- * batch.
+ * Connects the function to the queue. Without a batching window, Lambda passes messages to the function at once and does not wait for a
+ * full batch.
  */
 function readQueue(
   reader: LambdaFunction,
