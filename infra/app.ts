@@ -1,4 +1,4 @@
-/** Makes the CDK stacks from the settings on the command line, and checks the stacks with cdk-nag. The command `cdk` runs this file. */
+/** Creates the CDK stacks from the settings on the command line, and checks the stacks with cdk-nag. The command `cdk` runs this file. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { cachedBundle } from "./build/bundle-cache.ts";
@@ -8,17 +8,17 @@ import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();
-// The settings are read before the build, because the build takes most of the time.
+// Read the settings before the build. The build takes most of the time, so wrong settings are reported early.
 const config = configOrExit(app.node.getAllContext());
 const bundles = join(app.outdir, "bundles");
-// A deployment always builds. Only CI sets this variable, because its tests have built the same bundles before.
+// A deployment always builds the bundles. Only CI sets this variable, because its tests have already built the same bundles.
 const build = process.env.CI_CACHED_BUNDLES === "1" ? cachedBundle : bundle;
 await build(functionFiles(), bundles);
 createStacks(app, config, bundles);
 await addRulePacks(app);
 app.synth();
 
-/** Returns the settings. If they are wrong, this prints a line for each wrong context key and ends with exit code 1. */
+/** Returns the settings. If they are wrong, it prints a line for each wrong context key and ends the process with exit code 1. */
 function configOrExit(context: Readonly<Record<string, unknown>>): DeployConfig {
   try {
     return readConfig(context);

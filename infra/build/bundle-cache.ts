@@ -1,6 +1,6 @@
 /**
- * Caches function bundles between starts of the local service, because bundling takes two thirds of the start time. A deployment never uses
- * this cache.
+ * Caches function bundles between starts of the local service, because bundling takes two thirds of a start without the cache. A deployment
+ * never uses this cache.
  */
 import { createHash } from "node:crypto";
 import {
@@ -21,11 +21,11 @@ import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The caches are below `node_modules`, which is not part of the repository. `npm ci` empties them. */
+/** The caches are below `node_modules`, which is not part of the repository. `npm ci` deletes them. */
 export const CACHES = join(root, "node_modules/.cache/canvassing");
 const CACHE = join(CACHES, "bundles");
 
-/** The files that determine the content of the bundles. The lock file names the installed packages. */
+/** The files that determine the content of the bundles. package-lock.json determines the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
 /** Number of cached sets of bundles. A set has about 30 MB. Four sets are enough for switching between a few branches. */
@@ -38,8 +38,8 @@ export interface BundleOptions {
 const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modules: z.array(z.string()) })]));
 
 /**
- * Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. All options share one set of
- * bundles, because they change only the page of the API reference.
+ * Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. All options use the same cached
+ * set, because they change only the page of the API reference. This page is written after the copy.
  */
 export async function cachedBundle(
   files: readonly string[],
@@ -67,7 +67,7 @@ function built(entry: string, files: readonly string[]): Promise<void> {
 
 async function addEntry(entry: string, files: readonly string[]): Promise<void> {
   const made = `${entry}-${process.pid}`;
-  // The bundlers are loaded only when they are needed, because loading them takes a fifth of a second.
+  // Import the bundlers only if they are needed, because the import takes a fifth of a second.
   const { bundle } = await import("./bundle.ts");
   const bundles = await bundle(files, join(made, "code"));
   writeFileSync(join(made, "bundles.json"), JSON.stringify([...bundles]));
@@ -75,15 +75,15 @@ async function addEntry(entry: string, files: readonly string[]): Promise<void> 
   removeOldEntries(join(entry, ".."), KEPT);
 }
 
-/** Sets the entry's time to now, because the cache keeps the entries with the newest times. */
+/** Sets the entry's modification time to now. `removeOldEntries` removes the entries with the oldest times. */
 export function markUsed(entry: string): void {
   const now = new Date();
   utimesSync(entry, now, now);
 }
 
 /**
- * Makes an entry visible only when it is complete. Several services may start at the same time and would otherwise read an incomplete
- * entry.
+ * Makes a complete entry visible by renaming its directory. Several services may start at the same time. Without the rename, one of them
+ * could read an entry that another one is still writing.
  */
 export function publish(made: string, entry: string): void {
   try {

@@ -15,8 +15,8 @@ export interface Bundle {
 }
 
 /**
- * Maximum bytes of a bundle. Larger bundles make cold starts too slow. `table` is for functions whose only AWS client is that of DynamoDB,
- * and `others` is for functions with more AWS clients.
+ * Maximum bytes of a bundle, because larger bundles make cold starts too slow. `table` is for functions whose only AWS client is that of
+ * DynamoDB. `others` is for functions with further AWS clients.
  */
 export const BUNDLE_BUDGET_BYTES = { table: 300 * 1024, others: 500 * 1024 } as const;
 
@@ -24,16 +24,16 @@ export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYT
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
 /**
- * Share of the maximum size above which `shake` makes a bundle smaller. Smaller bundles are left as they are, because `shake` takes 0.1 to
- * 0.4 s for each bundle.
+ * Share of the maximum size above which `shake` makes a bundle smaller. A bundle below this share is left as it is, because `shake` takes
+ * 0.1 to 0.4 s for each bundle.
  */
 const SHAKEN_FROM = 0.95;
 
 const isNearLimit = (made: Bundle): boolean => made.bytes > SHAKEN_FROM * BUNDLE_BUDGET_BYTES[budgetGroup(made)];
 
 /**
- * Modules that the AWS SDK loads dynamically and that these functions never need: event streams, and credential providers other than the
- * provider for Lambda's environment variables.
+ * Modules that the AWS SDK imports dynamically and that the service's functions never need: event streams, and all credential providers
+ * except the one for Lambda's environment variables. They are not bundled.
  */
 const NEVER_LOADED =
   /^(?:@aws-sdk\/credential-provider-|@aws-sdk\/token-providers|@smithy\/credential-provider-imds|@smithy\/core\/event-streams)/;
@@ -50,7 +50,8 @@ const neverLoaded: Plugin = {
 const alias = { "node:http": join(root, "infra/build/node-http.ts") };
 
 /**
- * CommonJS dependencies call `require` to load modules of Node.js. An ES module has no `require`, so this code defines it in the bundle.
+ * CommonJS dependencies call `require` to load modules of Node.js. An ES module has no `require`, so this code defines it at the beginning
+ * of each bundle.
  */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
@@ -113,8 +114,8 @@ function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 /**
- * Returns the allowed methods of each path in capital letters. HEAD is allowed where the OpenAPI document has GET, because API Gateway
- * answers both.
+ * Returns the methods that each path allows, in capital letters. HEAD is allowed where the OpenAPI document has GET, because API Gateway
+ * invokes the same function for both.
  */
 function methodsByPath(): Record<string, string[]> {
   const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));

@@ -10,11 +10,14 @@ import { CACHES } from "./bundle-cache.ts";
 const run = promisify(execFile);
 
 const folder = join(root, "console");
-/** The directory with the files that a server sends. */
+/** The directory with the built files, which CloudFront or the local service sends to browsers. */
 export const consoleDirectory = join(folder, "dist");
-/** The file with the hash of the sources of the last build. It is beside `dist`, because a deployment publishes that directory. */
+/**
+ * The file with the hash of the sources of the last build. It is beside `dist` and not in it, because a deployment publishes all files in
+ * `dist`.
+ */
 const STATE = join(folder, "dist.sha256");
-/** The files of the service that are also part of the console. */
+/** The files of the service that the console imports. */
 export const SHARED = [
   "shared/json.ts",
   "shared/prospects/csv/format.ts",
@@ -23,7 +26,7 @@ export const SHARED = [
 ];
 const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", ...SHARED];
 
-/** Returns true if it has built the console. A build takes a few seconds. */
+/** Builds the console if needed. Returns true if it has built the console, which takes a few seconds. */
 export async function buildConsole(): Promise<boolean> {
   const hash = hashOfSources();
   if (existsSync(join(consoleDirectory, "index.html")) && existsSync(STATE) && readFileSync(STATE, "utf8") === hash) {
@@ -31,7 +34,8 @@ export async function buildConsole(): Promise<boolean> {
   }
   mkdirSync(CACHES, { recursive: true });
   const made = join(CACHES, `console-${process.pid}`);
-  // Vite runs in a process of its own, because tests have another NODE_ENV, and React is larger and slower with it.
+  // Vite runs in a separate process with NODE_ENV=production. Tests run with another NODE_ENV, and React would be larger and slower with
+  // it.
   await run(
     process.execPath,
     [join(root, "node_modules/vite/bin/vite.js"), "build", folder, "--outDir", made, "--emptyOutDir"],
@@ -44,7 +48,7 @@ export async function buildConsole(): Promise<boolean> {
   return true;
 }
 
-/** Replaces the directory by a complete one, because a service may be sending its files. */
+/** Replaces the whole directory by renaming, because a running service may be sending files from it. */
 function publish(made: string): void {
   const old = `${made}-old`;
   if (existsSync(consoleDirectory)) renameSync(consoleDirectory, old);

@@ -1,6 +1,6 @@
 /**
- * Makes the page with the API reference. It is one HTML text that contains the script and style of Swagger UI. The page's content security
- * policy allows no other script.
+ * Builds the page with the API reference. It is one HTML document that contains the script and the style of Swagger UI. The page's content
+ * security policy allows only the scripts in the page.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
 
-/** The URL of the document is relative, so that the page also works below the path of an API Gateway stage. */
+/** The URL of the OpenAPI document is relative, so that the page also works below the path of an API Gateway stage. */
 const START = `window.ui=SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
 
 export const SECURITY_SCHEME = "accessToken";
@@ -20,15 +20,15 @@ export interface DocsPage {
   readonly contentSecurityPolicy: string;
 }
 
-/** The button that signs a user in without a password. Only the page of a local service has this button. */
+/** The form that signs a demo user in without a password. Only the page of a local service has this form. */
 export interface LocalSignIn {
   /** The path, relative to the page, that returns an access token. */
   readonly tokenPath: string;
-  /** The e-mail addresses of the users in the list. The first one is selected. */
+  /** The e-mail addresses of the users in the list. The first user is selected. */
   readonly users: readonly string[];
 }
 
-/** Fetches an access token of the selected user and passes it to Swagger UI, which sends it with each request. */
+/** Fetches an access token of the selected user and passes it to Swagger UI. Swagger UI sends the token with each request. */
 const signInScript = ({ tokenPath }: LocalSignIn): string => `(()=>{
 const at=(id)=>document.getElementById(id);
 at("sign-in").addEventListener("click",async()=>{
@@ -47,7 +47,7 @@ const signInMarkup = ({ users }: LocalSignIn): string => `<p style="margin:1em;f
 </p>
 `;
 
-/** @param signIn adds the button that signs a demo user in; the page of a deployment has none */
+/** @param signIn adds the form that signs a demo user in. The page of a deployment has no such form. */
 export function docsPage(signIn?: LocalSignIn): DocsPage {
   const scripts = [
     escapeScript(read("swagger-ui-bundle.js")),
@@ -73,7 +73,7 @@ ${scripts.map((text) => `<script>${text}</script>`).join("\n")}
 }
 
 /**
- * Returns the page's content security policy. Swagger UI needs inline styles and data URLs for its layout and icons. The page may not
+ * Returns the page's content security policy. Swagger UI needs inline styles for its layout and data URLs for its icons. The page may not
  * contact other hosts.
  */
 function policy(scriptHashes: readonly string[]): string {
@@ -90,14 +90,14 @@ function policy(scriptHashes: readonly string[]): string {
 }
 
 /**
- * Escapes `<!--`, `<script` and `</script`, because HTML would read them as markup. They occur only in string and regular expression
- * literals, in which an escaped `<` has the same meaning.
+ * Escapes `<!--`, `<script` and `</script` in a script, because HTML would read them as markup. They occur only in string literals and
+ * regular expressions, in which an escaped `<` has the same meaning. Also removes the reference to the source map.
  */
 function escapeScript(source: string): string {
   return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
 }
 
-/** Writes the page beside the bundle of the function that serves it, if `outDir` contains this function. */
+/** Writes the page beside the bundle of the function that serves it. Does nothing if `outDir` does not contain this function. */
 export function writeDocsPage(outDir: string, signIn: LocalSignIn | undefined): void {
   const page = join(outDir, "docs/page");
   if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));

@@ -1,4 +1,4 @@
-/** The parts of the console that CloudFront serves, and the local service likewise: functions, headers, settings and files. */
+/** Contains what CloudFront needs to serve the console: edge functions, headers, settings and files. The local service uses the same. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./bundle.ts";
@@ -13,15 +13,15 @@ export const CONFIG = "config.json";
 export const ASSETS = "assets/";
 
 /**
- * Returns the source of a CloudFront function. Browsers accept cookies with the prefix `__Host-` only over https, so a local service
- * without https uses names without the prefix.
+ * Returns the source of a CloudFront function. Browsers accept cookies with the prefix `__Host-` only over https. A local service without
+ * https uses cookie names without the prefix.
  */
 export function edgeFunction(name: "api-request" | "page-request", isSecure: boolean): string {
   const source = readFileSync(join(root, "infra/edge", `${name}.js`), "utf8");
   return isSecure ? source : source.replaceAll('"__Host-', '"');
 }
 
-/** Returns the directory with the files of the console: the built console, or a page that says that it is not built. */
+/** Returns the directory with the console's files. If the console is not built, it contains only a page that says so. */
 export function consoleFiles(): string {
   return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
 }
@@ -30,13 +30,13 @@ export function consoleFiles(): string {
 export const consoleConfig = (basemapStyleUrl: string | undefined): string =>
   JSON.stringify({ basemapStyleUrl: basemapStyleUrl ?? null, signIn: "/api/session/login" });
 
-/** Returns the value of `Cache-Control` for a file. The names of the build's assets contain a hash of their content. */
+/** Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has another name. */
 export const cacheControl = (path: string): string =>
   path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
 
 /**
- * Returns the content security policy of the console's pages. Beside their own origin, pages may only reach the bucket to which they upload
- * files, and the origin of a configured base map. Scripts may create workers only by the policy of MapLibre (Trusted Types).
+ * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
+ * and the origin of a configured base map. Scripts may create workers only through MapLibre's policy (Trusted Types).
  * @param uploadOrigin the origin of the presigned URLs
  */
 export function contentSecurityPolicy(uploadOrigin: string, basemapStyleUrl: string | undefined): string {
@@ -57,7 +57,7 @@ export function contentSecurityPolicy(uploadOrigin: string, basemapStyleUrl: str
   ].join("; ");
 }
 
-/** Headers of the console's pages beside the content security policy. */
+/** Headers of the console's pages in addition to the content security policy. */
 export const pageHeaders = {
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",

@@ -1,7 +1,8 @@
 /**
- * Makes a bundle smaller by bundling the function again with Rolldown, which removes unused declarations that esbuild keeps. For example,
- * the AWS SDK declares schemas as arrays with computed keys. esbuild assumes that computing a key has side effects and keeps all schemas.
- * Rolldown takes the function's source and not esbuild's bundle, because a bundle no longer shows which modules are free of side effects.
+ * Makes a bundle smaller. It bundles the function again with Rolldown, which removes unused declarations that esbuild does not remove. For
+ * example, the AWS SDK declares schemas as arrays with computed keys. esbuild assumes that computing a key has side effects, so it removes
+ * no schema. Rolldown reads the function's source and not esbuild's bundle, because a bundle no longer shows which modules are free of side
+ * effects.
  */
 import { writeFileSync } from "node:fs";
 import { minify } from "@swc/core";
@@ -11,10 +12,10 @@ export interface Shaken {
   readonly cwd: string;
   /** The source file of the function. */
   readonly input: string;
-  /** The bundle, which is replaced. */
+  /** The file of the bundle, which is overwritten. */
   readonly file: string;
   readonly alias: Record<string, string>;
-  /** Names of modules that are not bundled where they are imported dynamically. */
+  /** Matches modules that are not bundled if they are imported dynamically. */
   readonly neverLoaded: RegExp;
 }
 
@@ -35,7 +36,7 @@ export async function shake({ cwd, input, file, alias, neverLoaded }: Shaken): P
   });
   try {
     const { output } = await build.generate({ format: "esm", minify: true, comments: false, codeSplitting: false });
-    // SWC makes the code of Rolldown's minifier 2 % smaller.
+    // SWC makes the output of Rolldown's minifier 2 % smaller.
     const { code } = await minify(output[0].code, { module: true, compress: { passes: 2 }, mangle: true, ecma: 2022 });
     writeFileSync(file, code);
     return Buffer.byteLength(code);

@@ -1,7 +1,8 @@
 // CloudFront runs this function for each request to the API (cloudfront-js-2.0). API Gateway's authorizer reads only the Authorization
-// header, so the function converts the cookie of the console's session to this header. It does so only for requests with the header
-// X-Requested-With of the console, which pages of other origins cannot send. No other cookie reaches the API.
-// The runtime supports ES5 with const, let and a few newer methods, but no destructuring and no for-of.
+// header, so this function converts the console's session cookie to this header. It does so only if the request has the console's header
+// X-Requested-With, because pages of other origins cannot send this header. The session endpoints get the two cookies of the console, and
+// all other endpoints get no cookie.
+// The runtime supports ES5 with const, let and a few newer features, but no destructuring and no for-of.
 const SESSION_COOKIE = "__Host-session";
 const SIGN_IN_COOKIE = "__Host-sign-in";
 
@@ -11,7 +12,7 @@ function handler(event) {
   const signIn = request.cookies[SIGN_IN_COOKIE];
   request.cookies = {};
   if (request.uri.indexOf("/api/session/") === 0) {
-    // These endpoints read and set the cookies themselves.
+    // The session endpoints read and set the cookies themselves.
     if (session) request.cookies[SESSION_COOKIE] = session;
     if (signIn) request.cookies[SIGN_IN_COOKIE] = signIn;
     return request;
@@ -22,7 +23,7 @@ function handler(event) {
   return request;
 }
 
-// A cookie or header that occurs twice is refused, because one of the two may come from an attacker.
+// A cookie or a header that occurs twice is refused, because one of its two values may come from an attacker.
 function isSession(cookie) {
   return cookie !== undefined && !cookie.multiValue && /^[A-Za-z0-9_-]{43}$/.test(cookie.value);
 }

@@ -1,4 +1,4 @@
-/** Compares two OpenAPI documents and finds the changes that break a client of the earlier one. */
+/** Compares two OpenAPI documents and finds the changes that break clients of the earlier document. */
 import * as z from "zod/mini";
 import { isSchema, type JsonSchema } from "./portable.ts";
 import { compare, type Direction } from "./subset.ts";
@@ -28,8 +28,8 @@ const Document = z.looseObject({
 type Document = z.infer<typeof Document>;
 
 /**
- * Returns one line for each breaking change. The later document must accept each request that the earlier one accepts, and clients of the
- * earlier one must understand each answer of the later one.
+ * Returns one line for each breaking change. The later document must accept each request that the earlier document accepts. Clients of the
+ * earlier document must understand each response of the later document.
  */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
   const [before, after] = [Document.parse(earlier), Document.parse(later)];
@@ -113,7 +113,7 @@ function compareBodies(before: Described, after: Described, tell: Tell): void {
 function compareAnswers(before: Described, after: Described, tell: Tell): void {
   for (const [status, entry] of Object.entries(before.operation.responses)) {
     const next = after.operation.responses[status];
-    // Clients handle all errors by the same problem body. Removing an error therefore breaks no client.
+    // Clients handle all errors by the same problem document. So the removal of an error status breaks no client.
     if (next === undefined && !status.startsWith("2")) continue;
     if (next === undefined) {
       tell(`the answer ${status} is gone`);
@@ -138,7 +138,7 @@ function compareAnswers(before: Described, after: Described, tell: Tell): void {
           { document: after.document, schema: sent.schema },
           place,
           (problem) => {
-            // An additional error code breaks no client, because clients handle an unknown code by the status.
+            // An additional error code breaks no client, because clients handle an unknown code by its status.
             if (!(isProblem && problem.startsWith(`${place} at code may be `))) tell(problem);
           },
         );
@@ -159,7 +159,7 @@ function compareSchemas(direction: Direction, before: Placed, after: Placed, pla
   );
 }
 
-/** Returns the component that a reference names. Returns any other value unchanged. */
+/** Returns the component to which a `$ref` refers. Returns any other value unchanged. */
 function target({ components }: Document, value: JsonSchema): JsonSchema {
   if (typeof value.$ref !== "string") return value;
   const [, kind = "", name = ""] = /^#\/components\/([^/]+)\/(.+)$/.exec(value.$ref) ?? [];
@@ -168,10 +168,10 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
   return found;
 }
 
-/** Keywords that have no effect on clients. The recorded documents of releases do not contain these keywords. */
+/** Keywords that have no effect on clients. They are removed from the documents that are recorded for releases. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
-/** Returns the parts of a document that `breakingChanges` compares, without texts and examples. */
+/** Returns the parts of a document that `breakingChanges` compares, without descriptions and examples. */
 export const contractOf = (document: object): unknown => {
   const { openapi, info, paths, components } = Document.parse(document);
   return {
@@ -182,7 +182,7 @@ export const contractOf = (document: object): unknown => {
   };
 };
 
-/** Keywords whose value is a map. The keys of the map are names and not keywords. */
+/** Keywords whose value is a map. The keys of this map are names and not keywords, so a key `description` in it is not removed. */
 const maps: ReadonlySet<string> = new Set(["properties", "schemas", "headers", "responses", "parameters", "content"]);
 
 function withoutTexts(part: unknown, isMap = false): unknown {

@@ -1,6 +1,6 @@
 /**
- * Describes the items of `GET /api/changes` by their type, so that generators make a union of it. The service has one flat schema for all
- * items, because the schema of each record has already checked its `data`.
+ * Describes the items of `GET /api/changes` by one schema for each type, so that client generators create a discriminated union. The
+ * service itself has one flat schema for all items, because each record's own schema has already checked its `data`.
  */
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { isSchema, type JsonSchema } from "./portable.ts";
@@ -18,7 +18,7 @@ const records = {
 
 const refTo = (name: string): string => `#/components/schemas/${name}`;
 
-/** Replaces the flat schema of an item by one schema for each type. Throws if a component is missing. */
+/** Replaces the flat schema of an item with a `oneOf` of one schema for each type. Throws if a component is missing. */
 export function withTypedItems(schemas: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
   const { ChangeItem: item, ChangeType: _, ...others } = schemas;
   if (item === undefined || !isSchema(item.properties)) throw new Error("there is no component ChangeItem with fields");

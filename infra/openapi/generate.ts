@@ -1,6 +1,7 @@
 /**
- * Makes the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts of the functions. `npm run openapi` writes
- * them. With `--check`, the command fails if a committed document is out of date, or if a change since the last release breaks clients.
+ * Generates the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts of the functions. `npm run openapi` writes
+ * both documents. With `--check`, the command fails if a committed document is out of date, or if a change since the last release breaks
+ * clients.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -31,8 +32,7 @@ export interface OpenApiDocument {
 }
 
 /**
- * The linter Spectral requires a contact. The document cannot name a person or an address, because each deployment has a different
- * operator.
+ * The linter Spectral requires a contact. The document cannot name a person or an address, because each deployment has another operator.
  */
 const contact = { name: "The operator of this service" };
 
@@ -65,7 +65,7 @@ const sections: Readonly<Record<string, string>> = {
   Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",
 };
 
-/** Imports every function of the route table. Throws if a function has no description. */
+/** Returns the OpenAPI 3.1 document. It imports every function of the route table. Throws if a function has no description. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const components = collectComponents();
   components.schema(Problem, "output");
@@ -114,7 +114,10 @@ function describe(route: Route, handler: object, components: Components): { oper
   throw new Error(`functions/${route.file}.ts: its handler has neither contract nor document`);
 }
 
-/** Returns true if `endpoint()` has made the handler. Only `endpoint()` sets the property `contract`, so its type is known. */
+/**
+ * Returns true if `endpoint()` has created the handler. No other function sets the property `contract`, so the property has the type
+ * Contract.
+ */
 const hasContract = (handler: object): handler is { contract: Contract } => "contract" in handler;
 
 async function handlerOf({ file }: Route): Promise<object> {

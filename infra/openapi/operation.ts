@@ -1,4 +1,4 @@
-/** Makes one operation of the OpenAPI document from a route and its contract. */
+/** Builds one operation of the OpenAPI document from a route and its contract. */
 import * as z from "zod/mini";
 import { textOf } from "#shared/documentation.ts";
 import type { Contract } from "#shared/http/contract.ts";
@@ -45,7 +45,7 @@ export function documentOperation({ file }: Route, info: DocumentInfo, component
   };
 }
 
-/** The description of an endpoint for the sign-in of the console. Such an endpoint has no contract, because browsers open it as a page. */
+/** The description of an endpoint for the console's sign-in. Such an endpoint has no contract, because browsers open it as a page. */
 export const SessionInfo = z.object({
   summary: z.string(),
   description: z.string(),
@@ -111,8 +111,8 @@ function sessionAnswer(
 }
 
 /**
- * Ids of demo records, by collection. They are examples in the document, so that a request from the reference page of a local service
- * finds a record. Other collections have no demo records.
+ * Ids of demo records by collection. They are the example ids in the document. So a request from the reference page of a local service
+ * finds a record. Collections that are not listed have no demo records.
  */
 const demoIds: Readonly<Record<string, number>> = {
   users: 139,
@@ -187,14 +187,14 @@ const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
 /**
- * Returns the text that says when an operation on one record answers 404. Usually, a deleted record is answered with 404. Statuses and
- * users are different: a DELETE only disables the record.
+ * Returns the text that says when an operation on one record responds with 404. Usually, a deleted record is a 404. Statuses and users are
+ * exceptions, because a DELETE only disables them.
  */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-/** Returns true if the path contains the id of a record. Such a request is answered with 404 if there is no such record. */
+/** Returns true if the path contains the id of a record. If there is no such record, the response is 404. */
 const isOfRecord = ({ path }: Route): boolean => /\{\w*id\}/i.test(path);
 
 function requestBody(
@@ -268,7 +268,8 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the answer to a dry run. It has the example of its component, because the function's example shows the answer without a dry run.
+ * Returns the response to a dry run. The example of the function shows the response without a dry run. So the file name is changed, and
+ * `success` uses the example of the component instead.
  */
 const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);
@@ -277,7 +278,7 @@ const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
 
 /**
- * Returns a reference to a named schema. Throws if the schema has no name, because client generators would invent a name such as
+ * Returns a reference to a named schema. Throws if the schema has no name. Otherwise client generators would invent a name such as
  * `inline_object_7`.
  */
 function reference(file: string, schema: JsonSchema): JsonSchema {
@@ -285,7 +286,7 @@ function reference(file: string, schema: JsonSchema): JsonSchema {
   throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
 }
 
-/** Defines the schema of a list. Its name is made of the name of its items, for example `StatusList` for a list of `Status`. */
+/** Defines the schema of a list. Its name is the name of the items' schema and `List`, for example `StatusList` for a list of `Status`. */
 const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
   components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 
@@ -296,8 +297,8 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
 }
 
 /**
- * Returns the error statuses that follow from the contract. 400 is always included, because API Gateway answers 400 if it cannot read a
- * request.
+ * Returns the error statuses that follow from the contract. 400 is always included, because API Gateway responds with 400 if it cannot read
+ * a request.
  */
 function problemStatuses(route: Route, { allow, body, mayReset }: Contract): number[] {
   const { method } = route;

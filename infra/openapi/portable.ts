@@ -1,11 +1,13 @@
-/** Rewrites JSON Schemas so that client generators make good code from them. */
+/** Rewrites JSON Schemas so that client generators create better code from them. */
 
 export type JsonSchema = { readonly [key: string]: unknown };
 
 export const isSchema = (value: unknown): value is JsonSchema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Keywords whose value is a schema, a list of schemas, or a map of schemas. No other keyword of these documents contains a schema. */
+/**
+ * Keywords whose value is a schema, a list of schemas, or a map of schemas. No other keyword of the service's schemas contains a schema.
+ */
 const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   items: "one",
   additionalProperties: "one",
@@ -16,7 +18,7 @@ const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   $defs: "map",
 };
 
-/** Applies `change` to all schemas inside a schema, and returns the changed schema. */
+/** Applies `change` to all schemas directly inside a schema, and returns the changed schema. */
 export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const changed = (value: unknown): unknown => (isSchema(value) ? change(value) : value);
   const keywords = Object.entries(schema).map(([keyword, value]) => {
@@ -30,15 +32,15 @@ export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => Jso
 
 /**
  * Returns the schema, with all schemas inside it, in this form:
- * - A whole number has the format `int64`, because without it generators use integers of 32 bits, and ids are larger.
- * - Another number has the format `double`, because without it some generators use decimal numbers of arbitrary precision.
- * - A value or null is one schema and not a choice of two, because generators make a class of each choice.
+ * - A whole number has the format `int64`. Without it, generators use integers of 32 bits, but ids are larger.
+ * - Any other number has the format `double`. Without it, some generators use decimal numbers of arbitrary precision.
+ * - A nullable value is one schema with two types and not an `anyOf`, because generators create a class for each part of an `anyOf`.
  */
 export const portable = (schema: JsonSchema): JsonSchema => withFormat(nullable(withInner(schema, portable)));
 
 /**
  * Changes the schema of a tuple of numbers to an array of a fixed length, because OpenAPI 3.0 and most generators do not support tuples.
- * Throws if the tuple contains anything but numbers.
+ * Throws if an element of the tuple is not a number.
  */
 export function tupleAsArray(schema: Record<string, unknown>): void {
   const { prefixItems } = schema;
@@ -65,7 +67,9 @@ function nullable(schema: JsonSchema): JsonSchema {
   return { ...rest, ...value, type: [value.type, "null"], ...choices };
 }
 
-/** Returns the first choice if a schema has exactly two choices and the second one is null. */
+/**
+ * Returns the first schema of an `anyOf` that has exactly two schemas of which the second is null. Returns undefined for any other schema.
+ */
 export function valueOrNull({ anyOf }: JsonSchema): JsonSchema | undefined {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined;
   const [value, other] = anyOf;

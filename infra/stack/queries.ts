@@ -36,7 +36,7 @@ export const logQueries = {
     title: "Errors",
     source: "functions",
     query: [
-      // Two of these fields are in lines that Lambda itself writes: `errorType` is the type of an uncaught error, and `record.status` tells
+      // Two of these fields are in lines that Lambda itself writes: `errorType` is the type of an uncaught error, and `record.status` shows
       // a time-out.
       "fields coalesce(message.event, errorType, record.status) as what",
       'filter level = "ERROR" or (type = "platform.report" and record.status != "success")',
