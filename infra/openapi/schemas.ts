@@ -1,5 +1,5 @@
 /**
- * Makes the JSON Schemas of the OpenAPI document from zod schemas and from the texts of shared/documentation.ts. Each named schema
+ * Builds the JSON Schemas of the OpenAPI document from zod schemas and from the descriptions in shared/documentation.ts. Each named schema
  * becomes a component of the document.
  */
 import { isDeepStrictEqual } from "node:util";
@@ -11,16 +11,16 @@ import { type JsonSchema, portable, tupleAsArray } from "./portable.ts";
 const JsonObject = z.record(z.string(), z.unknown());
 const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
 
-/** `input` is what a client sends, and `output` is what a client receives. */
+/** `input` describes the values that a client sends. `output` describes the values that a client receives. */
 export type Direction = "input" | "output";
 
 export interface Components {
   /**
-   * Returns a JSON Schema (version 2020-12), or a reference if the schema has a name. Throws if schemas of one name have different
-   * shapes.
+   * Returns a JSON Schema (version 2020-12), or a reference to a component if the schema has a name. Throws if two schemas with the same
+   * name differ.
    */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
-  /** Adds a named schema that does not come from a zod schema. Returns a reference to it. */
+  /** Adds a named schema that does not come from a zod schema. Returns a reference to the new component. */
   define(name: string, schema: JsonSchema): JsonSchema;
   /** Returns the fields of an object schema as parameters of an operation. */
   parameters(source: z.ZodMiniType): Parameter[];
@@ -63,8 +63,8 @@ interface Conversion {
 }
 
 /**
- * Converts a zod schema. JSON Schema cannot express a transform of zod. The input schema therefore describes the value before the
- * transform, and the output schema describes the value after it.
+ * Converts a zod schema. JSON Schema cannot express a zod transform. So the input schema describes the value before the transform, and the
+ * output schema describes the value after the transform.
  */
 function convert(source: z.ZodMiniType, io: Direction): Conversion {
   const schemas = new Map<string, z.core.$ZodType>();
@@ -92,7 +92,10 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** Adds the descriptions of the fields. A reference gets no description, because it already shows the description of its component. */
+/**
+ * Adds the descriptions of an object's fields. A field that is a `$ref` gets no description, because tools show the description of its
+ * component.
+ */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;
@@ -113,7 +116,7 @@ export interface Parameter {
   readonly example?: string | number;
 }
 
-/** The schema of an object with fields. It does not accept a reference, which has no fields. */
+/** The JSON Schema of an object with fields. A `$ref` does not match it, because it has no fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),
@@ -121,11 +124,11 @@ const ObjectShape = z.looseObject({
 });
 
 /**
- * Returns the fields of an object schema as parameters. A parameter is text, but if the service reads a whole number from it, the document
- * says integer, because client generators make better code for it.
+ * Returns the fields of an object schema as parameters. A client sends each parameter as text. If the service converts the text to a whole
+ * number, the parameter has the type integer in the document, because client generators create better code for it.
  *
- * Only a required parameter has an `example`. Swagger UI and Prism send the example of an optional parameter too, and a list would then be
- * filtered by it. The description shows such an example instead.
+ * Only a required parameter has an `example`. Swagger UI and Prism also send the examples of optional parameters, and an optional filter
+ * would then hide most items of a list. The description of an optional parameter contains its example instead.
  */
 function parameters(source: z.ZodMiniType): Parameter[] {
   const { fields = {} } = textOf(source);

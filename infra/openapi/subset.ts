@@ -1,7 +1,10 @@
-/** Compares two JSON Schemas. Finds the values that one schema allows and the other schema does not. */
+/** Compares two JSON Schemas. Finds values that the writer's schema allows but the reader's schema does not. */
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 
-/** Clients write a request and the service reads it. The service writes an answer and clients read it. */
+/**
+ * Says who writes and who reads a value. In a request, the client writes and the service reads. In an answer (response), the service writes
+ * and the client reads.
+ */
 export type Direction = "request" | "answer";
 
 /**
@@ -24,7 +27,7 @@ const below = (written: unknown, read: unknown): boolean =>
   !(Number(written ?? Number.POSITIVE_INFINITY) <= Number(read));
 const different = (written: unknown, read: unknown): boolean => JSON.stringify(written) !== JSON.stringify(read);
 
-/** Keywords that limit values. They are compared only for requests, because clients do not check the limits of answers. */
+/** Keywords that limit values. They are compared only for requests, because clients do not check the limits of responses. */
 const limits: readonly Keyword[] = [
   ["minimum", above],
   ["minLength", above],
@@ -38,7 +41,7 @@ const limits: readonly Keyword[] = [
   ["uniqueItems", different],
 ];
 
-/** The keywords that this comparison supports. Any other keyword is reported, because it would otherwise be ignored silently. */
+/** The keywords that this comparison supports. Any other keyword is reported. Otherwise a difference in it would be ignored silently. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
   ...[
@@ -133,7 +136,7 @@ export function compare(written: Side, read: Side, direction: Direction, report:
         tell(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
       }
     }
-    // Clients know only the fields of the earlier document. A field that exists only in the later document breaks no client.
+    // Clients know only the fields of the earlier document. So a field that exists only in the later document breaks no client.
     const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
     for (const name of Object.keys(earlier)) {
       const [a, b] = [fields[name], readFields[name]];

@@ -2,8 +2,8 @@
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
 /**
- * Returns the document as OpenAPI 3.0. Its schemas are converted, and its bodies have no examples. Generators do not use examples, and
- * validators refuse examples that contain null for a component (see `nullable`).
+ * Returns the document as OpenAPI 3.0. Its schemas are converted, and its bodies have no examples. Client generators do not use examples.
+ * Validators would refuse examples that contain null where the schema is a component (see `nullable`).
  */
 export const asVersion30 = (document: object): object => {
   const fields = Object.entries(document).map(([name, value]) => [name, converted(value)]);
@@ -30,17 +30,20 @@ function withoutExample(body: unknown): unknown {
   return rest;
 }
 
-/** The keywords of OpenAPI 3.0 that the document uses. */
+/** The keywords of OpenAPI 3.0 that the converted document may contain. */
 const keywords: ReadonlySet<string> = new Set([
   ...["$ref", "type", "nullable", "enum", "default", "description", "format"],
   ...["minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems"],
   ...["properties", "required", "additionalProperties", "maxProperties", "allOf", "oneOf", "discriminator"],
 ]);
 
-/** Throws if a keyword is not known in OpenAPI 3.0. Otherwise a new keyword could be lost or have another meaning. */
+/**
+ * Converts a schema to OpenAPI 3.0. Throws if the result contains an unknown keyword. Otherwise a new keyword could be lost or have another
+ * meaning.
+ */
 function schema30(schema: JsonSchema): JsonSchema {
-  // Two keywords are left out. Generators ignore `propertyNames`, which limits the names of an object's properties. From `uniqueItems`
-  // they make a set, but the API's answers contain lists.
+  // Two keywords are removed. Client generators ignore `propertyNames`, which limits the names of an object's properties. From
+  // `uniqueItems` they create a set, but the API's responses contain lists.
   const { const: constant, propertyNames: _, uniqueItems: __, ...rest } = withInner(nullable(schema), schema30);
   const written = constant === undefined ? rest : { ...rest, enum: [constant] };
   const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
@@ -50,8 +53,8 @@ function schema30(schema: JsonSchema): JsonSchema {
 
 /**
  * Marks a schema that allows null with `nullable`, as OpenAPI 3.0 requires. `nullable` needs a `type` in the same schema and must not be
- * beside a `$ref`. A `$ref` is therefore inside `allOf`, which generators understand. Null is removed from `enum` and `default`, because
- * some generators fail on it there.
+ * beside a `$ref`. So a `$ref` is put into `allOf`, which generators understand. Null is removed from `enum` and `default`, because some
+ * generators fail if these contain null.
  */
 function nullable(schema: JsonSchema): JsonSchema {
   const value = valueOrNull(schema);

@@ -24,7 +24,7 @@ function sectionsOf(text: string): Section[] {
   });
 }
 
-/** Returns the faults of the changelog: missing releases, wrong dates, and headings that the format does not allow. */
+/** Returns the faults of the changelog: missing releases, wrong dates, empty sections, and headings that the format does not allow. */
 export function changelogFaults(text: string, releases: readonly Release[]): string[] {
   const sections = sectionsOf(text);
   const wanted = ["Unreleased", ...releases.toReversed().map(({ version, date }) => `${version} - ${date}`)];
@@ -39,7 +39,7 @@ export function changelogFaults(text: string, releases: readonly Release[]): str
   return [...order, ...unknown, ...empty.map(({ version }) => `the section of ${version} is empty`)];
 }
 
-/** Renames the section `Unreleased` to the release, and begins a new one. Throws if the section is empty. */
+/** Renames the section `Unreleased` to the release, and adds a new section `Unreleased`. Throws if the section has no entries. */
 export function withRelease(text: string, version: string, date: string): string {
   const [unreleased] = sectionsOf(text);
   if (unreleased?.version !== "Unreleased" || unreleased.entries === 0) {

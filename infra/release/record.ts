@@ -1,5 +1,6 @@
 /**
- * Records the stored rows of a release: starts its local service, sends the requests of the scenario, and reads the rows and the answers.
+ * Records the stored rows of a release. It starts the release's local service, sends the requests of the scenario, and reads the rows and
+ * the responses.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -14,7 +15,7 @@ import { type Call, playScenario } from "./scenario.ts";
 export interface RecordedRows {
   readonly companyId: number;
   readonly owner: string;
-  /** The rows in DynamoDB's JSON form, with binary values as base64. */
+  /** The rows in DynamoDB's JSON format, with binary values as base64. */
   readonly rows: readonly unknown[];
   readonly answers: Readonly<Record<string, unknown>>;
 }

@@ -15,8 +15,8 @@ const Release = z.object({
 export type Release = z.infer<typeof Release>;
 
 /**
- * Returns the path of a file in `releases/VERSION`. Each file describes something of the release with which later releases must stay
- * compatible.
+ * Returns the path of a file in `releases/VERSION`: the release itself, its OpenAPI contract, or its stored rows. Later releases must stay
+ * compatible with the contract and the rows.
  */
 export const releaseFile = (version: string, name: "release" | "openapi" | "shapes"): string =>
   join(RELEASES, version, `${name}.json`);
@@ -27,7 +27,7 @@ const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"
 export const packageVersion = (): string =>
   z.object({ version: Release.shape.version }).parse(readJson(join(root, "package.json"))).version;
 
-/** All releases, oldest first. */
+/** Returns all releases, oldest first. */
 export function releases(): Release[] {
   const versions = readdirSync(RELEASES);
   return versions.map((version) => Release.parse(readJson(releaseFile(version, "release")))).sort(byVersion);
@@ -39,7 +39,7 @@ export function lastRelease(): Release {
   return last;
 }
 
-/** Returns the paths and components of the release's OpenAPI document, without texts. */
+/** Returns the paths and components of the release's OpenAPI document, without descriptions. */
 export const contractOfRelease = ({ version }: Release): unknown => readJson(releaseFile(version, "openapi"));
 
 const byVersion = (a: Pick<Release, "version">, b: Pick<Release, "version">): number =>

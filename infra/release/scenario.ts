@@ -1,11 +1,11 @@
 /**
- * The requests of the scenario, which make at least one row of nearly every kind. They are the work of a small company with users,
- * prospects, files and webhooks.
+ * Contains the requests of the scenario, which create at least one row of nearly every kind. They are the work of a small company with
+ * users, prospects, files and webhooks.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 
-/** Sends a request and returns the parsed body. Throws if the status is not a success. */
+/** Sends a request and returns the parsed body. Throws if the response is an error. */
 export type Call = (method: string, path: string, body?: unknown) => Promise<unknown>;
 
 const Identified = z.object({ id: z.number() });
@@ -16,7 +16,10 @@ const Upload = z.object({
 const Job = z.object({ state: z.string() });
 const Deliveries = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
-/** A text that is too long for an entry of the company's search index, so that it gets a separate row. */
+/**
+ * A note that is too long for an entry of the company's search index. So the index stores it in a separate row, which the record must
+ * contain.
+ */
 const LONG_TEXT = "Asked for a second offer after the hail. ".repeat(20);
 
 const CSV = [
@@ -33,8 +36,9 @@ const square = [
 ];
 
 /**
- * Sends the requests of the scenario as the owner of a new company. `receiver` answers with success, and nothing listens at `closed`.
- * @returns the paths whose answers do not depend on the time
+ * Sends the requests of the scenario as the owner of a new company. `receiver` is the URL of a webhook receiver that responds with success.
+ * Nothing listens at the URL `closed`.
+ * @returns the paths whose responses do not depend on the time
  */
 export async function playScenario(call: Call, receiver: string, closed: string): Promise<string[]> {
   const make = async (path: string, body?: unknown): Promise<number> =>
@@ -92,7 +96,7 @@ export async function playScenario(call: Call, receiver: string, closed: string)
   await call("PATCH", `/api/notes/${note}`, { body: "Wants a quote in July." });
   await call("DELETE", `/api/notes/${removedNote}`);
 
-  // The dates are far in the future, so that these appointments never pass.
+  // Four dates are far in the future, so that these appointments never pass. One date has already passed.
   const appointments: number[] = [];
   for (const day of ["2099-06-02", "2099-06-03", "2099-06-04", "2099-06-05", "2020-06-02"]) {
     const body = {

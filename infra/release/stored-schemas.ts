@@ -1,6 +1,6 @@
 /**
- * The schemas of all stored rows and of the messages between functions. A release records these schemas, so that a test notices a later
- * change of a schema.
+ * Lists the schemas of all stored rows and of the messages between functions. A release records these schemas, so that a test notices later
+ * changes.
  */
 import * as z from "zod/mini";
 import { Identity } from "#shared/auth/directory.ts";
@@ -34,7 +34,10 @@ import { StoredLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { DeliveryMessage } from "#shared/webhooks/messages.ts";
 import { StoredRegistration, StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** The schemas by the row's attribute `type`. A name with a slash is a value that is packed into a row of this type. */
+/**
+ * The schemas by the row's attribute `type`. A name with a slash is a value that is packed into a row of the type before the slash, or a
+ * queue message.
+ */
 export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   address: StoredAddress,
   addressPack: AddressPack,
@@ -93,7 +96,7 @@ export interface RecordedSchema {
   readonly schema: unknown;
 }
 
-/** Returns the JSON Schema of each row as it is stored, without descriptions. */
+/** Returns for each schema the JSON Schema of the stored form, without descriptions, and the number of its shape. */
 export function schemasOfRelease(): Record<string, RecordedSchema> {
   const described = Object.entries(schemas).map(([name, schema]) => {
     const [type = name] = name.split("/");
@@ -103,7 +106,10 @@ export function schemasOfRelease(): Record<string, RecordedSchema> {
   return Object.fromEntries(described);
 }
 
-/** Keywords that are left out. A new version of zod may write patterns differently. */
+/**
+ * Keywords that are removed before the comparison. They do not change the stored form. `pattern` is among them, because another version of
+ * zod may write patterns differently.
+ */
 const texts: ReadonlySet<string> = new Set(["$schema", "id", "title", "description", "examples", "pattern"]);
 
 function storedForm(schema: z.ZodMiniType): unknown {
@@ -122,7 +128,7 @@ function withoutTexts(part: unknown, areNames: boolean): unknown {
   );
 }
 
-/** Returns one line for each row whose schema differs from the schema in the release but whose shape number is unchanged. */
+/** Returns one line for each row whose schema differs from the schema in the release although its shape number has not changed. */
 export function unnumberedChanges(
   released: Readonly<Record<string, RecordedSchema>>,
   current: Readonly<Record<string, RecordedSchema>> = schemasOfRelease(),

@@ -5,33 +5,36 @@ import type { Access, TableAccess } from "./route.ts";
 export const named: TableAccess = { reference: ["GetItem"] };
 /** The right to read the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { reference: ["Query"] };
-/** The rights to check whether the cached names of statuses, tags and users are current, and to read them again. */
+/** The rights to check whether the cached names of statuses, tags and users are current, and to read these names again. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /**
- * The right to read an import. A function uses it to check whether the import that created a row is completed. Until then the row is
- * invisible.
+ * The right to read an import. A row that an import has created is visible only after the import has completed. So functions that read such
+ * rows check the import.
  */
 export const imports: TableAccess = { imports: ["GetItem"] };
 /** The right to find the next appointment of a prospect if the prospect's row does not contain it. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
-/** The rights to write the entry of a prospect or note for the company's search index. */
+/** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
-/** The right to write the entry of a record for the change log. */
+/** The right to write a record's entry to the change log. */
 export const changeEntry: TableAccess = { index: ["PutItem"] };
-/** The right to record that the name of a status, tag or user has changed. Other functions then read the names again. */
+/** The right to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */
 export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
-/** The rights to record that territories have changed, and the change of each territory. Other functions then read them again. */
+/**
+ * The rights to record that territories have changed, and the change of each territory. Functions with cached territories then read them
+ * again.
+ */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
-/** The rights to find prospects through the company's search index by filters. */
+/** The rights to find prospects through the company's search index by filters, except for a text search and a territory. */
 export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** The rights to find prospects through the company's search index by all filters: with a text search, and with a territory. */
+/** The rights to find prospects through the company's search index by all filters, including a text search and a territory. */
 export const indexReads: TableAccess = {
   ...indexRows,
   indexTexts: ["BatchGetItem", "Query"],
@@ -39,7 +42,7 @@ export const indexReads: TableAccess = {
   territories: ["GetItem"],
 };
 
-/** The rights of an import to find existing prospects and change them. */
+/** The rights of an import to change prospects that already exist. */
 const matchedProspects: TableAccess = {
   agendas: ["GetItem", "PutItem", "DeleteItem"],
   indexTexts: ["PutItem"],
@@ -62,7 +65,7 @@ const rowsInBulk: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
-/** The rights to import a file within one request, and to delete what an earlier failed import has left. */
+/** The rights to import a file within one request, and to delete the rows that an earlier failed import has left. */
 export const importWrites: TableAccess = {
   imports: ["GetItem", "PutItem", "UpdateItem"],
   openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
@@ -70,7 +73,7 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
-/** The rights of a job that imports an uploaded file and writes the report of errors. */
+/** The rights of a job that imports an uploaded file and writes the error report. */
 export const importJob: Access = {
   table: {
     imports: ["GetItem", "UpdateItem"],
@@ -104,7 +107,7 @@ export const bulkJob: Access = {
   bucket: "list",
 };
 
-/** The rights of a job that writes the file of an export. The file contains the prospects that the user who began the export may see. */
+/** The rights of a job that writes the file of an export. The file contains only prospects that the user who started the export may see. */
 export const exportJob: Access = {
   table: {
     ...indexReads,

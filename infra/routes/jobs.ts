@@ -3,10 +3,10 @@ import { currentDictionary, imports, indexReads, newIds, upcoming } from "./acce
 import { LONG_WORK } from "./prospects.ts";
 import type { Access, Route, TableAccess } from "./route.ts";
 
-/** The rights to put a new job into the queue of the company. */
+/** The rights to add a new job to the company's list of waiting jobs. */
 export const newJob: TableAccess = { bulkJobList: ["PutItem"], bulkQueues: ["GetItem", "PutItem"] };
 
-/** The rights to pause, resume or cancel a job. They include starting the company's next job. */
+/** The rights to pause, resume or cancel a job. After that, the company's next job can start, so the rights include starting it. */
 const control: Access = {
   table: { ...currentDictionary, bulkJobs: ["GetItem", "UpdateItem"], bulkQueues: ["GetItem", "PutItem"] },
   bulkQueue: "send",

@@ -12,9 +12,11 @@ import {
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** The throttle of requests that keep a function or a job busy for seconds or minutes. */
+/** The throttle of requests that occupy a function or a job for seconds or minutes. */
 export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
-/** The throttle of the map. The map of a whole company costs about 50 ms of CPU time, and its answer has several megabytes. */
+/**
+ * The throttle of the map. A request for the map of a whole company needs about 50 ms of CPU time, and its response has several megabytes.
+ */
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
@@ -27,11 +29,9 @@ const prospectWrites: TableAccess = {
   ...imports,
 };
 
-/** The rights to read a note by its id. A function first looks up the note's key by the id, and then reads the note. */
+/** The rights to read a note by its id. A function first finds the note's key by the id, and then reads the note. */
 const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
-/**
- * The rights to read an appointment by its id. A function first looks up the appointment's key by the id, and then reads the appointment.
- */
+/** The rights to read an appointment by its id. A function first finds the appointment's key by the id, and then reads the appointment. */
 const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [
@@ -104,8 +104,8 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/import/template.csv",
     file: "prospects/template",
-    // The route reads nothing from the table. It still declares `table`, because the handler of every streamed answer needs the variable
-    // TABLE_NAME.
+    // The route reads nothing from the table. It declares `table` only to get the variable TABLE_NAME, which the handler of every streamed
+    // response needs.
     access: { table: {} },
     streamed: true,
   },
@@ -126,7 +126,8 @@ export const prospectRoutes: readonly Route[] = [
         openImports: ["Query", "PutItem"],
         importList: ["PutItem"],
       },
-      // A client uploads with a presigned URL. The upload then has the rights of the function that signed the URL.
+      // The client uploads the file with a presigned URL. S3 checks the rights of the function that signed this URL. So the function needs
+      // the right to upload.
       files: { uploads: ["PutObject"] },
     },
     rate: LONG_WORK,
@@ -199,7 +200,7 @@ export const prospectRoutes: readonly Route[] = [
     access: {
       table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
     },
-    // 500 addresses with the longest texts exceed the 6 MB of a buffered answer.
+    // The response can have 500 addresses. With the longest fields, these exceed the 6 MB of a response that is not streamed.
     streamed: true,
   },
   {

@@ -2,7 +2,7 @@
 import { dictionary, named, namesChange, newIds } from "./access.ts";
 import type { Route, TableAccess } from "./route.ts";
 
-/** The rights to create a status or tag. They include the row that keeps its text unique. */
+/** The rights to create a status or tag. They include the right to write the row that keeps the status's or tag's text unique. */
 const newValue: TableAccess = {
   ...newIds,
   ...namesChange,
@@ -17,7 +17,7 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
-/** The rights to wait until the user's running job has read changed rights. */
+/** The rights to check whether the user's running bulk job has already read the user's changed rights. The request waits until it has. */
 const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 /** The rights to invite a user. An invitation claims the e-mail address and counts toward a daily limit. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
@@ -71,7 +71,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // The row that keeps the text unique is not deleted, because a deleted status keeps its text.
+    // A deleted status keeps its text. So the row that keeps the text unique is not deleted, and the right DeleteItem is not needed.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

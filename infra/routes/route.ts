@@ -6,17 +6,20 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface Route {
   readonly method: Method;
   readonly path: string;
-  /** The function's file below `functions/`, without its extension. It is also the function's name. */
+  /** The path of the function's file below `functions/`, without its extension. It is also the function's name. */
   readonly file: string;
   readonly access: Access;
-  /** True if the answer is streamed because it may exceed the 6 MB of a buffered answer. `stream-endpoint.ts` then makes the handler. */
+  /**
+   * True if the response is streamed, because it may exceed 6 MB, the limit of other responses. In this case, `stream-endpoint.ts` creates
+   * the handler.
+   */
   readonly streamed?: true;
   readonly public?: true;
   /** A separate throttle for this route. It applies instead of the throttle of the whole API. */
   readonly rate?: Rate;
 }
 
-/** A limit for all callers together. It prevents a costly route from using up the requests of the whole API. */
+/** A limit for the requests of all callers together. It prevents that a costly route uses the capacity of the whole API. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
@@ -26,11 +29,14 @@ export interface Rate {
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
-  /** The timeout. The visibility timeout of the function's queue is computed from it. */
+  /** The time-out. The visibility timeout of the function's queue is computed from it. */
   readonly timeoutSeconds: number;
 }
 
-/** DynamoDB actions by their IAM names. A transaction needs the actions of its parts. A batch of statements needs the PartiQL actions. */
+/**
+ * DynamoDB actions by their IAM names. A transaction needs the actions of its parts. A batch of PartiQL statements needs the PartiQL
+ * actions.
+ */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"
@@ -47,33 +53,42 @@ export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 /** The folders of the bucket: files that users upload, other files of imports, exported files, and files of bulk jobs. */
 export const folderNames = ["uploads", "imports", "exports", "bulk"] as const;
 export type Folder = (typeof folderNames)[number];
-/** `PutObject` includes the right to upload an object in parts. */
+/** The right `PutObject` includes multipart uploads. */
 type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
 
 /**
- * The rights of a function. Each right also sets environment variables: `table` sets TABLE_NAME, `deliveryQueue` DELIVERY_QUEUE_URL,
- * `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `bulkQueue` BULK_QUEUE_URL, `files`
- * BUCKET_NAME, and `secrets` and `sessionTokens` SECRETS_KEY_ARN. `settings` sets the variables that it lists. `issuer` sets ISSUER and AUDIENCE, and JWKS_URI if the deployment knows
- * it. `console` sets ISSUER, and CONSOLE_SECRET_PARAMETER and CONSOLE_SCOPE if the deployment has them. `identityProvider` sets USER_POOL_ID if the deployment has a user pool.
+ * The rights of a function. Each right also sets environment variables:
+ * - `table` sets TABLE_NAME.
+ * - `deliveryQueue` sets DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue`
+ * EXPORT_QUEUE_URL, and `bulkQueue` BULK_QUEUE_URL.
+ * - `files` sets BUCKET_NAME.
+ * - `secrets` and `sessionTokens` set SECRETS_KEY_ARN.
+ * - `settings` sets the variables that it lists.
+ * - `issuer` sets ISSUER and AUDIENCE. It also sets JWKS_URI if the deployment knows this URL.
+ * - `console` sets ISSUER. It also sets CONSOLE_SECRET_PARAMETER and CONSOLE_SCOPE if the deployment has these settings.
+ * - `identityProvider` sets USER_POOL_ID if the deployment has a user pool.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly issuer?: "verify";
-  /** The right to sign users in to the console: to read the secret of the console's client, if it has one. */
+  /** The right to sign users in to the console. It includes reading the client secret of the console, if there is one. */
   readonly console?: "sign-in";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
-  /** The right to send to the queue of poison records. These are stream records from which no event can be made. */
+  /** The right to send to the queue of poison records. These are stream records from which no event can be created. */
   readonly parkedRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";
   readonly bulkQueue?: "send";
-  /** `sign` is the right to use existing webhook secrets. `make` is also the right to create them. */
+  /** `sign` is the right to use existing webhook secrets. `make` also includes the right to create webhook secrets. */
   readonly secrets?: "sign" | "make";
-  /** `open` is the right to decrypt the tokens of existing sessions. `make` is also the right to begin sessions. */
+  /** `open` is the right to decrypt the tokens of existing sessions. `make` also includes the right to create sessions. */
   readonly sessionTokens?: "open" | "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
-  /** The right to list the bucket. With this right S3 answers 404 for a missing file, so that 403 always means a fault. */
+  /**
+   * The right to list the bucket. With this right, S3 responds with 404 for a missing file. Without it, S3 responds with 403, which could
+   * also mean a missing right.
+   */
   readonly bucket?: "list";
   readonly settings?: readonly Setting[];
 }

@@ -1,6 +1,6 @@
 /**
- * Defines the route table: method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use
- * it.
+ * Defines the route table: the method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use
+ * this table.
  */
 import { bulkJob, exportJob, importJob, named } from "./access.ts";
 import { jobRoutes } from "./jobs.ts";
@@ -13,10 +13,13 @@ import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/** The throttle of the public documents. It is low, because their answers are large, need no token, and a client needs them only once. */
+/**
+ * The throttle of the public documents. It is low, because the responses are large and need no token. A client needs each document only
+ * once.
+ */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
-/** The throttle of the health check. It is enough for several load balancers and monitors. */
+/** The throttle of the health check. It is high enough for several load balancers and monitors. */
 const HEALTH: Rate = { perSecond: 10, burst: 20 };
 
 const declared: readonly Route[] = [
@@ -49,7 +52,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Adds the rights to the rows of idempotency keys. Every POST of a user accepts an idempotency key. */
+/** Adds the rights to the rows of idempotency keys, because every POST that needs a token accepts an idempotency key. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST" || route.public) return route;
   const receipts = route.access.table?.idempotency ?? [];
@@ -59,23 +62,23 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** The authorizer. API Gateway calls it with the Authorization header of each request, except for public routes. */
+/** The authorizer. API Gateway invokes it with the Authorization header of a request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // The function may fetch twice from the issuer, and each fetch may take three seconds.
+  // The function may send two requests to the issuer, and each may take three seconds. The rest of the ten seconds is for everything else.
   timeoutSeconds: 10,
   access: {
-    // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them.
-    // The first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address, and records
+    // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them. The
+    // first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address. It also records
     // the change of the user for caches and for the feed of changes.
     table: { ...signedInUser, sessions: ["GetItem"], sessionDataKeys: ["GetItem"] },
     issuer: "verify",
-    // The tokens of a session are encrypted.
+    // The function decrypts the tokens of a session.
     sessionTokens: "open",
   },
 } as const satisfies EventFunction;
 
-/** The function that answers 405 to a method that the path does not have. */
+/** The function that responds with 405 to methods that a path does not have. */
 export const methodNotAllowed = {
   file: "method-not-allowed",
   timeoutSeconds: 5,
@@ -85,13 +88,16 @@ export const methodNotAllowed = {
 /** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
-  // The steps take some seconds, but the webhook may take half a minute.
+  // Most steps take a few seconds together, but the webhook may arrive half a minute later.
   timeoutSeconds: 90,
   access: {},
 } as const satisfies EventFunction;
 
 export const eventFunctions = {
-  /** Reads the table's stream. For each change and each matching webhook registration, it writes and queues a delivery. */
+  /**
+   * Reads the table's stream. For each change and each matching webhook registration, it writes a delivery and sends a queue message for
+   * it.
+   */
   publish: {
     file: "events/publish",
     timeoutSeconds: 60,
@@ -110,7 +116,7 @@ export const eventFunctions = {
   },
   /**
    * Reads the table's stream, and adds new entries to the stored search indexes of companies. Merging large parts of an index takes
-   * minutes.
+   * minutes, so the time-out is long.
    */
   flush: {
     file: "index/flush",
@@ -128,8 +134,8 @@ export const eventFunctions = {
     },
   },
   /**
-   * Sends up to ten webhook deliveries concurrently. The timeout is 10 s for the requests, plus the time for reading and recording the
-   * deliveries.
+   * Sends up to ten webhook deliveries concurrently. The time-out is 10 s for the requests to the receivers, plus 5 s for reading and
+   * recording the deliveries.
    */
   deliver: {
     file: "events/deliver",
@@ -155,7 +161,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Sends queue messages for overdue deliveries, and for imports, exports and bulk jobs whose function has died. */
+  /** Sends queue messages for overdue deliveries, and for imports, exports and bulk jobs whose function ended before the work was done. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
@@ -174,9 +180,9 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports an uploaded file, and deletes the rows of failed imports. The timeout is Lambda's maximum. */
+  /** Imports an uploaded file, and deletes the rows of failed imports. The time-out is Lambda's maximum. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
-  /** Writes the file of an export. The timeout is Lambda's maximum. */
+  /** Writes the file of an export. The time-out is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
   /** Changes, deletes or restores many prospects. After a minute, a job lets other jobs run and continues later. */
   bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },

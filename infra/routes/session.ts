@@ -1,8 +1,14 @@
-/** Lists the routes of sign-in, refresh and sign-out of the console. They need no token, because they serve the browser itself. */
+/**
+ * Lists the routes for the sign-in, refresh and sign-out of the console. They need no access token, because the browser uses them to get a
+ * session.
+ */
 import { namesChange } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** The throttle of these routes. It limits what somebody without a token can make the service and the identity provider do. */
+/**
+ * The throttle of the session routes. Anybody can call them without a token, so it limits the load on the service and on the identity
+ * provider.
+ */
 const SIGN_IN: Rate = { perSecond: 15, burst: 100 };
 
 /** The rights to find a user by the subject of a token, and to accept the invitation of a user who signs in for the first time. */

@@ -1,4 +1,4 @@
-/** Lists the routes of apps that keep a copy of the data and are often offline. */
+/** Lists the routes for apps that keep a copy of the data and are often offline. */
 import { currentDictionary, imports, indexEntries, indexRows, newIds } from "./access.ts";
 import type { Route } from "./route.ts";
 
