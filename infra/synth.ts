@@ -1,4 +1,6 @@
-/** Bundles the functions and synthesizes the CDK stacks in this process. The local service, the tests and the command `cdk` use it. */
+/**
+ * Bundles the functions and synthesizes the CDK stacks in this process. The local service, the tests and the command `cdk` use this file.
+ */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
@@ -34,8 +36,8 @@ export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
-  // "strong" makes the stacks refer to each other by exports. CloudFormation then refuses to remove a resource that the other stack
-  // uses. The CDK recommends "weak".
+  // The CDK recommends "weak". With "strong", the stacks refer to each other by exports, so CloudFormation refuses to remove a resource
+  // that the other stack uses.
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
 } as const;
 
@@ -45,8 +47,9 @@ export interface Templates {
 }
 
 /**
- * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly is replaced.
- * @param build makes the bundles; a test that reads only the templates needs none
+ * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly in `outDir`
+ * is overwritten.
+ * @param build creates the bundles. A test that reads only the templates passes a function that creates none.
  */
 export async function synthesize(
   config: DeployConfig,
@@ -61,12 +64,13 @@ export async function synthesize(
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // Validation by CloudFormation's own rules takes 1.5 s. It is off here, because the command `cdk` and a test apply these rules.
+    // The CDK's validation by CloudFormation's rules takes 1.5 s. It is off here, because the command `cdk` and a test apply the same
+    // rules.
     builtinCloudFormationValidation: false,
-    // The CDK would copy the bundles for an upload, but this process uploads nothing.
+    // `disable-asset-staging`: the CDK would copy the bundles for an upload, but this process uploads nothing.
     context: {
       "aws:cdk:disable-asset-staging": true,
-      // The report contains warnings about deployments. It is off, because they do not concern a local start.
+      // The validation report contains warnings about deployments. They are switched off, because they do not concern a local start.
       "@aws-cdk/core:annotationsInValidationReport": false,
     },
   });
@@ -77,7 +81,10 @@ export async function synthesize(
   return { data: read(data), service: read(service) };
 }
 
-/** Returns the templates in the order of their deployment, because a template may import values of an earlier one. */
+/**
+ * Returns the templates in the order of their deployment. The order matters, because the service template imports values of the data
+ * template.
+ */
 export async function templatesInOrder(
   config: DeployConfig,
   outDir: string,

@@ -1,6 +1,6 @@
 /**
- * Caches the templates of local starts, because loading the CDK and synthesizing take two thirds of the start time. A deployment never uses
- * this cache.
+ * Caches the templates of local starts. Without this cache, loading the CDK and synthesizing would take two thirds of the start time. A
+ * deployment never uses this cache.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -18,21 +18,27 @@ import type { DeployConfig } from "./settings/config.ts";
 
 const CACHE = join(CACHES, "templates");
 
-/** Number of cached sets of templates. A set has less than 1 MB. The tests start services with about ten different settings. */
+/**
+ * Number of cached sets of templates. A set has less than 1 MB. The tests start services with about ten different settings, so 32 sets are
+ * enough for several branches.
+ */
 const KEPT = 32;
 
-/** Returns the issuer that the cached templates contain instead of the real one. The real issuer's port can differ at each start. */
+/**
+ * Returns the issuer that the cached templates contain instead of the real issuer. The port in the real issuer's URL can differ at each
+ * start.
+ */
 const issuerOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/issuer-of-the-start`;
-/** Returns the URL of the console that the cached templates contain instead of the real one. */
+/** Returns the URL of the console that the cached templates contain instead of the real URL, whose port can also differ at each start. */
 const consoleOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/console-of-the-start`;
-/** The directory that the cached templates contain in the paths of the bundles, instead of the real one. */
+/** The directory that the cached templates contain in the paths of the bundles instead of the real directory. */
 const DIRECTORY = "/directory-of-the-start";
 
 const Entry = z.object({ files: z.array(z.string()), templates: z.array(z.unknown()) });
 
 type LocalConfig = DeployConfig & { readonly issuer: string; readonly jwksUri: string };
 
-/** Does the same as `templatesInOrder()`. It reads the templates from the cache if neither the settings nor the sources have changed. */
+/** Does the same as `templatesInOrder()`. If neither the settings nor the sources have changed, it reads the templates from the cache. */
 export async function cachedTemplates(
   config: LocalConfig,
   outDir: string,

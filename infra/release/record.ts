@@ -22,8 +22,8 @@ export interface RecordedRows {
 
 const OWNER = "owner@recorded.test";
 /**
- * The number of the first block of 128 ids that the service uses. It is high, so that these rows can be added to the table of any test
- * without equal ids.
+ * The number of the first block of ids that the service uses, where each block has 128 ids. It is high, so that a test can add the recorded
+ * rows to any test table without a conflict of ids.
  */
 const FIRST_BLOCK = 70_000;
 

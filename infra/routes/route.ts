@@ -60,7 +60,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  * The rights of a function. Each right also sets environment variables:
  * - `table` sets TABLE_NAME.
  * - `deliveryQueue` sets DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue`
- * EXPORT_QUEUE_URL, and `bulkQueue` BULK_QUEUE_URL.
+ *   EXPORT_QUEUE_URL, and `bulkQueue` BULK_QUEUE_URL.
  * - `files` sets BUCKET_NAME.
  * - `secrets` and `sessionTokens` set SECRETS_KEY_ARN.
  * - `settings` sets the variables that it lists.

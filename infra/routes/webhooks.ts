@@ -11,7 +11,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { webhooks: ["Query"] } },
-    // Together, 40 webhooks with 50 registrations and filters of 4 KB exceed the 6 MB of a buffered answer.
+    // The response can have 40 webhooks with 50 registrations each, and each registration can have a filter of 4 KB. So the response can
+    // exceed the 6 MB of a response that is not streamed.
     streamed: true,
   },
   {
@@ -129,8 +130,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // The answer contains a body of up to a megabyte and all attempts. A quotation mark in the body becomes four bytes in the answer. The
-    // answer may therefore exceed the 6 MB of a buffered answer.
+    // The response contains the delivery's body of up to a megabyte, and all attempts. A quotation mark in the body becomes four bytes in
+    // the response. So the response can exceed the 6 MB of a response that is not streamed.
     streamed: true,
   },
   {

@@ -1,6 +1,6 @@
 /**
- * `npm run licenses` lists the packages of package-lock.json by license. It fails for two reasons: a package has a license that is not
- * allowed here, or it has an installation script that `allowScripts` of package.json does not name.
+ * Implements `npm run licenses`. It counts the packages of package-lock.json by license. It fails for two reasons: a package has a license
+ * that is not allowed, or a package has an installation script that `allowScripts` in package.json does not mention.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,24 +8,27 @@ import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 import { type Package, readPackages } from "./lockfile.ts";
 
-/** Licenses that permit commercial use without publishing the user's own code, as SPDX identifiers. */
+/** The allowed licenses, as SPDX identifiers. They permit commercial use without publishing the user's own code. */
 const allowed: ReadonlySet<string> = new Set([
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
   ...["Python-2.0", "Unlicense", "Zlib"],
 ]);
 
-/** Licenses with obligations. They are accepted only for packages that are used unchanged and that no function contains. */
+/** Licenses with obligations. They are allowed only for packages that are used unchanged and that no function contains. */
 const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
 
 const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
 
-/** Returns the packages whose installation scripts package.json names, as allowed or as forbidden. npm runs no other scripts. */
+/**
+ * Returns the packages whose installation scripts package.json mentions, as allowed or as forbidden. npm runs no other installation
+ * scripts.
+ */
 export const namedScripts = (): ReadonlySet<string> => {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   return new Set(Object.keys(z.parse(Manifest, manifest).allowScripts));
 };
 
-/** Returns one line for each fault. */
+/** Returns one line for each package with a license that is not allowed, and for each package with an unmentioned installation script. */
 export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<string>): string[] {
   return packages.flatMap(({ name, version, license, hasInstallScript, isDevelopment }) => [
     ...(license !== undefined && isAllowed(license, isDevelopment)
@@ -38,8 +41,8 @@ export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<stri
 }
 
 /**
- * Returns true if an expression such as `(MIT OR GPL-3.0-or-later)` is allowed. With `OR` the user may choose a license. `AND` requires all
- * its licenses.
+ * Returns true if a license expression such as `(MIT OR GPL-3.0-or-later)` is allowed. With `OR`, one of the licenses must be allowed. With
+ * `AND`, all of them must be allowed.
  */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
   const text = expression.replaceAll(/[()]/g, "");
@@ -52,7 +55,7 @@ function isAllowed(expression: string, isDevelopment: boolean): boolean {
     );
 }
 
-/** Returns the number of packages for each license. Packages that functions contain are counted separately. */
+/** Returns the number of packages for each license. A second number counts only the packages that functions contain. */
 export function report(packages: readonly Package[]): string {
   const byLicense = Map.groupBy(packages, ({ license }) => license ?? "(none)");
   const rows = [...byLicense]

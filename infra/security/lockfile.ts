@@ -27,7 +27,10 @@ export interface Package {
   readonly hasInstallScript: boolean;
   /** True if only the development of this project needs the package. No function contains it. */
   readonly isDevelopment: boolean;
-  /** True if npm stops with EBADPLATFORM on other platforms. If the package were optional, npm would leave it out instead. */
+  /**
+   * True if the installation fails with EBADPLATFORM on other platforms. If the package were an optional dependency, npm would skip it
+   * there instead.
+   */
   readonly needsItsPlatform: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * `npm run permissions` writes docs/permissions.md: the rights of each function and role with their reasons, read from the templates. With
- * `--check`, the command fails if the committed document is out of date.
+ * Implements `npm run permissions`. It writes docs/permissions.md, which contains the rights of each function and role with the reasons for
+ * them. The rights are read from the templates. With `--check`, the command fails if the committed document is out of date.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ interface Role {
   readonly managed: readonly string[];
 }
 
-/** A line of the document. */
+/** A row of the document's table. */
 interface Right {
   readonly on: string;
   readonly actions: readonly string[];
@@ -87,7 +87,10 @@ function rolesOf(resources: Resources): Role[] {
     });
 }
 
-/** Throws an error if a statement has no reason in infra/stack/reasons.ts. */
+/**
+ * Returns the rights that a policy statement grants, each with its reason. Throws an error if infra/stack/reasons.ts contains no reason for
+ * a right.
+ */
 function rightsOf(id: string, statement: Statement): Right[] {
   const keys = statement.Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];
   if (keys !== undefined) {
@@ -112,7 +115,7 @@ function rightsOf(id: string, statement: Statement): Right[] {
   return [...byReason].map(([reason, actions]) => ({ on: resourceName(id, statement.Resource), actions, reason }));
 }
 
-/** Puts the actions on the same rows into one line, although the template divides them into several statements. */
+/** Combines the rights to the same rows into one right, because the template can divide their actions into several statements. */
 function merged(rights: readonly Right[]): Right[] {
   const groups = Map.groupBy(rights, ({ on, reason }) => `${on} ${reason}`);
   return [...groups.values()].flatMap((group) => {
@@ -131,7 +134,7 @@ function usesOf(actions: readonly string[]): string {
   return [...uses].join(", ");
 }
 
-/** The name of a resource in the document, by a pattern of the resource's logical id. */
+/** Patterns of logical ids, each with the name that the document uses for the resource. */
 const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/ParkedRecords/, "queue of poison records"],
   [/UnflushedIndexes/, "queue of failed flushes"],
@@ -148,7 +151,7 @@ const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/Function/, "functions of the API"],
 ];
 
-/** Throws an error if a resource has no name in the list. */
+/** Returns the document's name for a resource. Throws an error if no pattern in `resourceNames` matches. */
 function resourceName(id: string, resource: unknown): string {
   const text = JSON.stringify(resource);
   const name = resourceNames.find(([pattern]) => pattern.test(text))?.[1];
@@ -218,7 +221,7 @@ export function permissionsDocument(resources: Resources): string {
   ].join("\n")}\n`;
 }
 
-/** The settings of a deployment with all optional parts, so that the document contains all rights. */
+/** Returns the settings of a deployment with all optional parts, so that the document contains all rights. */
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 

@@ -1,6 +1,7 @@
 /**
- * `npm run sbom` writes the bill of materials of package-lock.json to build/sbom.json, in the format CycloneDX. It uses `npm sbom`. It
- * replaces the time and the random number in npm's output, so that the same lockfile always makes the same file.
+ * Implements `npm run sbom`. It writes the bill of materials of package-lock.json to build/sbom.json in the CycloneDX format, with `npm
+ * sbom`. npm's output contains the time and a random number. The command replaces both, so that the same lockfile always results in the
+ * same file.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,9 +19,9 @@ const Bom = z.looseObject({
   dependencies: z.array(z.looseObject({ ref: z.string() })),
 });
 
-/** Throws an error with npm's message if npm fails. */
+/** Returns the bill of materials as JSON. Throws an error with npm's message if npm fails. */
 export function billOfMaterials(): string {
-  // npm 10 and later have this command. With `--package-lock-only`, the output depends on the lockfile and not on the installed packages.
+  // `npm sbom` exists since npm 10. With `--package-lock-only`, its output depends on the lockfile and not on the installed packages.
   const args = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"];
   const run = spawnSync("npm", args, { cwd: root, encoding: "utf8", maxBuffer: 64_000_000 });
   if (run.status !== 0) throw new Error(`npm ${args.join(" ")} failed: ${run.stderr}`);
@@ -39,7 +40,7 @@ export function billOfMaterials(): string {
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Makes a UUID of version 8 from a hash. In this version, a program may choose all digits except those of the version and the variant. */
+/** Derives a UUID of version 8 from a hash. In this version, all digits except those of the version and the variant are free. */
 const uuidOf = (hash: string): string =>
   [hash.slice(0, 8), hash.slice(8, 12), `8${hash.slice(13, 16)}`, `8${hash.slice(17, 20)}`, hash.slice(20, 32)].join(
     "-",

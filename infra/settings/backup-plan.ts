@@ -1,18 +1,18 @@
-/** Decides for how long AWS Backup keeps copies of the table. */
+/** Decides for how long AWS Backup stores copies of the table. */
 import type { Preset } from "./capacity.ts";
 
 export interface BackupPlan {
-  /** Number of days for which daily copies are kept. 0 means that none are made. */
+  /** Number of days after which a daily copy is deleted. 0 means that no daily copies are created. */
   readonly dailyDays: number;
-  /** Number of days for which monthly copies are kept. 0 means that none are made. */
+  /** Number of days after which a monthly copy is deleted. 0 means that no monthly copies are created. */
   readonly monthlyDays: number;
 }
 
 /** Number of days after which a monthly copy moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
-/** Minimum number of days for which AWS Backup keeps a copy in cold storage. */
+/** Minimum number of days that AWS Backup requires for a copy in cold storage. */
 const COLD_DAYS = 90;
-/** Minimum number of days for daily copies. AWS recommends keeping copies for at least a week. */
+/** Minimum retention of daily copies in days. AWS recommends at least a week. */
 const WEEK = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {
@@ -26,7 +26,7 @@ interface Choice {
   readonly monthlyDays: number | undefined;
 }
 
-/** Returns the plan, or undefined if no copies are made. Throws an error that names the wrong context key. */
+/** Returns the plan, or undefined if no copies are created. Throws an error that contains the context key with the wrong value. */
 export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): BackupPlan | undefined {
   const plan = {
     dailyDays: dailyDays ?? defaults[preset].dailyDays,

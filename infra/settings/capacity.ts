@@ -1,49 +1,49 @@
 /**
- * Divides the concurrency of an AWS account between the functions. The preset `small` fits a new account. The preset `production`
+ * Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account. The preset `production`
  * reserves concurrency for background work.
  */
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Number of executions that must stay unreserved. Lambda refuses a reservation that leaves fewer of them in the account. */
+/** Number of concurrent executions in the account that no reservation may take. Lambda refuses a reservation that leaves fewer than 100. */
 const UNRESERVED = 100;
 
-/** A throttle: the number of requests per second, and the number that may arrive at once. */
+/** A throttle: the rate of requests, and the number of requests that may arrive at once. */
 export interface Throttle {
   readonly perSecond: number;
   readonly burst: number;
 }
 
 /**
- * The default memory of a function in MB. It also determines the processor share: Lambda gives one processor at 1 769 MB, and
- * proportionally less below.
+ * The default memory of a function in MB. It also determines the function's share of a processor. With 1 769 MB, a function gets a whole
+ * processor, and with less memory proportionally less.
  */
 export const MEMORY_MB = 1024;
 
 /**
- * Seconds for which Lambda collects the stream's records before it starts the index flush, so that many writes start only one flush. Reads
- * are exact in this time too.
+ * Seconds for which Lambda collects stream records before it starts the index flush, so that many writes cause only one flush. Reads are
+ * exact during this time, too, because they include unflushed entries.
  */
 export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
   readonly accountConcurrency: number;
-  /** The throttle of all requests together. API Gateway answers further requests with 429, without calling a function. */
+  /** The throttle of all requests together. API Gateway responds to further requests with 429, without invoking a function. */
   readonly requests: Throttle;
-  /** The throttle of each company. It prevents one company from using up the throttle of all requests. */
+  /** The throttle of each company. Without it, one company could use the whole throttle of all requests. */
   readonly company: Throttle;
-  /** Maximum number of functions that send webhook deliveries concurrently. Each of them sends up to ten deliveries. */
+  /** Maximum number of concurrent functions that send webhooks. Each of them sends up to ten deliveries. */
   readonly deliverySenders: number;
-  /** Maximum number of concurrent imports, of exports, and of bulk jobs. */
+  /** Maximum number of concurrent imports. The same number applies to exports, and to bulk jobs. */
   readonly jobs: number;
   /**
-   * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. It is empty for a
-   * small account.
+   * The reserved concurrency of functions, by file. Other functions cannot use these executions, and the function itself cannot use more.
+   * It is empty for a small account.
    */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
-  /** The number of environments that Lambda keeps ready, by file. */
+  /** The provisioned concurrency of functions, by file: the number of environments that Lambda keeps ready. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
 }
 
@@ -59,13 +59,13 @@ interface Plan {
 /** The values of each preset. `jobs` must be at least 2, because Lambda requires a maximum concurrency of at least 2 for a queue. */
 const plans: Record<Preset, Plan> = {
   /**
-   * A new account has 10 concurrent executions and may reserve none. Two senders, two imports, two exports and two bulk jobs leave two
-   * executions to all other functions: requests, the authorizer, the publisher, the flush and the sweeper.
+   * A new account has 10 concurrent executions and may reserve none. Two senders, two imports, two exports and two bulk jobs use eight of
+   * them. The remaining two are for requests, the authorizer, the publisher, the flush and the sweeper.
    */
   small: {
     accountConcurrency: 10,
     // Ten executions of 100 ms each handle 100 requests per second. Without this throttle, Lambda would refuse further requests, and API
-    // Gateway would answer 500 instead of 429.
+    // Gateway would respond with 500 instead of 429.
     requests: { perSecond: 100, burst: 200 },
     deliverySenders: 2,
     jobs: 2,
@@ -79,9 +79,9 @@ const plans: Record<Preset, Plan> = {
     },
   },
   /**
-   * `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000 writes per second. The authorizer runs for 20
-   * ms once a minute for each caller, so 50 executions verify 2 500 callers per second. The reservations of exports and imports are only
-   * upper bounds. They are not computed from a rate, because each of these functions runs for a long time.
+   * The reservations are computed so: `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000 writes per
+   * second. The authorizer runs for 20 ms once a minute for each caller, so 50 executions verify 2 500 callers per second. Exports and
+   * imports run for a long time, so their reservations are only upper limits and are not computed from a rate.
    */
   production: {
     accountConcurrency: 1_000,
@@ -104,12 +104,15 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
-/** Imports, exports and bulk jobs. Each kind has a queue, and each queue a maximum concurrency. */
+/** The kinds are imports, exports and bulk jobs. Each kind has its own queue with a maximum concurrency of `jobs`. */
 const KINDS_OF_JOBS = 3;
-/** Executions that senders and jobs must leave to requests. */
+/** Minimum number of executions that senders and jobs must leave to requests. */
 const FOR_REQUESTS = 2;
 
-/** The share of all requests that one company may use. A company of 200 reps with one request per second each reaches this limit. */
+/**
+ * The share of the rate of all requests that one company may use. With the preset `production`, it is 200 requests per second. A company of
+ * 200 reps who each send one request per second reaches it.
+ */
 const COMPANY_SHARE = 0.2;
 
 export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {
@@ -117,8 +120,8 @@ export function companyThrottle({ perSecond, burst }: Throttle, companyRate = pe
 }
 
 /**
- * The functions for which a single rep most often has to wait for a new environment (`npm run simulate`). The map and changes of a status
- * are missing, because their use each minute keeps their environments warm.
+ * The functions for which a single rep most often waits for a new environment, according to `npm run simulate`. The functions for the map
+ * and for status changes are not among them. Reps use these functions every minute, so their environments stay ready anyway.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
@@ -128,26 +131,26 @@ export interface CapacityChoice {
   readonly deliverySenders?: number | undefined;
   /** Requests per second that one company may send. */
   readonly companyRate?: number | undefined;
-  /** Environments that Lambda keeps ready, of each function in PROVISIONED. */
+  /** The number of environments that Lambda keeps ready for each function in PROVISIONED. */
   readonly warmEnvironments?: number | undefined;
 }
 
 /**
- * Throws an error that names the context key in two cases: Lambda would refuse the reservations, or the background work would leave too few
- * executions to requests.
+ * Returns the capacity for a preset and the given values. Throws an error that contains the context key in these cases: Lambda would refuse
+ * the reservations, the background work would leave too few executions to requests, or `companyRate` exceeds the rate of all requests.
  */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The reservation for `events/deliver` must equal the maximum concurrency of its event source. If the reservation were smaller, Lambda
-  // would throttle the event source.
+  // The reservation for `events/deliver` must equal the maximum concurrency of its event source. If it were smaller, Lambda would throttle
+  // the event source.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const { warmEnvironments = 0 } = given;
   const provisioned: Capacity["provisioned"] =
     warmEnvironments === 0 ? {} : Object.fromEntries(PROVISIONED.map((file) => [file, warmEnvironments]));
-  // The executions of provisioned environments are also reserved in the account.
+  // Provisioned environments reduce the unreserved executions of the account, too. So they are added to the reservations.
   const kept = [...Object.values(reserved), ...Object.values(provisioned)];
   const sum = kept.reduce<number>((total, one = 0) => total + one, 0);
   if (sum > 0 && sum + UNRESERVED > accountConcurrency) {

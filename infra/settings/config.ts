@@ -1,4 +1,7 @@
-/** Reads the settings of a deployment from the CDK context (`-c issuer=...`). Error messages name the wrong context key. */
+/**
+ * Reads the settings of a deployment from the CDK context (`-c issuer=...`). Each error message contains the context key whose value is
+ * wrong.
+ */
 import * as z from "zod/mini";
 import { type BackupPlan, backupPlanOf } from "./backup-plan.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
@@ -8,68 +11,71 @@ import type { Retention } from "./retention.ts";
 export interface DeployConfig {
   /** The name that distinguishes several deployments in one account. It is undefined for the main or only deployment. */
   readonly stage?: string;
-  /** The URL of the OpenID Connect issuer of access tokens. If undefined, the stack makes a Cognito user pool. */
+  /** The URL of the OpenID Connect issuer of access tokens. If it is undefined, the stack creates a Cognito user pool. */
   readonly issuer?: string;
-  /** The URL of the issuer's public keys. If undefined, the authorizer finds it in the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri?: string;
   /** The client ids or audiences that access tokens may have, in addition to the client of the stack's user pool. */
   readonly audience: readonly string[];
   /**
-   * The sender address of the user pool's mails in SES. If undefined, Cognito itself sends the mails, at most about 50 per day in an
-   * account.
+   * The sender of the user pool's mails in SES. If it is undefined, Cognito itself sends the mails. Cognito sends at most about 50 mails
+   * per day for an account.
    */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** Names of resources that an earlier deployment has left. The stacks use these resources and do not make new ones. */
+  /** Existing resources of an earlier deployment. The stacks use these resources instead of creating new ones. */
   readonly adopted?: Adopted;
-  /** A restored table, which the service uses instead of the data stack's table. */
+  /** A restored table that the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable;
-  /** How long AWS Backup keeps copies of the table. Undefined means that no copies are made. */
+  /** How long AWS Backup stores copies of the table. Undefined means that no copies are created. */
   readonly backup?: BackupPlan;
-  /** Which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
+  /** Says which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** The factor by which all delays, retry intervals and debounce windows of webhooks are divided, for rehearsals. */
+  /** All delays, retry intervals and debounce windows of webhooks are divided by this factor. A factor above 1 shortens rehearsals. */
   readonly timeScale: number;
-  /** The shape (version of the fields) in which functions write the rows of prospects. */
+  /** The shape (version of the stored fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
-  /** Whether a new version of a function first gets a tenth of the calls, or all of them at once. */
+  /** With `canary`, a new version of a function first gets a tenth of the invocations. With `at-once`, it gets all of them at once. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
-  /** Whether a web ACL (AWS WAF) checks each request before API Gateway does. */
+  /** If true, a web ACL (AWS WAF) checks each request before API Gateway receives it. */
   readonly webAcl?: boolean;
   readonly retention: Retention;
   readonly alarmEmail?: string;
   readonly watch: Watch;
-  /** The console in the browser. If undefined, the deployment serves only the API. */
+  /** The console in the browser. If it is undefined, the deployment serves only the API. */
   readonly console?: Console;
-  /** The API's own domain name. If undefined, clients use the URL that API Gateway makes from the id of the API. */
+  /** The API's own domain name. If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
   readonly domain?: Domain;
-  /** The browser origins that may call the API. An empty list disables CORS. */
+  /** The browser origins whose web pages may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
-  /** If true, each answer has a header `Server-Timing` with its use of the table. This is for development only. */
+  /** If true, each response has a header `Server-Timing` that shows how the request used the table. This is for development only. */
   readonly serverTiming: boolean;
 }
 
-/** The settings for observing the deployment. */
+/** The settings for monitoring the deployment. */
 export interface Watch {
-  /** The URL of the runbook, which the text of each alarm contains. */
+  /** The URL of the runbook. The description of each alarm contains it. */
   readonly runbook: string;
-  /** True if a scheduled function runs the smoke test. */
+  /** If true, a scheduled function runs the smoke test. */
   readonly canary: boolean;
 }
 
 /** The settings of the console. */
 export interface Console {
-  /** The URL of the console on this machine. It is undefined in a deployment, where CloudFront or the domain determines the URL. */
+  /**
+   * The URL of the console on this machine. It is undefined in a deployment, where the URL is that of CloudFront or of the console's
+   * domain.
+   */
   readonly localUrl?: string;
-  /** The console's client at an external issuer. If undefined, the stack makes a client of its user pool. */
+  /** The console's client id at an external issuer. If it is undefined, the stack creates a client in its user pool. */
   readonly clientId?: string;
-  /** The name of the SSM parameter with the client's secret. If undefined, the client has none. */
+  /** The name of the SSM parameter with the client secret. If it is undefined, the client has no secret. */
   readonly secretParameter?: string;
-  /** The scopes, beside `openid`, that the console requests. */
+  /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string;
-  /** The URL of the style of a base map. If undefined, the console draws an outline of the land. */
+  /** The URL of the style of a base map. If it is undefined, the console draws an outline of the land. */
   readonly basemapStyleUrl?: string;
-  /** The console's own domain name. Its certificate must be in us-east-1. If undefined, CloudFront determines the name. */
+  /** The console's own domain name. Its certificate must be in us-east-1. If it is undefined, the console has a host name of CloudFront. */
   readonly domain?: { readonly name: string; readonly certificate: string };
 }
 
@@ -77,9 +83,9 @@ export interface Domain {
   readonly name: string;
   /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
-  /** The first part of the path of all URLs, without slashes. If undefined, the API uses the whole domain. */
+  /** The first segment of the path of all URLs, without slashes. If it is undefined, the paths begin with those of the API. */
   readonly basePath?: string;
-  /** True if the API also answers under API Gateway's own URL. */
+  /** If true, the API is also available at API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;
 }
 
@@ -93,25 +99,26 @@ export interface Adopted {
   readonly bucket?: string;
   /**
    * The ARN of the KMS key that encrypts the webhook secrets. It is required with an adopted table, because only this key can decrypt the
-   * secrets in it.
+   * secrets in the table.
    */
   readonly secretsKey?: string;
   /**
-   * The user pool of an earlier deployment. The stack refers to it without importing it, because CloudFormation cannot import a resource
-   * whose id AWS chooses.
+   * The user pool of an earlier deployment. The stack only refers to it. CloudFormation cannot import it into the stack, because AWS
+   * chooses the id of a user pool.
    */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
 
 /**
- * Matches the names of settings. Other keys of the CDK context, such as `aws:cdk:...` and feature flags, contain characters that settings
- * do not contain.
+ * Matches the names of settings. Other keys of the CDK context, such as `aws:cdk:...` and feature flags, contain characters that no
+ * setting's name contains.
  */
 const SETTING = /^[A-Za-z]\w*$/;
 
 /**
- * Throws an error that names each unknown or invalid context key. A mistyped key must not be ignored: if the key with the name of an
- * existing table were mistyped, the deployment would begin with an empty table.
+ * Returns the settings. Throws an error that contains each unknown context key and each key with an invalid value. An unknown key is an
+ * error, because it may be mistyped. For example, if the key `table` were mistyped and ignored, the deployment would begin with a new,
+ * empty table.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>): DeployConfig {
   const known = new Set(Object.keys(Context.shape));
@@ -277,7 +284,7 @@ function adoptedOf(
   return Object.keys(adopted).length === 0 ? undefined : adopted;
 }
 
-/** Checks settings that depend on each other. Throws an error that names the wrong context keys. */
+/** Checks settings that depend on each other. Throws an error that contains the context key with the wrong value. */
 export function assertConsistent(config: DeployConfig): void {
   const { issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy, console } = config;
   if (console !== undefined && issuer !== undefined && console.clientId === undefined) {
@@ -313,5 +320,5 @@ export function assertConsistent(config: DeployConfig): void {
   }
 }
 
-/** Returns true if the URL is on loopback. The URL of such an issuer may use http, because the local service is its own issuer. */
+/** Returns true if the URL's host is this machine. An issuer with such a URL may use http, because the local service is its own issuer. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

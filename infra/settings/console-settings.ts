@@ -1,4 +1,4 @@
-/** The settings of the console. */
+/** Defines the settings of the console. */
 import * as z from "zod/mini";
 import { settingTexts } from "./setting-texts.ts";
 import { DOMAIN_NAME, Flag, matching } from "./values.ts";

@@ -1,6 +1,6 @@
 /**
- * The schema of all settings of a deployment. A setting is a key of the CDK context (`-c issuer=...`). Each key has texts, from which `npm
- * run settings` makes the tables of docs/deploy.md.
+ * Defines the schema of all settings of a deployment. A setting is a key of the CDK context (`-c issuer=...`). Each key has descriptions,
+ * from which `npm run settings` writes the tables of docs/deploy.md.
  */
 import * as z from "zod/mini";
 import { presets } from "./capacity.ts";
@@ -10,7 +10,7 @@ import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention
 import { settingTexts } from "./setting-texts.ts";
 import { DOMAIN_NAME, Flag, matching } from "./values.ts";
 
-/** Accepts a comma-separated text (from the command line) or a JSON list (from cdk.json). */
+/** Accepts a comma-separated string (from the command line) or a JSON list (from cdk.json). */
 const List = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) =>
@@ -34,7 +34,10 @@ export const AllowedOrigins = z._default(
   [],
 );
 
-/** Match a sender's address with or without a name, and the ARN of an SES identity. The ARN ends with the verified address or domain. */
+/**
+ * `MAIL_FROM` matches a sender's address with or without a name. `SES_IDENTITY` matches the ARN of an SES identity, which ends with the
+ * verified address or domain.
+ */
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 

@@ -1,6 +1,6 @@
 /**
- * Makes the tables of settings in docs/deploy.md from the schema of the settings. `npm run settings` writes them. With `--check`, the
- * command fails if the committed tables are out of date.
+ * Writes the tables of settings in docs/deploy.md from the schema of the settings (`npm run settings`). With `--check`, the command fails
+ * if the committed tables are out of date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { Context } from "./context.ts";
 import { type SettingTexts, settingTexts, topics } from "./setting-texts.ts";
 
 const DOCUMENT = "docs/deploy.md";
-/** The tables are between the lines BEGIN and END of the document. */
+/** The tables are between these two lines of the document. */
 const BEGIN = "<!-- `npm run settings` writes these tables from infra/settings/context.ts -->";
 const END = "<!-- end of the tables of settings -->";
 

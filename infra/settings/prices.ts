@@ -1,11 +1,11 @@
-/** The prices of AWS in US dollars for the region us-east-1, without free tiers and taxes. */
+/** Contains the prices of AWS in US dollars for the region us-east-1, without free tiers and taxes. */
 
 export const PRICES_DATE = "2026-11-22";
 export const PRICES_REGION = "us-east-1";
 
 const MILLION = 1_000_000;
 
-/** AWS's pages with these prices. Each page has the same name as its group of prices. */
+/** AWS's pages with the prices below. Each page has the key of its group of prices. */
 export const PRICE_PAGES = {
   apiGateway: "https://aws.amazon.com/api-gateway/pricing/",
   lambda: "https://aws.amazon.com/lambda/pricing/",
@@ -25,10 +25,10 @@ export const PRICE_PAGES = {
 
 export const prices = {
   apiGateway: {
-    /** One request to a REST API. API Gateway counts a streamed answer of more than 10 MB as several requests. */
+    /** One request to a REST API. API Gateway counts a streamed response of more than 10 MB as several requests. */
     request: 3.5 / MILLION,
   },
-  /** Prices for processors of the type arm64. */
+  /** Prices for functions on arm64. */
   lambda: {
     request: 0.2 / MILLION,
     gbSecond: 0.0000133334,
@@ -42,16 +42,16 @@ export const prices = {
     writeUnit: 0.625 / MILLION,
     gbMonth: 0.25,
     pointInTimeGbMonth: 0.2,
-    /** The price of a GB in a recovery point of AWS Backup. Each recovery point of a table is a full copy. */
+    /** A GB in a recovery point of AWS Backup for a month. Each recovery point of a table is a full copy. */
     backupGbMonth: 0.1,
     backupColdGbMonth: 0.03,
     restoreGb: 0.15,
   },
   s3: { get: 0.4 / MILLION, put: 5 / MILLION, gbMonth: 0.023 },
   cloudWatch: {
-    /** A GB of log lines that is written. */
+    /** A GB of written log lines. */
     logGb: 0.5,
-    /** A GB of log lines that is written to a group of the class Infrequent Access. This class allows no metric filters. */
+    /** A GB of log lines that are written to a log group of the class Infrequent Access. This class does not support metric filters. */
     infrequentLogGb: 0.25,
     logGbMonth: 0.03,
     alarmMonth: 0.1,
@@ -62,7 +62,10 @@ export const prices = {
   sqs: { request: 0.4 / MILLION },
   kms: { keyMonth: 1, request: 0.03 / 10_000 },
   waf: { aclMonth: 5, ruleMonth: 1, request: 0.6 / MILLION },
-  /** A user of a user pool with the plan Essentials who signs in or refreshes a token in a month. The first 10 000 are free. */
+  /**
+   * A monthly active user of a user pool with the plan Essentials: a user who signs in or refreshes a token in the month. The first 10 000
+   * users are free.
+   */
   cognito: { activeUserMonth: 0.015, freeUsers: 10_000 },
   rds: {
     /** An hour of db.t4g.medium with PostgreSQL, Multi-AZ with one standby. */
@@ -72,7 +75,7 @@ export const prices = {
     /** A GB of gp3 storage for a month, Multi-AZ. */
     gbMonth: 0.23,
   },
-  /** Prices for processors of the type arm64. */
+  /** Prices for tasks on arm64. */
   fargate: { vcpuHour: 0.03238, gbHour: 0.00356 },
   loadBalancer: { hour: 0.0225, capacityUnitHour: 0.008 },
   openSearch: { computeUnitHour: 0.24, gbMonth: 0.024 },

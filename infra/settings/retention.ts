@@ -1,12 +1,12 @@
 /**
- * The times for which a deployment keeps data, as far as its operator may choose them. The API's contract fixes all other times, such as
- * the 30 days of deliveries.
+ * Defines the retention times that an operator may choose. The API's contract fixes all other retention times, such as the 30 days of
+ * deliveries.
  */
 
 export interface Retention {
   /** Days after which CloudWatch deletes log lines. */
   readonly logDays: number;
-  /** Days after which S3 deletes the files and reports of imports. */
+  /** Days after which S3 deletes the files and error reports of imports. */
   readonly importFileDays: number;
   /** Number of past days to which point-in-time recovery can restore the table. */
   readonly recoveryDays: number;
@@ -20,7 +20,7 @@ export const LOG_DAYS: readonly number[] = [
 ];
 
 /**
- * Minimum number of days for the files of imports. The message of an import may wait for 14 days in a dead-letter queue, and needs its file
- * afterwards.
+ * Minimum number of days for the files of imports. The queue message of an import may stay in a dead-letter queue for 14 days. If an
+ * operator then redrives it, the import needs its file.
  */
 export const LEAST_IMPORT_FILE_DAYS = 15;

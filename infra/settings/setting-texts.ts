@@ -1,4 +1,4 @@
-/** The texts of the settings, from which `npm run settings` makes the tables of docs/deploy.md. */
+/** Defines the descriptions of the settings. `npm run settings` writes the tables of docs/deploy.md from them. */
 import * as z from "zod/mini";
 
 /** The headings in docs/deploy.md under which the settings are listed, in this order. */
@@ -18,9 +18,9 @@ export const topics = [
 
 export interface SettingTexts {
   readonly topic: (typeof topics)[number];
-  /** What the value means. */
+  /** The meaning of the value. */
   readonly description: string;
-  /** What happens if the key is not set. It is required if the schema has no default value. */
+  /** The behavior if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;
   /** What the setting changes for users and operators. Also says what happens if an existing deployment changes the value. */
   readonly effect: string;

@@ -1,4 +1,4 @@
-/** Schemas of values that several settings have. */
+/** Defines schemas of values that several settings have. */
 import * as z from "zod/mini";
 
 export const matching = (pattern: RegExp, what: string) =>
