@@ -20,7 +20,7 @@ export interface DocsPage {
   readonly contentSecurityPolicy: string;
 }
 
-/** The form that signs a demo user in without a password. Only the page of a local service has this form. */
+/** The list of demo users with a button that signs the selected user in without a password. Only the page of a local service has them. */
 export interface LocalSignIn {
   /** The path, relative to the page, that returns an access token. */
   readonly tokenPath: string;
@@ -47,7 +47,7 @@ const signInMarkup = ({ users }: LocalSignIn): string => `<p style="margin:1em;f
 </p>
 `;
 
-/** @param signIn adds the form that signs a demo user in. The page of a deployment has no such form. */
+/** @param signIn adds the list of demo users and the sign-in button. The page of a deployment does not have them. */
 export function docsPage(signIn?: LocalSignIn): DocsPage {
   const scripts = [
     escapeScript(read("swagger-ui-bundle.js")),

@@ -11,7 +11,7 @@ import { nameOfArn } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
 export interface Authorizers {
-  /** Resolves with undefined if the method has no authorizer. */
+  /** Resolves with the result of the method's authorizer, or with undefined if the method has none. */
   authorize(
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,

@@ -1,4 +1,4 @@
-/** Makes the AWS SDK clients with which the local service calls its own servers. */
+/** Creates the AWS SDK clients with which the local service calls its own servers. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import type { S3Client } from "@aws-sdk/client-s3";

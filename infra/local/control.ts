@@ -29,7 +29,10 @@ export const ISSUER_PATH = "/local/oidc";
  */
 export const RECEIVER_PATH = "/local/receivers/";
 
-/** The two paths of the issuer that a sign-in in a browser uses. The other paths of the issuer serve its keys and metadata. */
+/**
+ * The two paths of the issuer at which the console's sign-in runs. `signIn` serves them. The issuer itself serves the other paths, for
+ * example its public keys.
+ */
 const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
 
 const TokenRequest = z.object({ email: z.string() });

@@ -231,7 +231,7 @@ export const phoenix: City = {
   ],
 };
 
-/** Half the width of a street, from its middle to its houses, in degrees. */
+/** Distance between the middle of a street and its houses, in degrees. */
 const TO_HOUSES = 0.00015;
 
 export interface House {
@@ -248,7 +248,7 @@ export function houseIn(city: City, random: () => number): House {
   const [town, streets] = suburb ?? [city.name, city.streets];
   const { name, runs, at, from, to, zip } = pick(streets, random);
   const number = from + Math.floor(random() * (to - from + 1));
-  // Odd numbers are on one side of the street, and even numbers on the other.
+  // Houses with odd numbers are on one side of the street, and houses with even numbers on the other side.
   const beside = number % 2 === 0 ? TO_HOUSES : -TO_HOUSES;
   const { grid } = city;
   const place =

@@ -54,7 +54,7 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
-/** @param file the SQLite file of the tables; if undefined, the tables are in memory */
+/** @param file the SQLite file of the tables. If it is undefined, the tables are in memory. */
 export async function startDynamoDb(file: string | undefined): Promise<DynamoDbServer> {
   const port = await freePort();
   const scratch = file === undefined ? memoryDir() : undefined;

@@ -84,7 +84,7 @@ export function createGateway(
         send(response, await answered(answer, requestId, encodings));
         if (!request.complete) discard(request);
       } catch {
-        // The client has disconnected.
+        // An error here means that the client has disconnected.
         response.destroy();
       }
     },

@@ -26,7 +26,7 @@ export function physicalName(logicalId: string, resource: TemplateResource): str
   return resource.Type === "AWS::S3::Bucket" ? name.toLowerCase() : name;
 }
 
-/** The number of a published version. The local service has one version of each function. */
+/** The number of a function's published version. The local service has only one version of each function. */
 export const VERSION = "1";
 
 export const arn = (service: string, resource: string): string => `arn:aws:${service}:${REGION}:${ACCOUNT}:${resource}`;

@@ -278,7 +278,7 @@ export const UsagePlanKey = z.strictObject({
   UsagePlanId: z.string(),
 });
 
-/** An API key. API Gateway requires at least 20 characters, and this project uses only letters and digits. */
+/** An API key. API Gateway accepts only 20 to 128 letters and digits as its value. */
 export const ApiKey = z.strictObject({
   Enabled: z.literal(true),
   Value: z.string().check(z.regex(/^[A-Za-z0-9]{20,128}$/, "must be 20 to 128 letters and digits")),

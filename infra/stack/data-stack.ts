@@ -126,8 +126,8 @@ function createTable(scope: Construct, { recoveryDays }: Retention, tableName: s
 const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
 
 /**
- * Returns for each folder the number of days after which the bucket deletes its files. The API promises that the link of an exported file
- * is valid for `exportKeptDays`. The file exists one day longer, so no valid link leads to a deleted file.
+ * Returns for each folder the number of days after which the bucket deletes its files. The API promises that an exported file exists for
+ * `exportKeptDays`, so the bucket deletes it one day later.
  */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,

@@ -20,8 +20,8 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**
  * The functions that are replaced step by step: those that users need for daily work in the field, and those that turn changes into
- * webhooks and indexes. Each such function takes three more of the 500 resources of a stack. So all other functions are replaced at once.
- * Files and bulk jobs are among them, because only admins use them, and rarely.
+ * webhooks and indexes. All other functions are replaced at once, because each step-by-step function takes three more of the 500 resources
+ * of a stack. Files and bulk jobs are among the others, because they are used rarely.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;

@@ -116,8 +116,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
     const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
     const state = isCancelled ? "cancelled" : job.state;
     await replace(other, { ...other, state });
-    // A changed file probably still contains many rows of its earlier content. Two imports at the same time could create these rows twice.
-    // So `--again` is required while the import of the earlier content is running.
+    // A changed file probably still contains many rows of its earlier content. While the import of the earlier content is running, a second
+    // import is probably a mistake. So it needs `--again`.
     if (isOpen(state) && !options.again) {
       throw new Failed(
         `import ${job.id} of what this file held before still runs: wait for it, cancel it, or add --again`,

@@ -41,8 +41,7 @@ export interface RestoredCompany {
   /** Number of rows that were missing or different in the live table and were copied from the restored table. */
   readonly brought: number;
   /**
-   * Number of rows that were removed from the live table. Most of them do not exist in the restored table. The others are rows that
-   * `isDropped` selects.
+   * Number of rows that were removed from the live table: rows that the restored table does not have, and rows that `isDropped` selects.
    */
   readonly removed: number;
   readonly faults: readonly string[];
