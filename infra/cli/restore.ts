@@ -48,7 +48,7 @@ const shared = {
   "read-units": z._default(Units, READ_UNITS),
   "write-units": z._default(Units, WRITE_UNITS),
 };
-/** The time to restore. DynamoDB restores a table only to whole seconds. */
+/** The point in time whose data is restored. DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
   z.iso.datetime({ offset: true, precision: 0, error: "must be a time such as 2026-11-22T10:00:00Z" }),
   z.transform((text) => new Date(text)),

@@ -104,8 +104,8 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
-  // Activity facts are written in the transaction that adds entries to the index, and a transaction has room for few of them. So activity
-  // reports do not count the synthetic prospects, and their counting begins now.
+  // All index entries of the synthetic prospects are added in one transaction, which has no room for so many activity facts. So activity
+  // reports do not count these prospects, and their counting begins now.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 

@@ -43,8 +43,8 @@ export interface LocalOptions extends TemplateOptions {
    */
   readonly enforceRights?: boolean;
   /**
-   * By default, an environment ends after two idle minutes, and all idle environments together use at most an eighth of this machine's
-   * memory.
+   * How long and how many idle environments stay ready. By default, an environment ends after two idle minutes, and all idle environments
+   * together use about an eighth of this machine's memory.
    */
   readonly warmth?: Warmth;
   /** If true, the output of the functions also goes to standard error. */

@@ -26,7 +26,7 @@ export interface BatchEffects<R extends Positioned> {
   checkpoint(sequenceNumber: string): Promise<void>;
   /** Sends the positions of these records to the on-failure destination. The records are not retried any more. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the service is stopping. It prevents that an invocation which the stop interrupted is counted as a failure. */
+  /** Throws if the service is stopping. Otherwise an invocation that the stop has interrupted would be counted as a failure. */
   assertRunning(): void;
   pause(failures: number): Promise<void>;
   now(): number;

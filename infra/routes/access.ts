@@ -21,10 +21,7 @@ export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["Put
 export const changeEntry: TableAccess = { index: ["PutItem"] };
 /** The right to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */
 export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
-/**
- * The rights to record that territories have changed, and the change of each territory. Functions with cached territories then read them
- * again.
- */
+/** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
 /** The rights to find prospects through the company's search index by filters, except for a text search and a territory. */
@@ -42,7 +39,7 @@ export const indexReads: TableAccess = {
   territories: ["GetItem"],
 };
 
-/** The rights of an import to change prospects that already exist. */
+/** The rights that an import needs in addition when it changes prospects that already exist. */
 const matchedProspects: TableAccess = {
   agendas: ["GetItem", "PutItem", "DeleteItem"],
   indexTexts: ["PutItem"],

@@ -19,7 +19,7 @@ export interface Route {
   readonly rate?: Rate;
 }
 
-/** A limit for the requests of all callers together. It prevents that a costly route uses the capacity of the whole API. */
+/** A limit for the requests of all callers together. It keeps a costly route from using the capacity of the whole API. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;

@@ -65,7 +65,7 @@ export const routes: readonly Route[] = declared.map(withIdempotency);
 /** The authorizer. API Gateway invokes it with the Authorization header of a request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // The function may send two requests to the issuer, and each may take three seconds. The rest of the ten seconds is for everything else.
+  // The function may send two requests to the issuer, and each may take three seconds. Four seconds remain for the rest of its work.
   timeoutSeconds: 10,
   access: {
     // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them. The

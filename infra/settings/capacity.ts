@@ -79,9 +79,9 @@ const plans: Record<Preset, Plan> = {
     },
   },
   /**
-   * The reservations are computed so: `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000 writes per
-   * second. The authorizer runs for 20 ms once a minute for each caller, so 50 executions verify 2 500 callers per second. Exports and
-   * imports run for a long time, so their reservations are only upper limits and are not computed from a rate.
+   * The reservations are computed as follows. `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000
+   * writes per second. The authorizer runs for 20 ms once a minute for each caller, so 50 executions verify 2 500 callers per second.
+   * Exports and imports run for a long time, so their reservations are only upper limits and are not computed from a rate.
    */
   production: {
     accountConcurrency: 1_000,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
 
-/** An error that a retry of the same request would not mend. Its subclass Busy is the exception. */
+/** An error that a retry of the same request would not fix. Its subclass Busy is the exception. */
 export class Failed extends Error {
   override readonly name: string = "Failed";
 }

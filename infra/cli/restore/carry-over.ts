@@ -37,7 +37,7 @@ export async function raiseIds({ live, restored }: CarryContext): Promise<void> 
   const { nextBlock } = Counter.parse(await live.table.get(keys.idCounter()));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
   try {
-    // If the command is repeated, the counter is already high enough. The condition prevents that each repetition raises it further.
+    // If the command is repeated, the counter is already high enough. The condition keeps each repetition from raising it further.
     await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;

@@ -18,7 +18,7 @@ export interface RestoreContext {
 export interface RestoreRequest {
   readonly source: string;
   readonly target: string;
-  /** The time to restore. DynamoDB restores only to whole seconds. */
+  /** The point in time whose data is restored. DynamoDB restores only to whole seconds. */
   readonly at: Date;
 }
 
