@@ -1,6 +1,6 @@
 /**
  * Implements `npm run dead-letters -- list | redrive QUEUE`. It counts the messages of the dead-letter queues, or processes the messages of
- * one again after an operator has removed the cause of the failure.
+ * one queue again after an operator has removed the cause of the failure.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";

@@ -103,8 +103,7 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // API Gateway accepts a key without quotes, and the CDK writes it so: `{ statusCode: 200 }`. JSON.parse needs quotes, so they are added
-  // here.
+  // API Gateway accepts a key without quotes, and the CDK writes `{ statusCode: 200 }`. JSON.parse needs quotes, so they are added here.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
     throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);

@@ -77,7 +77,7 @@ const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(
 
 /**
  * The pattern must begin with ^ and end with $. AWS does not document whether API Gateway compares the pattern with the whole header or
- * with a part of it. With ^ and $, the result is the same.
+ * with a part of it. With ^ and $, both comparisons have the same result.
  */
 const WholeHeader = z
   .string()

@@ -164,7 +164,7 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** Maximum size of a log file that a start continues. A start empties a larger file, because nothing else limits the file's size. */
+/** Maximum size of a log file to which a start appends. A start empties a larger file, because nothing else limits the file's size. */
 const MAX_LOG_BYTES = 20_000_000;
 
 /**

@@ -112,8 +112,8 @@ function memoryDir(): string | undefined {
 
 /**
  * Adds indexes to the server's SQLite tables of stream records. Without them, version 1.2.1 of the server scans all stream records at each
- * write and read. With 10 000 records, this takes ten times as long. A failure causes only a warning, because another version of the server
- * may have other tables.
+ * write and read. With 10 000 records, each write and read then takes ten times as long as with the indexes. A failure causes only a
+ * warning, because another version of the server may have other tables.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);

@@ -79,7 +79,7 @@ const YOUNG_GENERATION_MB = 16;
 
 /**
  * Bundles `worker.ts` as one JavaScript file. Without this file, each environment would spend a quarter of its start time on removing the
- * types.
+ * TypeScript types.
  */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));

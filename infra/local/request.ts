@@ -116,8 +116,8 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
 }
 
 /**
- * Returns true if the list of binary media types contains this type. An entry of the list may be `*/*`, or it may have `*` as its subtype,
- * as in `image/*`.
+ * Returns true if the list of binary media types contains this type. An entry of the list may have a star as its subtype, or a star as its
+ * type and its subtype.
  */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";

@@ -178,8 +178,8 @@ export const LambdaFunction = z.strictObject({
   Architectures: Ignored,
   Description: Ignored,
   EphemeralStorage: Ignored,
-  // With `Terminate`, Lambda stops a function that invokes itself through its queue. The local service never does so, so it accepts only
-  // `Allow`.
+  // With `Terminate`, Lambda stops a function that invokes itself through its queue. The local service never stops such a function, so it
+  // accepts only `Allow`.
   RecursiveLoop: z.optional(z.literal("Allow")),
   Role: Ignored,
   Tags: Ignored,

@@ -79,8 +79,8 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // `bothEnded` waits for both promises even if one of them fails. If this process ended during a build, esbuild would print a crash
-  // report.
+  // `bothEnded` waits for both promises even if one of them fails. Otherwise the failure could end this process during a build, and esbuild
+  // would print a crash report.
   const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
   const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);

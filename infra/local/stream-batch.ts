@@ -137,7 +137,10 @@ export interface Batch<R> {
   readonly last: R;
 }
 
-/** Maximum total size of the records in a batch. Lambda's limit for the whole event is 6 MB. */
+/**
+ * Maximum total size of the records in a batch. Lambda's limit for the whole event is 6 MB. The difference is room for the fields around
+ * the records.
+ */
 const BATCH_BYTES = 5_500_000;
 
 /**

@@ -268,8 +268,8 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the response to a dry run. The example of the function shows the response without a dry run. So the file name is changed, and
- * `success` uses the example of the component instead.
+ * Returns the response to a dry run. The example of the function shows the response without a dry run. So `file` gets a suffix for which no
+ * example exists, and `success` uses the example of the component instead.
  */
 const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);

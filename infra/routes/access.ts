@@ -24,14 +24,14 @@ export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 /** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
-/** The rights to find prospects through the company's search index by filters, except for a text search and a territory. */
+/** The rights to find prospects through the company's search index by all filters except the text search and the territory. */
 export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** The rights to find prospects through the company's search index by all filters, including a text search and a territory. */
+/** The rights to find prospects through the company's search index by all filters, including the text search and the territory. */
 export const indexReads: TableAccess = {
   ...indexRows,
   indexTexts: ["BatchGetItem", "Query"],

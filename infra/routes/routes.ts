@@ -88,7 +88,7 @@ export const methodNotAllowed = {
 /** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
-  // Most steps take a few seconds together, but the webhook may arrive half a minute later.
+  // All steps together take a few seconds, except for the wait for the webhook, which may take half a minute.
   timeoutSeconds: 90,
   access: {},
 } as const satisfies EventFunction;

@@ -83,7 +83,7 @@ export interface Domain {
   readonly name: string;
   /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
-  /** The first segment of the path of all URLs, without slashes. If it is undefined, the paths begin with those of the API. */
+  /** The first segment of the path of all URLs, without slashes. If it is undefined, the API uses the whole domain. */
   readonly basePath?: string;
   /** If true, the API is also available at API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;

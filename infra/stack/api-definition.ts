@@ -1,6 +1,6 @@
 /**
  * Defines the REST API as one OpenAPI document with API Gateway's extensions. So an endpoint needs no separate CloudFormation resources for
- * its path and its method. These would not fit, because a stack may have only 500 resources.
+ * its path and its method. With such resources, the API would exceed the 500 resources that a stack may have.
  */
 import * as limits from "#shared/limits.ts";
 import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";

@@ -92,7 +92,8 @@ const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedT
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // The backup selection refers to the table, so the table cannot be created after it. Only the other parts of the backups are listed.
+  // The backup selection needs the table, so the table cannot be created after the selection. Only the other parts of the backups are
+  // listed.
   const backups = ["Backups/Vault", "Backups/Role", "Backups/Plan/Resource"];
   for (const path of ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", ...backups]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
@@ -127,7 +128,7 @@ const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
 
 /**
  * Returns for each folder the number of days after which the bucket deletes its files. The API promises that an exported file exists for
- * `exportKeptDays`, so the bucket deletes it one day later.
+ * `exportKeptDays`, so the bucket deletes it only a day after that.
  */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,

@@ -1,6 +1,6 @@
 /**
  * Creates the functions that no route invokes, with their event sources. The functions `publish` and `flush` read the table's stream. The
- * function `deliver` and the jobs read queues. The sweeper runs on a schedule and sends queue messages again that were lost.
+ * function `deliver` and the jobs read queues. The sweeper runs on a schedule and replaces lost queue messages.
  */
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";

@@ -25,8 +25,8 @@ export interface ErasureContext {
 }
 
 /**
- * Time after the suspension in milliseconds during which older requests may still write. API Gateway caches the authorizer's result for 60
- * s, and the longest function runs for 15 minutes. The sum is 16 minutes.
+ * Time in milliseconds after the suspension during which requests from before it may still write. API Gateway caches the authorizer's
+ * result for 60 s, and the longest function runs for 15 minutes. The sum is 16 minutes.
  */
 export const QUIET_MS = 16 * 60_000;
 /**

@@ -85,7 +85,8 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // If the service has a new table, another export may have the same id. So the creation times are compared, too.
+  // If the service has changed to a new table since the journal was written, another export may have the same id. So the creation times are
+  // compared, too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }

@@ -28,7 +28,7 @@ export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
-/** The ends of the sentences for common errors of the local file system, by Node's error code. */
+/** The second part of the message for each common error of the local file system, by Node's error code. The first part is the path. */
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
   EACCES: "may not be read or written by this user",

@@ -103,7 +103,8 @@ async function resume(service: Service, options: ImportOptions, content: Content
   };
   const lookUp = async (entry: Entry): Promise<ImportJob | undefined> => {
     const job = await found(service, () => getImport(service, entry.id));
-    // If the service has a new table, another import may have the same id. So the creation times are compared, too.
+    // If the service has changed to a new table since the journal was written, another import may have the same id. So the creation times
+    // are compared, too.
     if (job?.createdAt === entry.createdAt) return job;
     await replace(entry);
     return undefined;

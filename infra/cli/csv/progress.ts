@@ -21,8 +21,8 @@ interface Terminal {
 }
 
 /**
- * If no progress is reported for this time, the last line is shown again with the duration of the current step. `TICK_MS` is for a
- * terminal, and `PLAIN_TICK_MS` is for other output.
+ * If no progress is reported for `TICK_MS` (in a terminal) or `PLAIN_TICK_MS` (in other output), the last line is shown again with the
+ * duration of the current step.
  */
 const TICK_MS = 1_000;
 const PLAIN_TICK_MS = 10_000;

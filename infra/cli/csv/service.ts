@@ -23,8 +23,8 @@ interface Access {
 
 const ANSWER_MS = 30_000;
 /**
- * Time in milliseconds after which the command fetches a new token from the local service. The local service's tokens are valid for longer,
- * so a long command always has a valid token.
+ * Age in milliseconds at which the command replaces its token of the local service with a new token. The local service's tokens are valid
+ * for longer, so a long command always has a valid token.
  */
 const TOKEN_MS = 300_000;
 

@@ -77,8 +77,8 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
   // their activity is stored in the activity log.
   const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
-  // Functions cache the names of statuses and tags, and the prospects of recent lists, until this version number changes. The ETags of
-  // responses contain the number, too. So it must change.
+  // Functions cache the names of statuses and tags, and the prospects of recent lists, until the version of the company's dictionary
+  // changes. The ETags of responses contain this version, too. `namesChange` raises it.
   await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
   await rebuild(
