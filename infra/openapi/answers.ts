@@ -1,7 +1,4 @@
-/**
- * Defines the example responses of the API reference. Most of them are for a component of the OpenAPI document. All examples show the same
- * records.
- */
+/** Defines the example responses of the API reference, most of them by component of the OpenAPI document. All show the same records. */
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -315,9 +312,7 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/**
- * Example responses by function. They are for responses without a component, and for responses that differ from the component's example.
- */
+/** Example responses by function, for responses without a component or with another example than their component's. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },
