@@ -33,7 +33,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     // already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
     // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. Writing the rights to the subject's row
-    // would then change the rights of that user.
+    // would then change the rights of this other user.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     const names = namesChange(caller.companyId, changeOf(current, written));
     await context.table.transact([put, ...rights, ...office, ...names]);

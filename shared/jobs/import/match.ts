@@ -165,7 +165,7 @@ interface Looking {
 /** Limits for how much of a company's data may be read. */
 export interface ReadLimits {
   readonly prospects: number;
-  /** Number of blocks of 128 ids. Each block needs at least one Query. */
+  /** Number of blocks of 128 ids that may be read. Each block needs at least one Query. */
   readonly blocks: number;
 }
 

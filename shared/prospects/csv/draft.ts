@@ -183,7 +183,7 @@ function idOf(
 /**
  * Returns the tags of the cell without duplicates. Two tags that differ only in upper and lower case count as one. The result has at most
  * one tag more than a prospect may have. This is enough for the validation to fail. More tags would be expensive, because zod creates an
- * object for each faulty one.
+ * object for each faulty tag.
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
