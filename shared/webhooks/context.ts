@@ -22,12 +22,13 @@ export function eventContext(): EventContext {
     table,
     secrets: secretsOn(table),
     clock: systemClock,
-    // The timer keeps the process alive, because Lambda treats an empty event loop as finished.
+    // Do not `unref` the timer. If nothing else is pending, it keeps the event loop alive, and Lambda treats an empty event loop as
+    // finished.
     wait: (ms) => setTimeout(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // This setting is read only when it is used, because only the deliver function has it.
+      // A getter, because only the deliver function has this setting. The other functions would fail if the setting were read here for all.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
@@ -36,15 +37,12 @@ export function eventContext(): EventContext {
   return opened;
 }
 
-/**
- * Maximum bytes of the stream record in a queue message. SQS accepts 1 MiB, and the remaining bytes are for the other fields of the
- * message.
- */
+/** Maximum bytes of a message body with the complete stream record. It is a little below the limit of SQS, 1 MiB. */
 const RECORD_BYTES = 1_000_000;
 
 /**
- * Sends a stream record from which no event can be made (a poison record) to a queue for operators. A record that is too large is sent
- * without its old image.
+ * Sends a stream record from which no event can be made (a poison record) to a queue for operators. If the message would be too large, the
+ * record is sent without its old image.
  */
 async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });

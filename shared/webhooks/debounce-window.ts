@@ -19,7 +19,7 @@ import { readEventData } from "#shared/webhooks/event-data.ts";
 export const StoredWindow = z.object({
   type: z.literal("window"),
   deliveryId: z.string(),
-  /** True as long as bulk jobs have caused all events of the window. */
+  /** Present only while every event of the window comes from a bulk job. */
   isBulk: z.optional(z.literal(true)),
   /** Events that happen before this time join the window. */
   dueAt: Timestamp,
@@ -103,8 +103,8 @@ export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise
 }
 
 /**
- * Makes the body of a delivery whose event data is in a separate row. Such a delivery is not manual, because a manual delivery stores its
- * own body.
+ * Makes the body of a delivery whose event data is in a separate row. `triggeredBy` is null in this body, because a manual delivery, which
+ * has a `triggeredBy`, always stores its own body.
  */
 async function sharedBody(table: Reads, delivery: StoredDelivery): Promise<string> {
   const { companyId, eventId } = delivery;
@@ -131,8 +131,8 @@ export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
 /**
- * Reads the count and versions of the delivery's events. Another sender or a later event has already closed the debounce window and stored
- * them in the delivery's row.
+ * Reads `closed` (the count and the versions of the events) from the delivery's row. Call it if another sender, or an event that opened the
+ * next window, has closed the debounce window first.
  */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));

@@ -15,8 +15,8 @@ const summary = {
   attemptCount: z.int(),
   nextAttemptAt: z.nullable(Timestamp),
   /**
-   * Why a delivery waits although it is due: its webhook is paused, the circuit breaker is open because attempts have failed, or too many
-   * requests to the webhook are running.
+   * Why a delivery waits although it is due. `pause`: its webhook is paused. `breaker`: the circuit breaker is open, because attempts have
+   * failed. `limit`: the webhook has no free slot, or requests to it could not be sent, for example because DNS failed.
    */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,

@@ -18,7 +18,7 @@ export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cance
 
 export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 
-/** The id of a delivery. The text order of ids is the order of creation. */
+/** The id of a delivery. If ids are sorted as text, they are sorted by `createdAt`. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
 
 /**
@@ -41,8 +41,8 @@ export function deliveryId(eventId: string, registrationId: number, createdAt: s
 }
 
 /**
- * Returns the text with which all ids of a millisecond begin: the milliseconds since 1970 in base 36 with nine digits, which are enough
- * until after the year 5000. Ids of later times sort after it.
+ * Returns the text with which the ids of all deliveries of one millisecond begin: the milliseconds since 1970 in base 36 with nine digits,
+ * which are enough until after the year 5000. As text, it sorts before the ids of this millisecond and of later ones.
  */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
@@ -51,8 +51,9 @@ export const idPrefix = (createdAt: string): string =>
 const PACKING_VERSION = 1;
 
 /**
- * The dictionary with which deflate compresses bodies. It contains texts that are frequent in bodies, the most frequent ones last. Never
- * change these texts without a new version number, because rows that were compressed with them live for 30 days.
+ * The dictionary with which deflate compresses bodies. It contains strings that are frequent in bodies, the most frequent ones last,
+ * because deflate stores a reference to a near string in fewer bits. A stored row lives for 30 days and can be decompressed only with the
+ * dictionary that compressed it. Never change the dictionary without a new `PACKING_VERSION`.
  */
 const DICTIONARY = Buffer.from(
   '{"territory":{"name":"polygon":[[totalProperties"assignedToUserId":"location":"allDay":false,"startAt":"endAt":"title":' +
@@ -72,7 +73,7 @@ const DICTIONARY = Buffer.from(
 /** The fastest compression level. With the dictionary, a compressed prospect event is only 3 % larger than at the slowest level. */
 const PACKING_LEVEL = 1;
 
-/** Compresses a body. Writing a delivery then usually costs only one write unit. */
+/** Compresses a body, so that writing a delivery usually costs only one write unit. */
 export const packedBody = (body: string): Uint8Array =>
   Buffer.concat([Buffer.of(PACKING_VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: PACKING_LEVEL })]);
 
@@ -91,7 +92,9 @@ export const Attempt = z.object({
   /** The reason why there was no answer. Null if there was an answer. */
   error: z.nullable(z.string()),
   answer: z.string(),
-  /** True if this is the last attempt of a delivery whose requests could not be sent for too long. */
+  /**
+   * True if the request of this attempt could not be sent, and the service gave up the delivery because this had lasted for `UNSENT_MS`.
+   */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -108,8 +111,8 @@ export const StoredDelivery = z.object({
   trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
   /**
-   * True if the delivery sends an event of a single record in a bulk job. Such deliveries wait in separate queues, so that they do not
-   * delay others.
+   * True if the delivery sends the event of a single record that a bulk job has changed. Such deliveries have their own message group in
+   * SQS and their own backlogs, so that they do not delay other deliveries.
    */
   isBulk: z.optional(z.literal(true)),
   /** The number that the next attempt gets, counted from 1. */
@@ -121,7 +124,7 @@ export const StoredDelivery = z.object({
    * The partition of the due index (a secondary index by due time) in which a waiting delivery is. Absent if the delivery does not wait.
    */
   dueShard: z.optional(z.string()),
-  /** Successful attempts with short answers. All other attempts have separate rows. */
+  /** The first successful attempts with short answers. Every other attempt has a separate row. */
   successes: z.optional(z.array(Attempt)),
   /** The id of the last replay that sent the delivery again. */
   replayId: z.optional(z.string()),
@@ -152,8 +155,8 @@ export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), exp
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
 /**
- * Returns all attempts of a delivery, sorted by number. An attempt may be recorded twice, because another sender repeats it after its
- * sender was killed. If two records have the same number, the result contains the successful one.
+ * Returns all attempts of a delivery, sorted by number. If a sender is killed after an attempt, another sender makes this attempt again, so
+ * two records may have the same number. Then the result contains only one of them: a success in `successes`, if there is one.
  */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
@@ -182,9 +185,9 @@ export interface NewDelivery
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
- * Returns the fields of a body that come before `data`. All attempts of a delivery must send the same bytes, but some bodies are made again
- * at each attempt. Do not change the names or the order of these fields: after such a release, a delivery of the last 30 days would send
- * other bytes.
+ * Returns the fields of a body that come before `data`. Every attempt of a delivery must send the same bytes, but some bodies are made anew
+ * for each attempt. Do not change the names or the order of these fields: otherwise a delivery that has its first attempt before the
+ * release and the second one after it would send different bytes.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,
@@ -194,7 +197,10 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-/** Returns the body of a delivery of one event. `data` is JSON text, so that every attempt sends the same bytes. */
+/**
+ * Returns the body of a delivery of one event. `data` is the event's data as JSON text. It is inserted unchanged, so that every attempt
+ * sends the same bytes.
+ */
 export const bodyText = (described: Described, triggeredBy: UserSummary | null, data: string): string =>
   `${JSON.stringify(envelope(described, triggeredBy, 1)).slice(0, -1)},"data":${data}}`;
 

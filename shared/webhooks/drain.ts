@@ -17,13 +17,13 @@ import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
 /**
- * Milliseconds of a step's lease. A request and the writes after it take less time. A function with an expired lease has therefore ended
- * its work.
+ * Milliseconds of a step's lease. The lease must outlast the step, so that a function whose lease has expired has ended its work. The last
+ * request of a step takes at most `limits.exchangeMs`. 8 s remain for the time before this request and for the writes after it.
  */
 export const LEASE_MS = limits.exchangeMs + 8_000;
 /**
- * A message may start its step this much before the planned time, because SQS delays messages by whole seconds and the clocks of
- * functions differ.
+ * A message may start its step up to this many milliseconds before the step's planned time, because SQS delays messages by whole seconds
+ * and the clocks of functions differ.
  */
 const EARLY_MS = 1_000;
 /**
@@ -97,9 +97,9 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries of these partitions of the due index (rows by due time), at most one page of each partition. The
- * index may lag behind the rows. Only the keys therefore come from the index, and the rows are read from the table. Returns undefined if
- * the index has no entry.
+ * Returns the oldest waiting deliveries in the partitions `shards` of the due index (rows by due time), at most one page of each partition.
+ * The index may lag behind the table. Therefore only the keys come from the index. The rows come from the table, and those that no longer
+ * wait in one of these partitions are left out. Returns undefined if the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

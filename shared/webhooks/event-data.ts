@@ -30,12 +30,16 @@ export const StoredEventData = z.object({
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/** Milliseconds by which the rows of debounce windows and of their events outlive the delivery. */
+/**
+ * Milliseconds by which the rows of debounce windows and of their events outlive the delivery. The event's data must live as long as these
+ * rows.
+ */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * Returns the time at which an event's data expires, in seconds since 1970. The data must outlive its deliveries: their delay, plus the
- * time for which deliveries are kept. The longest permitted delay is used, because a user may change the delay of a registration.
+ * Returns the time at which an event's data expires, in seconds since 1970. The data must outlive the event's deliveries, which are kept
+ * for `limits.deliveryKeptMs` after their delay. The longest permitted delay is assumed, because a user may change the delay of a
+ * registration.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
@@ -69,9 +73,12 @@ export async function keepEventData(
   }
 }
 
-/** Maximum number of characters in the cache, about 60 times those of the largest event. */
+/** Maximum number of characters in the cache. About 60 events of the largest size fit. */
 const CACHED = 16_000_000;
-/** Number of rows that one batch call reads. 25 rows of the maximum size stay below 16 MB, the limit of a call. */
+/**
+ * Number of rows that one batch call reads. DynamoDB returns at most 16 MB for a call, and 25 rows of 400 KB, the maximum of a row, are
+ * smaller.
+ */
 const TOGETHER = 25;
 
 interface Cached {

@@ -8,7 +8,7 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 const ofWebhook = { v: z.literal(1), companyId: Id, webhookId: Id };
 
-/** True if the message concerns events of single records in a bulk job. Such messages have a separate message group. */
+/** True if the message concerns events of single records in a bulk job. Such messages have a separate message group in SQS. */
 const isBulk = z.optional(z.literal(true));
 
 /** Asks for one attempt of a delivery. */
@@ -32,7 +32,10 @@ export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-/** Asks for the next deliveries of a company's fan-outs: of events that match many subscriptions, or of the events of bulk jobs. */
+/**
+ * Asks a consumer to create the next deliveries of a company's fan-outs. A fan-out is an event with many matching subscriptions, or a group
+ * of events of a bulk job.
+ */
 export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id, isBulk });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 

@@ -19,14 +19,14 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
-/** If the requests of a delivery cannot be sent for this long, the delivery is given up. The time equals the whole retry plan. */
+/** Milliseconds after which a delivery whose requests cannot be sent is given up. It equals the duration of the whole retry plan. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
 /** Each gap is longer or shorter by up to this share, so that deliveries that failed together are not retried at the same time. */
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
-/** Returns the delay of a registration in milliseconds. Tests shorten it with `scale`. */
+/** Returns the delay of a registration in milliseconds. Tests shorten it with a `scale` above 1. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**

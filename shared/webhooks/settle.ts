@@ -31,7 +31,7 @@ export async function guarded(
   }
 }
 
-/** Makes an update. Returns the new row, or undefined if the condition fails. */
+/** Executes an update. Returns the new row, or undefined if the condition fails. */
 export async function updateIf(
   { table }: Pick<EventContext, "table">,
   update: Extract<Write, { update: unknown }>,
@@ -44,7 +44,7 @@ export async function updateIf(
   }
 }
 
-/** Returns an update of the delivery. It has no effect if another sender has already finished this attempt. */
+/** Returns an update of the delivery. Its condition fails if another sender has already finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

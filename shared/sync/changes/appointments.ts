@@ -1,6 +1,7 @@
 /**
- * Reads all appointments that a caller may see, in a fixed order. Who sees all prospects gets them from the company's calendar, month by
- * month. Any other user gets them from the agendas (rows with the times of a prospect's appointments) of the own prospects.
+ * Reads all appointments that a caller may see, in a fixed order. For a caller who sees all prospects, they come from the company's
+ * calendar, month by month. For any other caller, they come from the agendas of the prospects that are assigned to this caller. An agenda
+ * is a row with the times of one prospect's appointments.
  */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -34,7 +35,10 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Reads the agendas of the prospects that are assigned to the user, or to nobody. */
+/**
+ * Reads the entries of all agendas of the prospects that are assigned to the user, or to nobody if `userId` is null. An agenda whose last
+ * appointment starts before the time `from` is left out.
+ */
 export async function agendaEntries(
   table: Reads,
   companyId: number,
@@ -49,10 +53,13 @@ export async function agendaEntries(
   return [...found.values()];
 }
 
-/** Number of Queries that run at the same time. */
+/** Maximum number of Queries that run at the same time. */
 const AT_ONCE = 25;
 
-/** The appointments of all prospects that are not deleted: their number, and the months in which they begin, in order. */
+/**
+ * Counts the appointments of all prospects that are not deleted. Also returns the months in which these appointments begin, sorted.
+ * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee.
+ */
 export async function allAgendas(
   table: Reads,
   companyId: number,
@@ -94,7 +101,7 @@ async function ofAgendas(
   return { rows, isEnd: left.length <= limit };
 }
 
-/** The number of a month, counted from the year 0. */
+/** Returns the number of the month in UTC, counted from January of the year 0. */
 export function monthOf(epochMs: number): number {
   const date = new Date(epochMs);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
@@ -105,12 +112,12 @@ export const monthName = (month: number): string =>
 
 const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00:00:00.000Z`);
 
-/** Returns the first time after the month to which the time belongs. */
+/** Returns the beginning of the next month, in milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
 
 /**
- * The order of a calendar is the start, then the id. The third part is the last month, so that the agendas, which tell the months, need
- * not be read for each page.
+ * Reads appointments from the calendar, sorted by start and then by id. The third number of an `Order` is the last month that has an
+ * appointment. It is in the cursor, because finding it needs all agendas, which must not be read again for each page.
  */
 async function ofCalendar(
   table: Reads,
@@ -132,14 +139,17 @@ async function ofCalendar(
       rows.push({ row, order: [Date.parse(row.startAt), row.id, last] });
     }
     if (rows.length > 0) return { rows, isEnd: rows.length < limit && month === last };
-    // The next month with appointments may be years away.
+    // The next month with appointments may be years away. The agendas tell which one it is, so the empty months between need no Query.
     const next = (await months()).find((one) => one > month);
     if (next === undefined || next > last) return { rows, isEnd: true };
     [startMs, id] = [beginOf(next), 0];
   }
 }
 
-/** Yields the appointments that start after this one, in the same month and before `to`. */
+/**
+ * Yields the appointments that come after the start `at` and the id `id`, up to `to` or to the end of the month of `at`, whichever is
+ * earlier.
+ */
 export async function* calendarRows(
   table: Reads,
   companyId: number,

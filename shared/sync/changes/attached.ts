@@ -6,7 +6,7 @@ import { blockOf, type Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 
-/** A row that is wanted in this version or a later one. */
+/** The key of a row that must be read in the version `version` or a later one. */
 export interface WantedRow extends Key {
   readonly version: number;
 }
@@ -15,15 +15,17 @@ interface Versioned {
   readonly version: number;
 }
 
-/** Number of rows of one partition from which on a Query is cheaper than single reads. */
+/** If at least this many rows of one partition are wanted, one Query is cheaper than reading each row by its key. */
 const WORTH_A_QUERY = 4;
 const TRIES = 5;
 
 const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
 /**
- * Returns the wanted rows by the name of their keys. A row that does not exist is left out. Rows of one partition are often neighbours,
- * because they were written one after the other, so one Query reads them. It reads at most twice as many rows as are wanted.
+ * Reads the wanted rows, each at least in its wanted version. Returns a function that finds a row by its key, or undefined if the row does
+ * not exist. Rows of one partition were often written one after the other, and then their keys are close together. One Query therefore
+ * reads from the lowest to the highest wanted key, but at most twice as many rows as are wanted. The rows that it misses are read by their
+ * keys.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,
@@ -68,13 +70,13 @@ export async function rowsAt<Row extends Versioned>(
   return (row) => found.get(nameOf(row));
 }
 
-/** A list of rows, and whether there are more. */
+/** Some rows of a list. `hasMore` is true if the list has more rows after them. */
 export interface Some<Row> {
   readonly rows: readonly Row[];
   readonly hasMore: boolean;
 }
 
-/** Sorts directly after a key, and before all other keys that begin like it. */
+/** Returns a sort key that comes directly after `sk`, and before every other key that begins with `sk`. */
 const after = (sk: string): string => `${sk}!`;
 
 async function someRows<Row>(
@@ -88,15 +90,16 @@ async function someRows<Row>(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
-/** The ids and versions of a prospect's notes that the search index knows. */
+/** The ids and versions of a prospect's notes according to the search index. */
 export type KnownNotes = readonly { readonly id: number; readonly version: number }[];
 
-/** More notes of one prospect are read by a Query of their own. */
+/** A prospect with more notes than this gets a separate Query. */
 const MANY_NOTES = 200;
 
 /**
- * Reads the notes of several prospects with eventually consistent reads, and leaves out prospects for which a note is missing or older
- * than the index knows. Notes of neighbouring prospects are read by one Query.
+ * Reads the notes of several prospects with eventually consistent reads. If a note is missing, or is older than the version in the search
+ * index, the result leaves out the note's prospect. The caller must then read this prospect's notes with `notesAfter`. If the ids of the
+ * prospects are close together, one Query reads the notes of several prospects.
  */
 export async function notesOf(
   table: Reads,
@@ -130,7 +133,10 @@ export async function notesOf(
   return found;
 }
 
-/** Reads the notes of a prospect after the note with this creation time and id. */
+/**
+ * Reads the notes of a prospect that come after the note with this creation time and id. An empty list in place of the two numbers means
+ * from the first note on.
+ */
 export function notesAfter(
   table: Reads,
   companyId: number,
@@ -143,7 +149,10 @@ export function notesAfter(
   return someRows(table, { ...range, from }, limit, (item) => StoredNote.parse(item));
 }
 
-/** Reads the appointments of a prospect after the appointment with this id. */
+/**
+ * Reads the appointments of a prospect that come after the appointment with this id. If `id` is undefined, reads from the first appointment
+ * on.
+ */
 export function appointmentsAfter(
   table: Reads,
   companyId: number,

@@ -1,6 +1,6 @@
 /**
- * Returns the pages of `GET /api/changes`: first a snapshot of the records that the caller may see, then what has changed since its
- * beginning. The change log has no gap, and no clock decides what is new (docs/decisions/2026-11-23-changes.md).
+ * Returns the pages of `GET /api/changes`: first a snapshot of the records that the caller may see, then the changes since the snapshot
+ * began. The change log has no gap, and no clock decides what is new (docs/decisions/2026-11-23-changes.md).
  */
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -63,7 +63,10 @@ export async function readChanges(
 const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): boolean =>
   types.length === others.length && types.every((type) => others.includes(type));
 
-/** The changes after a snapshot begin at the head row of its first page. */
+/**
+ * Returns the cursor with which a snapshot begins. Its position is the version of the index's head row at that time. The changes after the
+ * snapshot therefore include everything that was written while the client read the snapshot.
+ */
 const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, since: number): Cursor => ({
   types,
   seesAll: seesAll(caller),
@@ -75,7 +78,7 @@ const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, sin
   partial: undefined,
 });
 
-/** Cursors contain positions in this order, so it must not change. */
+/** The order in which a snapshot reads the types. A cursor contains a position in this order, so the order must not change. */
 const order: readonly ChangeType[] = ["statuses", "tags", "users", "territories", "prospects", "appointments", "notes"];
 const snapshotStages = (types: readonly ChangeType[]): Stage[] =>
   order.filter((type) => types.includes(type)).map((type) => ({ type }));
@@ -126,9 +129,14 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
   return all.reduce((sum, count) => sum + count, 0);
 }
 
-/** Number of changes in most rows of the log. A flush starts with this number. */
+/**
+ * Number of changes in most chunks of the log. A flush usually starts when this many changes are unflushed, and writes them as one chunk.
+ */
 const CHANGES_PER_ROW = 64;
-/** Rows of the log that are read for a user who sees only some prospects. Most changes do not concern this user. */
+/**
+ * Number of rows of the log that one request reads for a user who sees only some prospects. It is large, because most changes do not
+ * concern this user.
+ */
 const ROWS_FOR_FEW = 256;
 const rowsFor = ({ seesAll: isAll }: Cursor, limit: number): number =>
   isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
@@ -171,8 +179,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
     return { items: page.items, next: { ...next, position }, hasMore: true };
   }
   const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
-  // An item shows the current state of its record, so it also delivers later changes of the record. It does not deliver the records that
-  // show a changed name.
+  // An item shows the current state of its record, so it also delivers later changes of the same record. A changed name of a status, tag or
+  // user is different: other records show it too, and an item of this record does not deliver those.
   const isShown = (change: Change): boolean =>
     (shown.has(change.id) && interest.stagesOf(change).length === 0) ||
     (isBulkDone && bulk.key.id === change.id && bulk.key.version === change.version);
@@ -187,7 +195,10 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   return { items: page.items, next: { ...next, position, delivered, elapsed }, hasMore };
 }
 
-/** Adds records that change together, from the place where the last page has ended. Returns where the next page continues. */
+/**
+ * Adds the items of records that change together. If the last page ended within the same change, continues there. Returns where the next
+ * page continues, or undefined if all items are added.
+ */
 async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }: Bulk, page: PageItems) {
   const { partial, types } = cursor;
   const isSameChange = partial?.key.id === key.id && partial.key.version === key.version;
@@ -198,8 +209,8 @@ async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }:
 }
 
 /**
- * Returns what identifies the change log. The name of the table is part of it: a table that was restored from a backup has another name,
- * and its log uses version numbers again that clients may have seen with other changes.
+ * Returns an id of the change log. It depends on the name of the table. A table that was restored from a backup has another name, because
+ * its log may use a version number a second time, for other changes than those that clients have already read under this number.
  */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")

@@ -16,21 +16,27 @@ import { ChangeType } from "#shared/sync/changes/schema.ts";
 export interface Position {
   /** All chunks up to this version of the index's head row have been read completely. */
   readonly version: number;
-  /** Number of changes that have been read of the next chunk. For the chunk of an import: the last id. */
+  /** Number of changes of the next chunk that have already been read. If this chunk is an import, the last id that was read. */
   readonly offset: number;
-  /** The time at which nothing before the position was missing, in milliseconds since 1970. */
+  /**
+   * A time, in milliseconds since 1970, at which the log contained no chunk after those that have been read. A cursor expires `POSITION_MS`
+   * after this time.
+   */
   readonly since: number;
 }
 
-/** A place in a list of stages. Each stage reads some records of one type, in a fixed order. */
+/** A place in a list of stages. Each stage reads records of one type, in a fixed order. */
 export interface Place {
   readonly stage: number;
-  /** The order of the last record that was read. Undefined before the first record. Its parts depend on the type. */
+  /**
+   * The three numbers by which records are sorted, taken from the last record that was read. Their meaning depends on the type. Undefined
+   * before the first record.
+   */
   readonly after: readonly [number, number, number] | undefined;
 }
 
 export interface SnapshotProgress extends Place {
-  /** The number of records at the beginning. Undefined before the first page. */
+  /** The number of records at the beginning of the snapshot. Undefined before the first page. */
   readonly total: number | undefined;
 }
 
@@ -39,12 +45,15 @@ export interface PartialChange extends Place {
   readonly key: ChangeKey;
 }
 
-/** A place in the order of what happens without a write, such as the beginning of an appointment. */
+/**
+ * A place in the sequence of events that happen without a write, such as the beginning of an appointment. The sequence is sorted by `at`
+ * and then by `id`. The client has the changes of all events up to this place.
+ */
 export interface Elapsed {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly id: number;
-  /** Nothing that the client has changes before this time without a write, in milliseconds since 1970. */
+  /** Before this time, in milliseconds since 1970, no record that the client has changes without a write. */
   readonly quietUntil: number;
 }
 
@@ -55,17 +64,17 @@ export interface Cursor {
   readonly position: Position;
   readonly delivered: Delivered;
   readonly elapsed: Elapsed;
-  /** Undefined after the snapshot. */
+  /** Undefined if the client has read the whole snapshot. */
   readonly snapshot: SnapshotProgress | undefined;
   readonly partial: PartialChange | undefined;
 }
 
 export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
 
-/** Format 1 had neither `elapsed` nor `partial`, and only one type. */
+/** The version of the cursor's encoding. Cursors of format 1 are still accepted. They contain neither `elapsed` nor `partial`. */
 const FORMAT = 2;
 
-/** After the year 9999. */
+/** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */
 const NEVER = 2 ** 48;
 
 function writePlace(into: ByteWriter, { stage, after }: Place): void {
@@ -130,7 +139,10 @@ function decoded(text: string): Cursor | undefined {
     from.integer() === 0 ? undefined : { key: { id: from.integer(), version: from.integer() }, ...readPlace(from) };
   return { ...common, elapsed, snapshot, partial };
 }
-/** The key of no stored row. It binds a cursor to its user. */
+/**
+ * Returns a key that no stored row has. The cursor is encrypted as if it were stored in a row with this key, so it can be decrypted only
+ * for the same user.
+ */
 const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {

@@ -1,11 +1,12 @@
 /**
- * The unflushed changes that a client already has. A cursor names them exactly if they fit. Otherwise it contains the last one of a
- * complete first part of the changes, and a digest of this part. If the digest differs later, the client gets the part again.
+ * Stores in a cursor which unflushed changes the client already has. If the list of these changes fits, the cursor contains it. Otherwise
+ * the cursor covers only a beginning of the sorted unflushed changes of which the client has every one. It contains the last change of this
+ * beginning and a digest of the whole beginning. If the digest of the next request differs, the client gets these changes again.
  */
 import { createHash } from "node:crypto";
 import { type ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
-/** Identifies one change. The ids of all kinds of records are different. */
+/** Identifies one change. No two records have the same id, even if they are of different kinds. */
 export interface ChangeKey {
   readonly id: number;
   readonly version: number;
@@ -13,7 +14,7 @@ export interface ChangeKey {
 
 export const byKey = (a: ChangeKey, b: ChangeKey): number => a.id - b.id || a.version - b.version;
 
-/** Maximum bytes of the list in a cursor. A cursor has at most 512 characters. 64 changes usually need 200 bytes. */
+/** Maximum bytes of the list in a cursor, so that the cursor has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
 const LIST_BYTES = 212;
 const DIGEST_BYTES = 8;
 
@@ -32,13 +33,18 @@ function digestOf(keys: readonly ChangeKey[]): Uint8Array {
 }
 
 export interface Known {
-  /** True if the list names this change. Only the list is valid for changes in a chunk. */
+  /**
+   * True if the cursor's list contains this change. For a change in a chunk, only the list counts, because the digest covers unflushed
+   * changes only.
+   */
   isListed(change: ChangeKey): boolean;
   /** True if the client has this unflushed change. */
   isDelivered(change: ChangeKey): boolean;
 }
 
-/** Returns what the client has. `unflushed` must be all unflushed changes that concern the caller, sorted. */
+/**
+ * Returns which changes the client has, according to its cursor. `unflushed` must be all unflushed changes that concern the caller, sorted.
+ */
 export function knownOf({ list, part }: Delivered, unflushed: readonly ChangeKey[]): Known {
   const names = new Set(list.map(nameOf));
   const isListed = (change: ChangeKey): boolean => names.has(nameOf(change));
@@ -48,7 +54,10 @@ export function knownOf({ list, part }: Delivered, unflushed: readonly ChangeKey
   return { isListed, isDelivered: (change) => isSame && isInPart(change) };
 }
 
-/** Returns what a cursor stores. `unflushed` must be sorted, and `isDelivered` tells which of these changes the client has. */
+/**
+ * Returns the part of the next cursor that says which unflushed changes the client has. `unflushed` must be sorted. `isDelivered` returns
+ * true for a change that the client has.
+ */
 export function deliveredOf<C extends ChangeKey>(
   unflushed: readonly C[],
   isDelivered: (change: C) => boolean,

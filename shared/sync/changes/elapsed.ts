@@ -1,6 +1,6 @@
 /**
- * Finds what changes without a write, because time passes: an appointment begins, so its prospect shows the one after it, and an
- * invitation expires, so its user shows this.
+ * Finds the records that change without a write, because time passes. When an appointment begins, its prospect shows the next appointment.
+ * When an invitation expires, its user is shown with an expired invitation.
  */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -13,31 +13,34 @@ import type { ChangeType } from "#shared/sync/changes/schema.ts";
 
 type Place = Pick<Elapsed, "at" | "id">;
 
-/** `id` is the id of the appointment or user. */
+/** The beginning of an appointment, or the expiry of an invitation. `id` is the id of the appointment or of the user. */
 interface Event extends Place {
   /** The prospect that has the appointment. Undefined for a user. */
   readonly prospectId?: number;
 }
 
 interface Events {
-  /** In their order. */
+  /** The events that have already happened, sorted by `at` and then by `id`. */
   readonly due: readonly Event[];
-  /** All events up to this place in their order are in `due`. */
+  /** `due` contains all events up to this place in the same order. */
   readonly end: Place;
-  /** No later event comes before this time. */
+  /** The next event after those in `due` does not happen before this time, in milliseconds since 1970. */
   readonly quietUntil: number;
 }
 
-/** Appointments that begin within this time are found ahead, so that the next requests need not look for them. */
+/**
+ * The calendar is read up to this many milliseconds into the future. The cursor then contains the time of the next event (`quietUntil`),
+ * and requests before this time need not read the calendar.
+ */
 const AHEAD_MS = 3_600_000;
 
 export interface AddedEvents {
   readonly elapsed: Elapsed;
-  /** True if the page has no room for all events. */
+  /** True if more events have happened than the page contains. */
   readonly hasMore: boolean;
 }
 
-/** Adds the items of what has changed since `from` without a write. */
+/** Adds an item for each record that has changed without a write since `from`. */
 export async function addElapsed(
   making: Making,
   types: readonly ChangeType[],
@@ -104,7 +107,7 @@ async function beginning({ context, caller, nowMs }: Making, from: Elapsed, limi
     );
     return eventsOf(all, from, nowMs);
   }
-  // The calendar is read up to the end of a month, because each month has a partition of its own.
+  // One call reads at most up to the end of a month, because each month of the calendar is a separate partition.
   const end = Math.min(nowMs + AHEAD_MS, monthEnd(from.at - 1));
   const all: Event[] = [];
   let rows = 0;

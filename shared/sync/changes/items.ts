@@ -19,11 +19,11 @@ import { presentTerritory, type StoredTerritory, Territory } from "#shared/terri
 
 export type ChangesContext = Pick<ApiContext, "table" | "clock" | "secrets">;
 
-/** What all items of a page have in common. */
+/** What the functions need that make the items of one page. */
 export interface Making {
   readonly context: ChangesContext;
   readonly caller: Caller;
-  /** Milliseconds since 1970. Never earlier than the time of an earlier page. */
+  /** The time of the page, in milliseconds since 1970. It is never before the time of an earlier page of the same client. */
   readonly nowMs: number;
 }
 
@@ -44,7 +44,9 @@ export function hiddenBecause(caller: Caller, prospect: StoredProspect): Reason 
   return isInScope(caller, prospect) ? "deleted" : "hidden";
 }
 
-/** An item that changes at this time (in milliseconds since 1970) without a write. */
+/**
+ * `changesAt` is the time, in milliseconds since 1970, at which the record changes without a write. It is absent if there is no such time.
+ */
 export interface TimedItem {
   readonly item: ChangeItem;
   readonly changesAt?: number;
@@ -64,10 +66,14 @@ export async function prospectItem(
   return next === undefined ? { item } : { item, changesAt: begunAt(next) };
 }
 
-/** The first time at which the appointment is not the next one any more. */
+/** Returns the first millisecond at which the appointment has begun, so that its prospect shows the appointment after it. */
 export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(startAt) + 1;
 
-/** Version of a note or appointment. It grows when its prospect changes hands, because the record may then come back into sight. */
+/**
+ * Returns the version of a note or appointment in the feed. It grows with the version of the prospect. If the prospect is assigned to
+ * another user and later back, a client first gets the removal of the note and then the note again, which must have a higher version than
+ * its removal.
+ */
 export const attachedVersion = (row: { readonly version: number }, prospectVersion: number, names: Dictionary) =>
   shownVersion(row.version, prospectVersion + names.version);
 
@@ -93,7 +99,10 @@ export const tagItem = (row: StoredTag): TimedItem => ({
   item: upsert("tags", row.id, shownVersion(row.version), checked(Tag, row)),
 });
 
-/** The time at which a user's invitation expires. The user is then shown differently, without a write. */
+/**
+ * Returns the time at which the user's invitation expires, or undefined if it cannot expire. From this time on, the user is shown with an
+ * expired invitation, without a write.
+ */
 export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | undefined =>
   isWithdrawn === true ? undefined : invitedUntil;
 
@@ -109,10 +118,10 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return changesAt === undefined || isExpired ? { item } : { item, changesAt };
 }
 
-/** The items of a page, limited in number and bytes. At least one item fits. */
+/** The items of a page. Their number and their bytes are limited, but the first item is always accepted. */
 export class PageItems {
   readonly items: ChangeItem[] = [];
-  /** No item of the page changes before this time without a write. */
+  /** No record of the page changes before this time without a write, in milliseconds since 1970. */
   quietUntil = Number.POSITIVE_INFINITY;
   readonly #limit: number;
   #bytes = 0;

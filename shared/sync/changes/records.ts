@@ -29,20 +29,33 @@ import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/** Number of records whose rows are read at a time. Rows with 32 KB of custom fields fill a page after 120 rows. */
+/**
+ * Number of records whose rows are read at a time. A larger number would often read rows in vain: if rows have 32 KB of custom fields, a
+ * page is full after 120 rows.
+ */
 const AT_ONCE = 250;
-/** Number of prospects of one page that may bring their notes and appointments, or take them with them. */
+/**
+ * Maximum number of prospects in one page that become visible to the caller or cease to be visible. Such a prospect also needs items for
+ * its notes and appointments.
+ */
 const MOVES_AT_ONCE = 64;
-/** Number of notes, and of appointments, that are read of such a prospect beside others. The first record of a page may have more. */
+/**
+ * Maximum number of notes, and of appointments, that are read of each such prospect. For the first record of a page, the limit is the room
+ * in the page instead.
+ */
 const ATTACHED_AT_ONCE = 32;
 
-/** The stages of a prospect that moves: first the prospect itself, then its notes, and then its appointments. */
+/**
+ * The stages of a prospect that becomes visible or ceases to be visible: first (0) the prospect itself, then its notes, and then its
+ * appointments.
+ */
 const [NOTES, APPOINTMENTS] = [1, 2];
 
+// How many of the selected records are in the page.
 export interface Taken {
   /** Number of records with all their items in the page. */
   readonly records: number;
-  /** The first record after them, if only some of its items are in the page. */
+  /** The next record, if only some of its items are in the page. */
   readonly partial: PartialChange | undefined;
 }
 
@@ -79,7 +92,10 @@ export async function addRecords(
   return { records: records.length, partial: undefined };
 }
 
-/** A newer change may have hidden what was delivered, so the record then begins again. */
+/**
+ * Returns true if the last page ended within this change. After a newer change of the same record, its items are added from the beginning,
+ * because the newer change may have hidden what the client already has.
+ */
 const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
   partial?.key.id === id && partial.key.version === version;
 
@@ -91,7 +107,7 @@ interface Rows {
   readonly note: (row: Key) => StoredNote | undefined;
   readonly appointment: (row: Key) => StoredAppointment | undefined;
   readonly territory: (row: Key) => StoredTerritory | undefined;
-  /** The keys of notes whose creation time is not in the log. */
+  /** Maps the id of a note to the key of its row. */
   readonly noteKeys: ReadonlyMap<number, Key>;
 }
 
@@ -117,7 +133,8 @@ async function readRows(
     const at = createdAt ?? Date.parse(locators.get(id)?.createdAt ?? "");
     if (!Number.isNaN(at)) noteKeys.set(id, { ...noteKey(companyId, prospectId, at, id), version });
   }
-  // The version of these prospects is not in the log, so only a strongly consistent read shows who may see them.
+  // The log does not contain the versions of these prospects, so an old row of an eventually consistent read would not be noticed. They are
+  // read with strong consistency, because they decide who may see their notes and appointments.
   const parents = new Set([...notes, ...meetings].map(({ prospectId }) => prospectId));
   const appointmentRows = meetings.map(({ id, version, prospectId }) => ({
     ...attachedKeys.appointment(companyId, prospectId, id),
@@ -137,7 +154,10 @@ async function readRows(
   return { making: { context, caller, nowMs }, types, names, prospects, note, appointment, territory, noteKeys };
 }
 
-/** The rows of a transaction may become visible later than its entry. */
+/**
+ * Maximum number of times that the dictionary is read. The reads are not isolated from a transaction that is running: they may already see
+ * its entry in the log, but not yet its other rows.
+ */
 const NAMES_TRIES = 5;
 
 /** Returns a dictionary that contains the selected statuses, tags and users in their versions or later ones. */
@@ -162,7 +182,10 @@ async function namesWith(
   return names;
 }
 
-/** Adds all items of the record. Returns where the next page continues if they do not fit. */
+/**
+ * Adds all items of the record. Returns undefined if they fit. Otherwise returns where the next page continues, or "unchanged" if not even
+ * one item fits.
+ */
 async function addRecord(
   rows: Rows,
   record: Selected,
@@ -189,7 +212,7 @@ async function addRecord(
   return undefined;
 }
 
-/** Reads the notes and appointments of a prospect that has come into the caller's sight or left it. */
+/** Reads the notes and appointments of a prospect that has become visible to the caller or has ceased to be visible. */
 async function readAttached(
   rows: Rows,
   id: number,
@@ -260,7 +283,7 @@ interface Attached {
 
 const nothing: Attached = { stage: APPOINTMENTS, entries: [], hasMore: false };
 
-/** The notes of a prospect that has come into the caller's sight or left it. */
+/** Returns the notes of a prospect that has become visible to the caller, or the removals of its notes if it has ceased to be visible. */
 async function notesOf(
   { making: { context, caller }, types, names }: Rows,
   prospect: StoredProspect,

@@ -48,12 +48,12 @@ export type ChangesQuery = z.output<typeof ChangesQuery>;
   },
 }));
 
-/** The record, after its own schema has checked it. The schemas of the types are in items.ts. */
+/** The record. It is not checked here, because items.ts has already checked it with the schema of its type. */
 const Data = z
   .custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null)
   .check(z.meta({ type: "object", additionalProperties: true }));
 
-/** One flat schema for all items, because client generators make poor code for a choice of schemas. */
+/** One flat schema for all items instead of a `oneOf`, because client generators make poor code for `oneOf`. */
 export const ChangeItem = named(
   "ChangeItem",
   z.object({

@@ -11,11 +11,11 @@ import type { Stage } from "#shared/sync/changes/stages.ts";
 
 export interface Selected {
   readonly id: number;
-  /** The newest version that the log contains. The row must have at least this version. */
+  /** The newest version of the record that the log contains. The row that is read for the item must have at least this version. */
   version: number;
-  /** The newest change. */
+  /** The newest change of the record. */
   change: Change;
-  /** True if the record has come into the caller's sight or left it, or if this is not known. */
+  /** True if the record is a prospect that has become visible to the caller or has ceased to be visible, or if this is not known. */
   moves: boolean;
   /** The position before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
@@ -25,9 +25,9 @@ export interface Selected {
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** The last id that an older cursor has read. */
+  /** The last id that a cursor of the old format 1 has read. */
   readonly afterId?: number;
-  /** The positions before and after the change. Undefined if it is unflushed. */
+  /** `before` and `after` are the positions in the log before and after the change. Both are undefined if the change is unflushed. */
   readonly before?: Position;
   readonly after?: Position;
 }
@@ -42,7 +42,7 @@ export const typeOf = {
   user: "users",
 } as const satisfies Record<Change["kind"], ChangeType>;
 
-/** What a caller needs to know about the changes in the log. */
+/** Decides which changes in the log concern a caller, and which other records the caller must get because of a change. */
 export class Interest {
   readonly #caller: Caller;
   readonly #types: ReadonlySet<ChangeType>;
@@ -59,7 +59,7 @@ export class Interest {
         return isWanted ? this.#sees(change) : this.hasAttached && this.#sees(change) && this.moves(change);
       case "note": {
         const own = visibleAssignee(this.#caller);
-        // A deletion concerns everybody, because a user who had the prospect before may still have a copy.
+        // A deletion concerns everybody, because a user who had the prospect before may still have a copy of the note.
         return isWanted && (own === undefined || change.isDeleted || (change.assignee ?? own) === own);
       }
       case "appointment":
@@ -69,20 +69,20 @@ export class Interest {
     }
   };
 
-  /** True if notes or appointments are wanted. */
+  /** True if the client wants notes or appointments. */
   get hasAttached(): boolean {
     return this.#types.has("notes") || this.#types.has("appointments");
   }
 
-  /** Returns true if the caller saw the prospect before or sees it after the change, or if this is not known. */
+  /** Returns true if the caller saw the prospect before the change or sees it after the change, or if this is not known. */
   #sees({ before, after }: Pick<ProspectChange, "before" | "after">): boolean {
     const own = visibleAssignee(this.#caller);
     return own === undefined || after === own || before === own || before === undefined;
   }
 
   /**
-   * Returns true if the prospect's notes and appointments come into the caller's sight, or leave it, with this change. Those of a new
-   * prospect have entries of their own.
+   * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them. For a new prospect
+   * (version 1) the result is false, because its notes and appointments have separate entries in the log.
    */
   moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
     if (version === 1 || !this.hasAttached) return false;
@@ -91,7 +91,10 @@ export class Interest {
     return own !== undefined && (before === undefined || (before === own) !== (after === own));
   }
 
-  /** The stages of the records that show a changed name. */
+  /**
+   * Returns the stages that read the other records which show the changed name of a status, tag or user. The list is empty if the name has
+   * not changed or no wanted type shows it.
+   */
   stagesOf(change: Change): readonly Stage[] {
     if (!("isShownElsewhere" in change) || !change.isShownElsewhere) return [];
     const stages = spreading[change.kind](change.id).filter(({ type }) => this.#types.has(type));
@@ -104,7 +107,7 @@ export class Interest {
   }
 }
 
-/** The records that show the name of a status, tag or user. */
+/** Maps a kind of record to the stages that read the records which show its name. */
 const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> = {
   territory: () => [],
   status: (id) => [{ type: "prospects", where: { statusIds: new Set([id]) } }],
@@ -123,7 +126,7 @@ export class Selection {
   readonly #records = new Map<number, Selected>();
   #isFull = false;
   #readOfChunk = 0;
-  /** How far the log has been read. */
+  /** The position up to which the log has been read. */
   position: Position;
   /** If set, the page consists of these records only. */
   bulk: Bulk | undefined;
@@ -158,7 +161,7 @@ export class Selection {
     return true;
   }
 
-  /** Makes the page one of many records that change together. Returns false if the page already has other records. */
+  /** Makes the page consist of these records, which change together. If the page already has other records, it ends before them. */
   #take(bulk: Bulk): void {
     if (this.#records.size > 0) this.#isFull = true;
     else this.bulk = bulk;
@@ -198,8 +201,9 @@ export class Selection {
   }
 
   /**
-   * Selects the records of unflushed changes that the client does not have. `changes` must be sorted. A full page still takes note of the
-   * newer versions of its records, because the client gets the rows of these versions.
+   * Selects the records of unflushed changes that the client does not have. `changes` must be sorted. The loop does not end when the page
+   * is full: it also notes newer versions of the selected records, because the rows that are read for them must have at least these
+   * versions.
    */
   addUnflushed(changes: readonly Change[], { isDelivered }: Known): void {
     for (const change of changes) {

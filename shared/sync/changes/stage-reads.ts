@@ -9,10 +9,10 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { Making } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 
-/** Selects prospects. */
+/** The criteria by which a stage selects prospects. */
 export type Where = Pick<Criteria, "statusIds" | "tagIds" | "assigneeIds">;
 
-/** What the stages of one page read. The search index is read at most once for each kind of selection. */
+/** The reads that the stages of one page share. The search index is read at most once for each different `where`. */
 export class StageReads {
   readonly making: Making;
   readonly #types: readonly ChangeType[];
@@ -51,7 +51,10 @@ export class StageReads {
   }
 }
 
-/** A user who sees only assigned prospects must not see others because of the assignee in `where`. */
+/**
+ * Adds the criteria of `where`. If both name assignees, only assignees in both are allowed. Otherwise a user who sees only own prospects
+ * would see those of the assignee in `where`.
+ */
 function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria {
   if (wanted === undefined) return { ...criteria, ...where };
   const { assigneeIds: visible } = criteria;

@@ -29,19 +29,19 @@ type Order = readonly [number, number, number];
 
 export interface Stage {
   readonly type: ChangeType;
-  /** Selects prospects. */
+  /** Only prospects that meet these criteria. */
   readonly where?: Where;
-  /** The lowest and the highest id of the prospects. */
+  /** Only prospects with ids from `from` to `to`, or notes of these prospects. */
   readonly range?: { readonly from: number; readonly to: number };
-  /** Only notes and appointments that show this user, and prospects with such an appointment. */
+  /** Only notes and appointments that this user has created or is assigned to, or prospects with such an appointment. */
   readonly showing?: number;
-  /** Only this status, tag or user. */
+  /** Only the status, tag or user with this id. */
   readonly only?: { readonly id: number; readonly version: number; readonly isDeleted: boolean };
 }
 
 /**
- * Fills the page from the place on. Returns the place after the page, or undefined if all stages have ended. The page may have room left
- * although the stages have not ended, because one request reads a limited number of rows.
+ * Fills the page with records, beginning at `from`. Returns the place after the last record of the page, or undefined if all stages have
+ * ended. The page may have room left although the stages have not ended, because one request reads a limited number of rows.
  */
 export async function readStages(
   reads: StageReads,
@@ -69,7 +69,10 @@ export async function readStages(
   return at < stages.length ? { stage: at, after } : undefined;
 }
 
-/** Maximum number of reads of one page. A page of 1 000 prospects needs four, and each other type of record one. */
+/**
+ * Maximum number of times that one page calls a reader. 12 are enough: 1 000 prospects need four calls, and each of the six other types
+ * needs one.
+ */
 const MOST_READS = 12;
 
 interface Entry {
@@ -80,7 +83,7 @@ interface Entry {
 
 interface Part {
   readonly entries: readonly Entry[];
-  /** True if no record of the stage comes after these. */
+  /** True if the stage has no records after these entries. */
   readonly isEnd: boolean;
 }
 
@@ -89,8 +92,8 @@ type Reader = (reads: StageReads, stage: Stage, after: Order | undefined, limit:
 const isShown = ({ item: { op } }: TimedItem): boolean => op === "upsert";
 
 /**
- * Pages follow the ids. A prospect that the caller may see from the beginning of a snapshot to its end is therefore in exactly one page,
- * whatever is written meanwhile. All others have changed since the beginning, so the changes after the snapshot contain them.
+ * The pages are sorted by id. A prospect that the caller may see during the whole snapshot is therefore in exactly one page, whatever is
+ * written meanwhile. Any other prospect has changed since the snapshot began, so the changes after the snapshot contain it.
  */
 const readProspects: Reader = async (reads, stage, after, limit) => {
   if (stage.showing !== undefined) return readProspectsShowing(reads, stage, after, limit);
@@ -109,10 +112,13 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
   return { entries, isEnd: refs.length < Math.min(limit, ROWS_AT_ONCE) };
 };
 
-/** Number of rows that are read at a time. Rows with 32 KB of custom fields fill a page after 120 rows, and most rows have 1 KB. */
+/**
+ * Number of rows that are read at a time. Most rows have 1 KB, so fewer rows would need more calls. If rows have 32 KB of custom fields, a
+ * page is full after 120 rows, so more rows would be read in vain.
+ */
 const ROWS_AT_ONCE = 250;
 
-/** Reads the prospects that have an appointment with this user. */
+/** Reads the prospects with an appointment that the user `showing` has created or is assigned to. */
 async function readProspectsShowing(
   reads: StageReads,
   { showing }: Stage,
@@ -155,7 +161,7 @@ const readAppointments: Reader = async (reads, { showing }, after, limit) => {
   return { entries, isEnd };
 };
 
-/** The search index knows the ids of all notes, so prospects without notes cost nothing. */
+/** The search index contains the ids of all notes, so no row is read for a prospect without notes. */
 const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
   const { context, caller } = reads.making;
   const { companyId } = caller;

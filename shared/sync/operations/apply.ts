@@ -1,4 +1,4 @@
-/** Applies one operation with the functions of the single endpoints. */
+/** Applies one operation with the same functions as the endpoints for single records. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -39,8 +39,8 @@ function requirePast(operation: Operation, nowMs: number): void {
 }
 
 /**
- * Applies an operation through the commit of the context. `id` is the record that the operation names. It is undefined for a prospect that
- * the operation creates.
+ * Applies an operation. All writes go through `context.commit`, which also writes the receipt. `id` is the record that the operation names.
+ * It is undefined for a prospect that the operation creates.
  */
 export async function apply(
   context: ApiContext,

@@ -15,7 +15,10 @@ import { HasReceipt, receiptOf } from "#shared/sync/operations/receipts.ts";
 import { applied, Blocked, failed, type Result, retry } from "#shared/sync/operations/results.ts";
 import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
 
-/** Time for making the answer after the last operation. An operation that is still running then gets the outcome `retry`. */
+/**
+ * Milliseconds before the deadline of the request at which the batch stops, so that time is left for the response. An operation without a
+ * result then gets the outcome `retry`.
+ */
 const ANSWER_MS = 1_000;
 
 interface Step {
@@ -67,7 +70,10 @@ function readOrFault(sent: SentOperation): Operation | ApiError {
   }
 }
 
-/** The name of the record on which an operation works, as the device has sent it. An invalid operation may have none. */
+/**
+ * Returns a name for the record on which an operation works, made from the id that the device has sent. An invalid operation without an id
+ * gets a name that no other operation has.
+ */
 function nameOf({ at, sent: { type, id, clientRecordId } }: Step): string {
   if (type === "appointment.update") return `appointment ${String(id)}`;
   if (typeof clientRecordId === "string") return clientRecordId.toLowerCase();
@@ -75,8 +81,8 @@ function nameOf({ at, sent: { type, id, clientRecordId } }: Step): string {
 }
 
 /**
- * Returns the ids that clients have given to prospects and that must be looked up in the table. A prospect that is created in the batch
- * needs no read, unless another operation may name it by its id.
+ * Returns each `clientRecordId` that must be looked up in the table. A prospect that the batch itself creates needs no look-up, unless the
+ * batch also contains an operation with an `id`. That id may belong to the same prospect, if an earlier request has already created it.
  */
 function namesToFind(steps: readonly Step[]): Set<string> {
   const valid = steps.flatMap(({ operation }) => (operation instanceof ApiError ? [] : [operation]));
@@ -95,7 +101,10 @@ function namesToFind(steps: readonly Step[]): Set<string> {
   return hasIds ? names(valid) : new Set([...names(valid)].filter((name) => !created.has(name)));
 }
 
-/** Groups the operations by record. Two names (an id and a client's id) may mean the same record. */
+/**
+ * Groups the operations by record. An `id` and a `clientRecordId` may name the same prospect. `found` contains the id for each
+ * `clientRecordId` that the table knows.
+ */
 function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
   const chains = new Map<string, Chain>();
   for (const step of steps) {
@@ -118,10 +127,11 @@ async function applyChain(
 ): Promise<void> {
   let isBlocked = false;
   for (const step of chain.steps) {
-    // Without a result, this operation and all later ones on the record get the outcome `retry`.
+    // An operation without a result gets the outcome `retry`. This operation and all later ones on the record have none.
     if (isStopped()) return;
     const result = await applyStep(batch, chain, step, isBlocked);
-    // Nothing was written for a conflict, so the device can send the operation again and gets the record then.
+    // A conflict returns the current record. If the response has no room for it, the operation gets no result and therefore the outcome
+    // `retry`. This is safe, because nothing was written: the device sends the operation again, and gets the record then.
     if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
     if (result.record !== undefined && room.bytes < 0) return;
     results.set(step.at, result);
@@ -158,9 +168,10 @@ async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, is
     if (isBlocked) throw new Blocked();
     await apply(receipt.context, caller, operation, chain.recordId);
   } catch (error) {
-    // The operation is applied if its transaction has committed. A later read of the single endpoint may still fail.
+    // If the transaction has committed, the operation is applied, even if a read after it has failed.
     if (receipt.written() === undefined) {
-      // An operation that was applied before may now fail for another reason, for example because the prospect is deleted.
+      // The error may be misleading: an operation that was applied before now fails if, for example, its prospect was deleted since.
+      // `check` throws HasReceipt in this case.
       if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
       // A creation is rejected if a prospect already has the same `clientRecordId`. The result then contains the id of this prospect.
       if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {

@@ -36,7 +36,7 @@ export class HasReceipt extends Error {
 export interface Receipts {
   /** Returns a context whose commits also write the receipt. They throw HasReceipt if there is one. */
   readonly context: ApiContext;
-  /** The record of the last commit. Undefined before it. */
+  /** Returns the record that the last commit has written. Returns undefined before a commit. */
   readonly written: () => Written | undefined;
   /** Throws HasReceipt if there is a receipt, or `idempotency_mismatch` if it belongs to another operation. */
   readonly check: () => Promise<void>;

@@ -52,11 +52,14 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
   outcome: "conflict",
   id,
   version: shownVersion(version),
-  // Like `checked` of an endpoint, parsing removes the fields that the API does not show.
+  // `record` is a stored row. Parsing removes the fields that the API does not show.
   record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
 });
 
-/** The functions of single endpoints point into the body of their request, which is the field `fields` of the operation. */
+/**
+ * Matches the pointers to fields of the operation itself. The functions of the single endpoints return other pointers, which refer to the
+ * request body of their endpoint. This body is the field `fields` of the operation.
+ */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
 function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {

@@ -23,7 +23,7 @@ const oneName = z.refine<{ id?: unknown; clientRecordId?: unknown }>(
   { error: "must be sent, or clientRecordId instead, but not both", path: ["id"] },
 );
 
-/** The operations by type. Each operation is validated alone, so that a faulty one does not reject the others. */
+/** Maps the type of an operation to its schema. Each operation is validated alone, so that a faulty one does not reject the others. */
 export const operations = {
   "prospect.create": z.object({
     type: z.literal("prospect.create"),
@@ -56,7 +56,7 @@ export const operations = {
 export type OperationType = keyof typeof operations;
 export type Operation = { [Type in OperationType]: z.output<(typeof operations)[Type]> }[OperationType];
 
-/** A field that the documents describe, but that is validated only when its operation is applied. */
+/** Returns the schema of a field that the OpenAPI document describes, but that is validated only when its operation is applied. */
 const later = (schema: Record<string, unknown>) => z.optional(z.unknown().check(z.meta(schema)));
 
 export const SentOperation = named(
@@ -134,7 +134,8 @@ export const OperationResult = named(
     outcome: Outcome,
     id: z.nullable(Id),
     version: z.nullable(z.int()),
-    // The documents do not say which of the two records it is, because generators make poor code for a union.
+    // The OpenAPI document does not say whether this is a `Prospect` or an `Appointment`, because code generators make poor code for a
+    // union.
     record: z.optional(
       z.custom<Prospect | Appointment>(isObject).check(z.meta({ type: "object", additionalProperties: true })),
     ),

@@ -136,7 +136,7 @@ const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
   ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** Reads the rows with one batch call. Returns a map whose keys are texts made from the rows' keys. */
+/** Reads the rows with one batch call. The keys of the returned map are strings that `textOf` makes from the rows' keys. */
 async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
   const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);

@@ -33,7 +33,7 @@ export function redeliver(
     const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
     for (const wanted of registration) {
       if ((await context.table.get(wanted)) !== undefined) continue;
-      // The registration is missing. If the webhook is missing too, the answer is not_found.
+      // The registration is missing. If the webhook is missing too, the error is `not_found` instead of `conflict`.
       if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }

@@ -217,7 +217,7 @@ function tooMany(): ApiError {
 
 /** Maximum number of deliveries that one step of the replay reads. It limits the duration of a step that skips most deliveries. */
 const READ_PER_STEP = 500;
-/** Number of rows that a Query reads at a time. It is small, so that a step reads only few rows more than it needs. */
+/** Number of rows that a Query returns at a time. It is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
 /**
@@ -273,7 +273,7 @@ async function registeredIds(
   return registered;
 }
 
-/** Makes these deliveries due again. Skips a delivery that has changed meanwhile, or whose attempt is running. */
+/** Makes these deliveries due again, and queues their messages. Skips a delivery that has changed since it was read. */
 async function sendAgain(
   context: EventContext,
   { id: replayId }: StoredReplay,

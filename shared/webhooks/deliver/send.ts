@@ -198,7 +198,7 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose requests could not be sent into the throttled backlog, for example because no name server answered. This does not
+ * Moves deliveries whose requests could not be sent (for example because no name server answered) into the throttled backlog. This does not
  * count as an attempt, and the receiver does not count as failing. Pass `slot` only if no request of the slot could be sent: the function
  * then frees the slot, and nothing is sent to the webhook for a while.
  */
@@ -225,8 +225,8 @@ const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the attempt's result for the metric. Each value makes a metric that costs money, so they are few. The status and the
- * milliseconds in the same line tell more.
+ * Returns the attempt's result for the metric. Each different value becomes a metric that costs money, so there are only a few values. The
+ * fields `status` and `ms` of the same log line give the details.
  */
 function resultOf({ status, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
@@ -238,9 +238,9 @@ function resultOf({ status, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Updates the health of a webhook. A webhook is paused if its receiver has answered 410 Gone, or has had no success for five days. Its
- * deliveries are kept. If there are several exchanges, only one counts: the first 410, otherwise the first success, otherwise the first
- * exchange.
+ * Updates the health of a webhook. A webhook is paused if its receiver has answered 410 Gone, or has had no success for five days. The
+ * deliveries of a paused webhook are not lost: they wait. If there are several exchanges, only one counts: the first 410, otherwise the
+ * first success, otherwise the first exchange.
  */
 async function noteHealth(
   context: EventContext,

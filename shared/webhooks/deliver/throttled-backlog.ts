@@ -59,8 +59,8 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
 }
 
 /**
- * Maximum number of deliveries of bulk jobs that are added to a page of other deliveries. If none were added, deliveries of bulk jobs might
- * wait for ever.
+ * Maximum number of deliveries of bulk jobs that are added to a page of other deliveries. Without this share, deliveries of bulk jobs would
+ * wait as long as there are others.
  */
 const BULK_BESIDE_OTHERS = 10;
 
@@ -92,7 +92,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // After the circuit breaker (which stops sending after failures) was open, the step sends one delivery at a time, to test the receiver.
+  // If `openUntil` is set, the circuit breaker (which stops sending after failures) was open. The step then sends one delivery at a time,
+  // to test the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;

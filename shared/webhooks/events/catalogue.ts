@@ -29,7 +29,7 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-/** The field of events that a bulk job has caused. It is absent in all other events. */
+/** The field `bulk` of an event that a bulk job has caused. Other events do not have it. */
 const bulk = z.optional(z.object({ jobId: Id }));
 
 /** Adds a description to an event. Users see it in the catalogue. */

@@ -33,8 +33,8 @@ const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window, or opens a new window, in one transaction. A sender may close the window at the same time. Then either
- * its body includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message for it.
+ * Adds the event to the open window, or opens a new window, in one transaction. If a sender closes the window at the same time, either the
+ * body that it sends includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message for it.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -55,9 +55,9 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was already published while the registration had another delay. Without this check, such an event would be
- * delivered a second time if the stream repeats it. The check reads the table only for events that are older than the last change of the
- * delay.
+ * Returns true if the event was already published while the registration had another delay. If the stream repeats such an event, it would
+ * otherwise be delivered twice, because a delayed event and an event without a delay are stored under different keys. The check reads the
+ * table only for events that are older than the last change of the delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -83,7 +83,7 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(windowKey, open, row, bytes, match);
   }
-  // If the window is full, the event opens another window with the same due time.
+  // If the body has no room for the event, the event opens another window with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
@@ -108,8 +108,8 @@ function joining(
   const writes: Write[] = [{ put: { ...windowKey, ...next }, when: unchanged(open) }];
   const joined = { ...row, deliveryId, expiresAt };
   if (!isBulk || event.isBulk) return { row: joined, writes, opened: undefined };
-  // Until now, all events of the delivery came from bulk jobs, so it waits in the queue for bulk jobs. This event must not wait there. The
-  // delivery therefore loses its mark `isBulk`, and gets another message in the usual queue.
+  // Until now, all events of the delivery came from bulk jobs, so its message is in the message group of bulk jobs and may have to wait
+  // there. This event must not wait. The delivery therefore loses `isBulk`, and gets another message in the ordinary message group.
   const { companyId, webhookId } = subscriber;
   writes.push({
     update: keys.delivery(companyId, webhookId, deliveryId),
@@ -144,8 +144,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The ledger entry has the event's own delivery id as its key. The event's id would not be unique: one event may open windows of
-    // several registrations, and their writes would conflict.
+    // The key of the ledger entry is made from the delivery's id instead of the event's id. One event may open windows of several
+    // registrations. With the event's id, their transactions would update the same entry and conflict.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];

@@ -50,13 +50,13 @@ export const StoredFanOut = z.object({
   companyId: Id,
   /** True if the fan-out has events of a bulk job. */
   isBulk: z.optional(z.literal(true)),
-  /** The id of the event, or of the first one of several events. */
+  /** The id of the event. If the row has several events, `bulk-` and a digest of their ids. */
   eventId: z.string(),
   event: z.string(),
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** Bytes of the event's data, which is in a separate row. If there are several events, it is the maximum of their bytes. */
+  /** Bytes of the event's data. If the row has several events, the bytes of the largest data. */
   bytes: z.int(),
   count: z.int(),
   /** The compressed matches of the event. Absent if the row has several events. */
@@ -76,11 +76,11 @@ export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
   owner: z.optional(z.string()),
-  /** The end of the lease, or the end of the wait before the next message. */
+  /** While a function holds the lease, the end of the lease. Otherwise the time before which no function may take the lease. */
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
   of: z.optional(z.string()),
-  /** Number of matches of this fan-out whose deliveries are created. */
+  /** Number of matches of the fan-out `of` for which deliveries have been created. */
   told: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
@@ -152,7 +152,7 @@ export interface BulkEvent {
   readonly subscribers: readonly Subscriber[];
 }
 
-/** Maximum bytes of the events in one row, before compression. A row may have 400 KB. */
+/** Maximum bytes of the events in one row, before compression. DynamoDB allows 400 KB for a row. */
 const BULK_BYTES = 250_000;
 /** Upper bounds, in bytes, for a stored match and for an event without its data and matches. */
 const MATCH_BYTES = 60;
@@ -238,8 +238,9 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
 /** Number of deliveries after which the progress is stored. */
 const PART = 100;
 /**
- * Limits for one queue message: the number of deliveries that it may create, the total bytes of their data, and the time in milliseconds
- * after which it begins no further part of the event. They limit for how long a large event occupies a sender.
+ * Limits for one queue message. `MATCHES_PER_MESSAGE`: the number of deliveries that it may create. `BYTES_PER_MESSAGE`: the total bytes of
+ * the data of these deliveries. `START_WITHIN_MS`: milliseconds after which it begins no further part of an event. They limit for how long
+ * a large event occupies a function.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
@@ -249,9 +250,9 @@ const START_WITHIN_MS = 1_000;
  * them.
  */
 const PAUSE_SECONDS = 1;
-/** A message may be handled this many milliseconds before its planned time, because clocks differ. */
+/** A message may be handled up to this many milliseconds before its planned time, because the clocks of functions differ. */
 const EARLY_MS = 100;
-/** Milliseconds of the lease. A function times out earlier, so the owner of an expired lease has ended its work. */
+/** Milliseconds of the lease. It is longer than the time-out of a function, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
 /** Creates the next deliveries of the company's fan-outs. Does nothing while another function holds the lease. */
@@ -265,7 +266,7 @@ export async function expand(context: EventContext, { companyId, isBulk }: FanOu
   try {
     isLeft = await makeDeliveries(context, lease);
   } catch (error) {
-    // Free the lease: the queue delivers the failed message again soon, and needs the lease.
+    // Free the lease: the queue delivers the failed message again soon, and its handling needs the lease.
     await release(free).catch(() => undefined);
     throw error;
   }
@@ -297,7 +298,7 @@ async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease |
 async function makeDeliveries(context: EventContext, { lane, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The unused share of the limits `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE`. It falls from 1 to 0.
+  // The share of `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE` that is still unused. It falls from 1 to 0.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {

@@ -112,7 +112,7 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** Stores when an action was last triggered for a prospect. The service uses it to ignore a double click. */
+/** The row that stores when an action was last triggered for a prospect. The service uses it to ignore a double click. */
 export const StoredTrigger = z.object({
   type: z.literal("press"),
   deliveryId: z.string(),
@@ -158,7 +158,7 @@ async function commitTrigger(
 
 /**
  * Makes a `webhook.test` delivery for one webhook. If its queue message is lost, the sweeper (a function that runs every minute) sends
- * another one. Throws `not_found`.
+ * another one. Throws `not_found` if the webhook does not exist.
  */
 export async function sendTestDelivery(
   context: ApiContext,

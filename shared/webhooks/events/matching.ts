@@ -23,7 +23,7 @@ export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "i
 /** The fields of an automatic registration that are needed to match events. The cache contains only these fields. */
 export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 
-/** The subscriptions by event name. Each webhook has a separate list. */
+/** Maps the name of an event to its subscriptions, with one list for each webhook. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
 /** An event whose data is either text in memory or in a separate row. */
@@ -38,8 +38,8 @@ export interface Match {
 }
 
 /**
- * Returns the subscriptions whose filter the event meets. Neighbours in the list belong to different webhooks where possible. Senders that
- * process the list in order therefore do not reach the concurrency limit of one webhook.
+ * Returns the subscriptions whose filter the event meets. The list alternates between the webhooks. Senders that process it in order
+ * therefore serve several webhooks at the same time, instead of waiting for the few slots of one webhook.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -108,8 +108,8 @@ export interface CachedSubscriptions {
 }
 
 /**
- * A cache of subscriptions by company. The least recently used company is evicted first. The newest entry is always kept, even if it is
- * larger than the maximum.
+ * A cache of the subscriptions of each company. The least recently used company is evicted first. The newest entry stays in the cache even
+ * if it alone is larger than `maxBytes`.
  */
 export class SubscriptionsCache {
   readonly #maxBytes: number;

@@ -28,7 +28,7 @@ import {
 import { eventsOf, publishedTypes, RESTORED_AT, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** Number of records that are published together. One batch write of the table accepts 25 rows. */
+/** Number of records that are published together. It equals the maximum number of rows in a batch write of DynamoDB. */
 const TOGETHER = 25;
 
 /**
@@ -79,8 +79,8 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    // A row that a newer release has written would block the stream. Its record is sent to the queue for operators, who can publish it
-    // after the newer release runs again.
+    // This release cannot read a row that a newer release has written. If the publisher tried again and again, the row would block the
+    // stream. Its record therefore goes to the queue for operators, who can publish it when the newer release runs again.
     const isNewer = error instanceof NewerShape;
     if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));

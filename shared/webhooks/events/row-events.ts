@@ -44,14 +44,14 @@ export interface RowChange {
 
 /**
  * The types of rows whose changes make events. The stream's filter drops all other types. The physical deletion of a row makes no event,
- * because the earlier write that marked the record as deleted made it.
+ * because the earlier write that marked the record as deleted has already made one.
  */
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
 
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
-/** The functions that make the events, by the type of the changed row. */
+/** Maps the type of a changed row to the function that makes its events. */
 export const eventsOf: Record<PublishedType, Derive> = {
   prospect: prospectEvents,
   note: noteEvents,
@@ -71,8 +71,9 @@ async function prospectEvents(
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
   const job = bulkJobOf(after);
-  // If the job sends no events for single records, its write makes none. A later write, such as that of an appointment, may still show the
-  // job, but changes no field that an event shows.
+  // `job` is the bulk job that wrote this version of the row. If the job publishes no events for single records, this write makes none. A
+  // later write that does not raise the version, such as that of an appointment, may still find the job here, but it changes no field that
+  // an event shows.
   if (job !== undefined && job.events !== "each") return [];
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
@@ -150,7 +151,7 @@ const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect
   ["customFieldData", "customFieldData"],
 ];
 
-/** Makes the event of a new note. Other changes of a note are no events. */
+/** Makes the event of a new note. A note that an import has created makes no event, and neither do later changes of a note. */
 async function noteEvents(
   table: Table,
   change: RowChange,
@@ -247,8 +248,8 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
 }
 
 /**
- * Makes one event when a bulk job has ended. The event has the time of the first end and always the same version. If the end is written
- * again, the event therefore has the same id, and makes no second delivery.
+ * Makes one event when a bulk job has ended. The event's time is the time of the first end, and its version is always 1. If the end is
+ * written a second time, the event therefore gets the same id, and makes no second delivery.
  */
 async function jobEvents(
   before: unknown,

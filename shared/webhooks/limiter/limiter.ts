@@ -1,8 +1,8 @@
 /**
  * The concurrency limiter of a webhook, stored in one row. A sender may send to the webhook only while it holds one of the webhook's few
  * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. The row has one attribute for each
- * delivery in flight. It contains the slot and the end of its lease. The slot of a killed sender therefore becomes free when the lease
- * ends.
+ * delivery in flight, whose value names the slot and the end of the slot's lease. The slot of a killed sender therefore becomes free when
+ * the lease ends.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -81,7 +81,7 @@ export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number
 
 /** A receiver that answers within this many milliseconds is quick. */
 const QUICK_MS = 1_000;
-/** If all slots were taken within this time, a quick receiver will probably free one soon. */
+/** If all slots were taken less than this many milliseconds ago, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
 /** Number of successive failures that opens the circuit breaker. */
@@ -113,8 +113,8 @@ export type Acquisition =
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
 /**
- * Tries to take a slot. Several deliveries may share a slot only while the receiver is quick. A refusal costs a write unit too, because the
- * condition of the write fails.
+ * Tries to take a slot. Several deliveries may share a slot only while the receiver is quick. A refusal costs a write unit too, because
+ * DynamoDB also charges for a write whose condition fails.
  */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, isBulk, ids } = claim;
@@ -246,8 +246,9 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the slot after requests that could not be sent, and stops sending for a while. This time doubles with each repetition, like the
- * open time of the circuit breaker. Afterwards, one delivery at a time tests whether requests can be sent. Returns the end of the time.
+ * Frees the slot after requests that could not be sent, and stops sending to the webhook for a while. Like the open time of the circuit
+ * breaker, this time doubles with each repetition. Afterwards, one delivery at a time tests whether requests can be sent. Returns the time
+ * at which the stop ends.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -282,7 +283,7 @@ export function freeSlot(
   });
 }
 
-/** Makes the write and returns undefined. If the write's condition fails, returns the current row. */
+/** Executes the write. Returns undefined if it succeeds, and the current row if its condition fails. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],

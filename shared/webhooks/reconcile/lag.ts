@@ -1,6 +1,6 @@
 /**
- * Counts the waiting deliveries, and logs once a minute how late they are. The due index lists rows by due time. The deliveries of a paused
- * or throttled webhook (its backlog) have separate partitions of this index. Only sums are kept, so the memory does not grow with the
+ * Counts the waiting deliveries, and logs once a minute how late they are. The due index lists rows by due time. The backlog of a paused or
+ * throttled webhook has separate partitions of this index. The code keeps only counts and times, so its memory does not grow with the
  * number of deliveries.
  */
 import * as z from "zod/mini";
@@ -74,13 +74,15 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/** Maximum number of deliveries that are counted in a backlog. One page of the index contains this many entries. */
+/**
+ * Maximum number of deliveries that are counted in each partition of a backlog. It equals the number of entries in one page of the index.
+ */
 const COUNTED = 5_000;
 const PARALLEL = 8;
 
 /**
- * Logs one line for the whole service, and one line for each company with waiting deliveries. Backlogs that are not counted before `endMs`
- * are left out, and the log says how many these are.
+ * Logs one line for the whole service, and one line for each company with waiting deliveries. Partitions of backlogs that have not been
+ * counted before `endMs` are left out, and the log says how many they are.
  */
 export async function reportLag(
   context: EventContext,

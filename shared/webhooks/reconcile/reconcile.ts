@@ -143,7 +143,7 @@ async function reconcileWebhook(
 const DAY_MS = 86_400_000;
 
 interface Expected {
-  /** The expected deliveries that have not expired: their ids by webhook. */
+  /** Maps the id of a webhook to the ids of its expected deliveries. Expired deliveries are not included. */
   readonly deliveries: Map<number, Set<string>>;
   readonly fanOuts: Map<string, ExpectedFanOut>;
 }
@@ -152,7 +152,7 @@ async function readExpected(table: Table, companyId: number, now: number): Promi
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // Tomorrow is included, because the clock of the function that wrote an event may be ahead.
+  // The loop includes tomorrow, because the clock of the function that wrote an event may be ahead.
   for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));
   }

@@ -15,7 +15,7 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** A lost queue message is replaced within this time by the sweeper (a function that runs every minute). */
+/** The sweeper (a function that runs every minute) replaces a lost queue message within this time. */
 const SWEPT_MS = 15 * 60_000;
 /** Upper bound for the difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
@@ -158,7 +158,7 @@ function waitingFaults(
   }
 }
 
-/** The fields of an event in a debounce window that this check needs. The check does not read the event's data. */
+/** The fields of a debounce window's event that this check needs. The event's data is not among them, so the check does not read it. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
@@ -180,7 +180,10 @@ export async function windowFaults(table: Table, state: WebhookState): Promise<s
   });
 }
 
-/** Returns two counts by delivery id: the stored events of the delivery, and the number of events in the row of its open window. */
+/**
+ * Returns two maps, whose keys are ids of deliveries. `joined` contains the number of stored events of the delivery, and `open` the number
+ * of events according to the row of its open window.
+ */
 async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -202,7 +205,7 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
   return { joined, open };
 }
 
-/** Says for each event id whether the event's data exists. */
+/** Maps the id of an event to whether the event's data exists. */
 export type KnownData = Map<string, boolean>;
 
 const TOGETHER = 25;

@@ -15,12 +15,12 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** Entries of the due index (rows by due time), by delivery id. */
+/** Maps the id of a delivery to its entries in the due index (rows by due time). */
 export type DueEntries = Map<string, DueEntry[]>;
 
 /**
- * Reads a company's entries of the due index (an index of rows by due time), by webhook. The backlogs of paused webhooks and of limiters
- * are not included.
+ * Reads a company's entries in the due index (an index of rows by due time), grouped by webhook. Paused and throttled backlogs are in other
+ * partitions and are not included.
  */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
@@ -121,5 +121,5 @@ function addRow({ deliveries, attempts, unreadable }: Rows, item: Item, now: num
   }
 }
 
-/** Returns true if a row has expired. DynamoDB deletes an expired row some hours later. Until then, the row must not count. */
+/** Returns true if a row has expired. DynamoDB deletes an expired row some hours later. Until then, reconciliation must ignore the row. */
 export const isExpired = (expiresAt: number, now: number): boolean => expiresAt * 1_000 <= now;

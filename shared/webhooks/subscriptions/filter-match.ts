@@ -1,6 +1,6 @@
 /**
- * Compares the `data` of an event with the filter of a registration. The console uses this file too, for the preview of a filter, so it
- * needs nothing of Node.js.
+ * Compares the `data` of an event with the filter of a registration. The console uses this file too, for the preview of a filter. The file
+ * must therefore not import modules of Node.js.
  */
 import { isObject } from "#shared/json.ts";
 

@@ -11,7 +11,7 @@ type Json = z.infer<ReturnType<typeof z.json>>;
 
 /**
  * A filter matches if each of its keys matches (filter-match.ts). A key is a name or a path with dots. The value of a key may be another
- * filter. A list matches any of its values. Null matches only null.
+ * filter. A list matches if one of its values matches. Null matches only null.
  */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
@@ -34,8 +34,8 @@ export const EventFilter = z
 export type EventFilter = z.infer<typeof EventFilter>;
 
 /**
- * Measures the depth and the number of keys of a filter. It stops one level below the permitted depth, so that a hostile filter of great
- * depth takes little time.
+ * Measures the depth and the number of keys of a filter. The result may stop one level below `limits.filterDepth`, so that a hostile filter
+ * of great depth takes little time. An object or a list within a list has infinite depth, because a filter must not contain it.
  */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;

@@ -28,8 +28,8 @@ export async function listRegistrations(
 }
 
 /**
- * Creates a registration. The same transaction increments a counter in the webhook's row. The condition on this row enforces the maximum
- * number of registrations, and proves that the webhook exists.
+ * Creates a registration. The same transaction increments a counter in the webhook's row. The condition on this row fails if the webhook
+ * does not exist or already has the maximum number of registrations.
  */
 export async function createRegistration(
   context: ApiContext,

@@ -224,7 +224,7 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** The filter as JSON text. If it were stored as a DynamoDB map, some of its keys and numbers would change. */
+  /** The filter as JSON text. A DynamoDB map would not return all of its keys and numbers unchanged. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,

@@ -1,4 +1,7 @@
-/** The secrets in a webhook's row. Each is encrypted for this row. A mask (the last characters of a secret) can be read without a key. */
+/**
+ * The secrets in a webhook's row. Each secret is encrypted, and can be decrypted only together with the key of this row. A mask (the last
+ * characters of a secret) is stored unencrypted.
+ */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -46,7 +49,10 @@ export async function sealedSecret(
   return { sealedSecret: sealed, secretMask: maskOf(secretKey) };
 }
 
-/** Returns the current secret as the previous one. If an old version stored it unencrypted, it is encrypted first. */
+/**
+ * Returns the field `previousSecret` with the current secret, which is valid until `until`. If an old version of the service has stored the
+ * current secret unencrypted, it is encrypted first.
+ */
 export async function asPreviousSecret(
   secrets: Secrets,
   webhook: Row & Pick<StoredWebhook, "sealedSecret" | "secretKey">,

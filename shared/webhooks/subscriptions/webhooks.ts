@@ -96,8 +96,8 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
 }
 
 /**
- * The version of a company's registrations. It changes with each write of a registration, so functions that publish events know when their
- * cache is out of date.
+ * The version of a company's registrations. It changes with each write of a registration. A publisher that caches the registrations
+ * compares it, to notice when its cache is out of date.
  */
 export interface RegistrationsVersion {
   /** Number of changes so far. */

@@ -1,6 +1,6 @@
 /**
- * Creates and changes webhooks. This file is separate from webhooks.ts, because only functions that create or change webhooks need the code
- * for URLs and secrets in their bundles.
+ * Creates and changes webhooks. This file is separate from webhooks.ts, so that only the functions that create or change webhooks have the
+ * code for URLs and secrets in their bundles.
  */
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
