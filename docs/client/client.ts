@@ -1,21 +1,27 @@
-/** A typed client of the service: it sends and gives what docs/openapi.json describes, and nothing else type-checks. */
+/** A typed client of the service. The types of its requests and responses come from docs/openapi.json. */
 import createClient, { type Client } from "openapi-fetch";
 import type { paths } from "./api.ts";
 
 export type ApiClient = Client<paths>;
 
 export interface ApiClientOptions {
-  /** Where the service is, without `/api`. */
+  /** The URL of the service, without `/api`. */
   readonly baseUrl: string;
-  /** Asked before each request, so that it can renew: an access token of the service's issuer. The console has a cookie instead. */
+  /**
+   * Returns an access token of the service's issuer. It is called before each request, so that it can renew an expired token. The console
+   * leaves it out, because it uses a cookie.
+   */
   readonly accessToken?: () => string | Promise<string>;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sends in place of the global `fetch`. */
+  /** Sends the requests instead of the global `fetch`. */
   readonly fetch?: (request: Request) => Promise<Response>;
 }
 
-/** An HTTP error is no exception: `error` is its problem body. Only a request that got no answer rejects. */
+/**
+ * Returns the client. An HTTP error status is not an exception: the result then contains the problem body as `error`. A call rejects only
+ * if there is no response.
+ */
 export function apiClient({
   baseUrl,
   accessToken,

@@ -1,11 +1,11 @@
-/** A store in IndexedDB, for web apps. */
+/** A store for web apps, in the browser's IndexedDB. */
 import { type Commit, type Entry, isCurrent, newState, type State, type Store, type StoredRecord } from "./store.ts";
 
 const TABLES = ["state", "records", "outbox"];
 
 /**
- * Opens the store with this name. Each user of the device needs a store of their own, so the name should contain the user's id, for
- * example `canvassing-17`.
+ * Opens the store with this name. Several users of a device need separate stores, so the name should contain the user's id, for example
+ * `canvassing-17`.
  */
 export async function indexedDbStore(name: string): Promise<Store> {
   const opening = indexedDB.open(name, 1);
@@ -16,7 +16,7 @@ export async function indexedDbStore(name: string): Promise<Store> {
     db.createObjectStore("outbox", { keyPath: "position", autoIncrement: true });
   };
   const db = await answerOf(opening);
-  // A newer version of the app in another tab can change the database only after this tab has closed it.
+  // If another tab has loaded a newer version of the app, it can upgrade the database only after this tab has closed it.
   db.onversionchange = () => db.close();
 
   const reading = (table: string): IDBObjectStore => db.transaction(table).objectStore(table);
@@ -30,7 +30,8 @@ export async function indexedDbStore(name: string): Promise<Store> {
       const transaction = db.transaction(TABLES, "readwrite", { durability: "strict" });
       const ended = endOf(transaction);
       const written = write(transaction, commit);
-      // Without this, the browser would keep the writes that precede a value that cannot be stored.
+      // If a write fails, for example because a value cannot be stored, abort the transaction. Otherwise the browser would commit the
+      // writes before it.
       written.catch(() => abort(transaction));
       const [isWritten] = await Promise.all([written, ended]);
       return isWritten;

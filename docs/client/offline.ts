@@ -19,7 +19,7 @@ export type NewOperation = Omit<Operation, "opId" | "occurredAt">;
 export interface OfflineOptions {
   readonly api: Pick<ApiClient, "GET" | "POST">;
   readonly store: Store;
-  /** Requests that may fail in a row before `sync` ends. */
+  /** `sync` ends after this many failed requests in a row. */
   readonly maxAttempts?: number;
   /** Maximum number of records in a page, 1 to 1 000. */
   readonly pageLimit?: number;
@@ -28,12 +28,13 @@ export interface OfflineOptions {
 }
 
 /**
- * `synced`: nothing is left to send or to read. `offline`: no answer, or the service asks to wait. `signed-out`: the service does not accept
- * the token. The store keeps all operations in each case, so that the app can call `sync` again at any time.
+ * The result of `sync`. `synced`: nothing is left to send or to read. `offline`: the service did not answer, or has asked to wait.
+ * `signed-out`: the service does not accept the token. The store keeps all operations in each case, so that the app can call `sync` again
+ * at any time.
  */
 export type Outcome = "synced" | "offline" | "signed-out";
 
-/** A record with those operations of the outbox that it does not show yet. */
+/** A record, and the operations of the outbox whose effect it does not show yet. */
 export interface Shown<Type extends ChangeType> {
   readonly record: RecordOf<Type> | undefined;
   readonly pending: readonly Entry[];
@@ -72,7 +73,10 @@ export function offlineClient({
     await wait(Math.max(delayMs, (Number(response?.headers.get("Retry-After")) || 0) * 1_000));
   }
 
-  /** Repeats a request until it gets an answer other than 429 and 5xx. Pages and operations may be requested again at any time. */
+  /**
+   * Repeats a request until it gets an answer other than 429 and 5xx. Repeating is safe: reading a page changes nothing, and the service
+   * applies an operation only once.
+   */
   async function ask<Answer extends { response: Response }>(request: () => Promise<Answer>): Promise<Answer> {
     for (;;) {
       const answer = await request().catch(() => undefined);
@@ -92,7 +96,7 @@ export function offlineClient({
       const body = { deviceId, operations: batch.map(({ operation }) => operation) };
       const { data, error, response } = await ask(() => api.POST("/api/sync/operations", { body }));
       if (data === undefined) {
-        // The service refuses the request as a whole. Smaller batches find the operation that it does not accept.
+        // The service refuses the request as a whole. Sending smaller and smaller batches finds the operation that it does not accept.
         const [entry] = batch;
         if (entry === undefined || error === undefined || (response.status !== 400 && response.status !== 413)) {
           throw new Error(error?.detail ?? `POST /api/sync/operations: ${response.status}`);
@@ -112,14 +116,16 @@ export function offlineClient({
       const answered = batch.map((entry) => settled(entry, results.get(entry.opId), response));
       await store.commit({ save: answered });
       if (answered.some((entry, i) => entry !== batch[i])) failures = 0;
-      // An operation that the service can never apply must not keep the app from reading.
+      // Unlike `backOff`, this `return` lets `run` continue with `pull`. Operations to which the service always answers `retry` must not
+      // keep the app from reading.
       else if (failures + 1 >= maxAttempts) return "offline";
       else await backOff(response);
     }
   }
 
   async function pull(): Promise<void> {
-    // A page shows each write that was answered before the page was requested, so a complete pull shows the effect of these operations.
+    // Operations that the service had applied before this pull. A page contains every write whose response came before the page was
+    // requested. After the last page, the store therefore contains the effect of these operations, and they leave the outbox.
     const applied = (await store.outbox()).filter(({ state }) => state === "applied");
     for (let resets = 0; ; ) {
       const state = await store.state();
@@ -164,7 +170,8 @@ export function offlineClient({
       return { record, raises: known === undefined ? [record] : [record, await prospect(known.data.prospectId)] };
     }
     const record = clientRecordId === undefined ? await prospect(id) : `prospects/${clientRecordId}`;
-    // A note is a record of its own. An appointment also changes its prospect, which shows the next appointment.
+    // A new note raises the version of no other record. An appointment raises the version of its prospect, because the prospect shows its
+    // next appointment.
     return { record, raises: type === "note.create" ? [] : [record] };
   }
 
@@ -187,7 +194,7 @@ export function offlineClient({
   }
 
   return {
-    /** Sends the outbox and then reads all changes. A call during a run makes this run begin anew when it ends. */
+    /** Sends the outbox and then reads all changes. A call during a run starts no second run: the run repeats both steps before it ends. */
     sync(): Promise<Outcome> {
       isAsked = true;
       running ??= run();
@@ -200,7 +207,8 @@ export function offlineClient({
       const opId = crypto.randomUUID();
       const occurredAt = new Date(now() + clockOffsetMs).toISOString();
       const { record, raises } = await namesOf(operation);
-      // An earlier operation of this phone raises the version that the app shows, and must not count as a conflict.
+      // An earlier operation in the outbox raises the version of this record. The new operation must expect the raised version. With the
+      // version that the app shows, the service would report a conflict with this phone's own change.
       const before = (await store.outbox()).findLast((entry) => entry.raises.includes(record));
       const known = before === undefined ? operation.baseVersion : versionAfter(before, record);
       const { baseVersion: _, ...rest } = operation;
@@ -211,8 +219,9 @@ export function offlineClient({
     },
 
     /**
-     * The records of a type with those operations that they do not show yet. A prospect that was created offline has no record until the
-     * service has applied its operation. New notes and appointments are operations on their prospect until the feed shows them.
+     * Returns the records of a type, each with the operations whose effect it does not show yet. A prospect that was created offline has no
+     * record until the service has applied its operation. New notes and appointments appear as operations on their prospect until the feed
+     * contains them.
      */
     async shown<Type extends ChangeType>(type: Type): Promise<Shown<Type>[]> {
       const pending = Map.groupBy(await store.outbox(), ({ record }) => record);
@@ -227,10 +236,13 @@ export function offlineClient({
       return [...shown, ...unknown.map((entries) => ({ record: undefined, pending: entries }))];
     },
 
-    /** The operations about which the user has to decide. Later operations on the same record wait for the decision. */
+    /** Returns the operations about which the user has to decide. Later operations on the same record wait for the decision. */
     failed: async (): Promise<Entry[]> => (await store.outbox()).filter(({ state }) => state === "failed"),
 
-    /** Sends a failed operation again, on top of the record that the service showed, with these changes. */
+    /**
+     * Sends a failed operation again, with the fields of `change`. It then expects the version of the record that the service returned, so
+     * the same conflict does not occur again.
+     */
     async retry(entry: Entry, change: Partial<NewOperation> = {}): Promise<void> {
       const opId = crypto.randomUUID();
       const version = entry.result?.version;
@@ -249,7 +261,10 @@ export function offlineClient({
   };
 }
 
-/** The waiting operations in their order, as many as one request may contain, without those behind a failed operation on the same record. */
+/**
+ * Returns the waiting operations in their order, at most as many as one request may contain. Leaves out operations on a record for which
+ * another operation has failed.
+ */
 function sendable(entries: readonly Entry[]): Entry[] {
   const held = new Set(entries.filter(({ state }) => state === "failed").map(({ record }) => record));
   const batch: Entry[] = [];
@@ -263,7 +278,7 @@ function sendable(entries: readonly Entry[]): Entry[] {
   return batch;
 }
 
-/** Returns the same entry if the operation must be sent again. */
+/** Returns the entry with the result of its operation. Returns the same object if the operation must be sent again unchanged. */
 function settled(entry: Entry, result: SyncOperationResult | undefined, response: Response): Entry {
   if (result === undefined || result.outcome === "retry" || result.outcome === "blocked") return entry;
   const isApplied = result.outcome === "applied" || result.outcome === "duplicate";
@@ -279,22 +294,31 @@ function settled(entry: Entry, result: SyncOperationResult | undefined, response
   return { ...entry, state: isApplied ? "applied" : "failed", result };
 }
 
-/** A prospect that was created offline has one name, whether the app names it by its id or by its `clientRecordId`. */
+/**
+ * Returns a name for the record. A prospect that was created offline has the same name, whether the app uses its id or its
+ * `clientRecordId`.
+ */
 const nameOf = ({ type, id, data }: StoredRecord): string =>
   `${type}/${("clientRecordId" in data ? data.clientRecordId : undefined) ?? id}`;
 
-/** The version of this record after the operation. Undefined if it is not known, because the result shows another record. */
+/**
+ * Returns the version of the record `of` after the operation. Returns undefined if the operation is not applied yet, or if its result
+ * contains the version of another record.
+ */
 function versionAfter({ state, operation, record, result }: Entry, of: string): number | null | undefined {
   return state === "applied" && record === of && operation.type !== "appointment.create" ? result?.version : undefined;
 }
 
-/** Browsers show this header only if the service exposes it. */
+/** Returns the time in the header `Date`. Browsers let a page of another origin read this header only if the service exposes it. */
 function serverTime({ headers }: Response): number | undefined {
   const time = Date.parse(headers.get("Date") ?? "");
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** Differences of a few seconds are ignored, because the header has no fractions of a second and the answer was under way. */
+/**
+ * Returns the offset of the clocks. Differences of a few seconds are ignored, because the header has no fractions of a second and the
+ * response took some time to arrive.
+ */
 const offsetOf = (serverTime: number, now: number): number =>
   Math.abs(serverTime - now) < CLOCK_TOLERANCE_MS ? 0 : serverTime - now;
 

@@ -12,9 +12,12 @@ export const isUpsert = (item: ChangeItem): item is ChangeItem & Upsert => item.
 
 export type Operation = SyncOperation & { type: NonNullable<SyncOperation["type"]> };
 
-/** A record as the feed of changes showed it last. */
+/** A record as the feed of changes last contained it. */
 export type StoredRecord = Upsert & {
-  /** The number of the snapshot from which the record is known. After a reset, the records of older snapshots are removed. */
+  /**
+   * The feed's generation that last contained the record. Each reset of the feed begins a new generation. When its snapshot is complete,
+   * the records of older generations are removed.
+   */
   readonly generation: number;
 };
 export type RecordOf<Type extends ChangeType> = Extract<StoredRecord, { readonly type: Type }>;
@@ -26,7 +29,7 @@ export interface Entry {
   readonly operation: Operation;
   /** The record that the operation names. If the operation fails, later ones on the same record wait. */
   readonly record: string;
-  /** All records of which the operation raises the version. */
+  /** The names of all records whose version the operation raises. */
   readonly raises: readonly string[];
   /** `waiting`: to be sent, perhaps again. `applied`: the next complete pull shows its effect. `failed`: the user has to decide. */
   readonly state: "waiting" | "applied" | "failed";
@@ -43,15 +46,18 @@ export interface State {
 }
 
 export interface Commit {
-  /** Nothing is written if the stored cursor is another one, because another tab has applied a page meanwhile. */
+  /** Write only if the stored cursor equals this one. Otherwise another tab has applied a page meanwhile. */
   readonly ifCursor?: string | null;
   readonly state?: State;
-  /** Each record is named once. It does not replace a newer version of the same generation. */
+  /** Contains each record at most once. A record does not replace a newer version of the same generation. */
   readonly put?: readonly StoredRecord[];
   readonly remove?: readonly { readonly type: ChangeType; readonly id: number }[];
   /** Removes the records of all generations below this one. */
   readonly removeBelow?: number;
-  /** An entry with a position replaces the entry there, unless it was removed meanwhile. */
+  /**
+   * An entry without `position` is added. An entry with `position` replaces the stored entry with this position, unless that was removed
+   * meanwhile.
+   */
   readonly save?: readonly Entry[];
   readonly drop?: readonly Entry[];
 }
@@ -65,7 +71,10 @@ export interface Store {
   outbox(): Promise<Entry[]>;
 }
 
-/** True unless the store already has a newer version. A new generation may begin with lower versions, because the index was rebuilt. */
+/**
+ * Returns true unless the store already has a newer version of the same generation. A new generation may begin with lower versions, because
+ * the service has rebuilt its index.
+ */
 export const isCurrent = (record: StoredRecord, known: StoredRecord | undefined): boolean =>
   known === undefined || record.generation > known.generation || record.version >= known.version;
 
@@ -79,7 +88,7 @@ export const newState = (): State => ({
 const isOf = <Type extends ChangeType>(type: Type, record: StoredRecord | undefined): record is RecordOf<Type> =>
   record?.type === type;
 
-/** A store for tests, and for apps that do not work offline. */
+/** A store in memory, for tests and for apps that do not work offline. */
 export function memoryStore(): Store {
   const records = new Map<string, StoredRecord>();
   const outbox = new Map<number, Entry>();

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Each attempt is signed when it is sent, so an older signature was replayed.
+	// Each attempt is signed when it is sent. An older signature means that somebody recorded the request and sends it again.
 	tolerance = 5 * time.Minute
 	maxBytes  = 1_000_000
 )
@@ -55,7 +55,7 @@ func keyOf(secret string) []byte {
 	return decoded
 }
 
-// The delivery's id, and whether a signature with our secret covers its id, time and bytes.
+// Returns the delivery's id, and true if a signature with our secret covers its id, time and bytes.
 func verified(headers http.Header, body []byte) (string, bool) {
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
@@ -69,7 +69,7 @@ func verified(headers http.Header, body []byte) (string, bool) {
 	fmt.Fprintf(mac, "%s.%s.", id, timestamp)
 	mac.Write(body)
 	expected := mac.Sum(nil)
-	// After a rotation of the secret there are two signatures: one of them must match.
+	// For a day after a rotation of the secret, there are two signatures. One of them must match.
 	for _, entry := range strings.Split(headers.Get("webhook-signature"), " ") {
 		given, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(entry, "v1,"))
 		if strings.HasPrefix(entry, "v1,") && err == nil && hmac.Equal(given, expected) {
@@ -79,7 +79,7 @@ func verified(headers http.Header, body []byte) (string, bool) {
 	return "", false
 }
 
-// Stores a delivery durably, in place of a table with a unique key. Gives false if the delivery is stored already.
+// Stores a delivery durably. Returns false if it is already stored. The name of the file replaces the unique key of a database table.
 func keep(id string, body []byte) (bool, error) {
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
@@ -104,13 +104,13 @@ func keep(id string, body []byte) (bool, error) {
 	return err == nil, err
 }
 
-// Another process reads the inbox later: the sender waits at most 10 seconds for the answer.
+// Stores a delivery and answers at once, because the sender waits at most 10 seconds. Another process handles the stored deliveries later.
 func receive(response http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodPost {
 		response.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	// The raw bytes: parsed and written again they would have another signature.
+	// Keep the raw bytes, because JSON that is parsed and written again may have other bytes and then another signature.
 	body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, maxBytes))
 	if err != nil {
 		response.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -123,7 +123,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 	}
 	isNew, err := keep(id, body)
 	if err != nil {
-		// The service retries a delivery that is not answered with 2xx.
+		// If the status is not 2xx, the service sends the delivery again later.
 		log.Print(err)
 		response.WriteHeader(http.StatusInternalServerError)
 		return

@@ -16,7 +16,7 @@ HOST = os.environ.get("HOST", "127.0.0.1")
 PORT = int(os.environ.get("PORT", "8080"))
 INBOX = Path(os.environ.get("INBOX", "inbox"))
 
-# Each attempt is signed when it is sent, so an older signature was replayed.
+# Each attempt is signed when it is sent. An older signature means that somebody recorded the request and sends it again.
 TOLERANCE_SECONDS = 300
 MAX_BYTES = 1_000_000
 
@@ -24,7 +24,7 @@ KEY = base64.b64decode(SECRET[len("whsec_"):]) if SECRET.startswith("whsec_") el
 
 
 def verified(headers, body):
-    """The delivery's id if a signature with our secret covers its id, time and bytes; otherwise None."""
+    """Returns the delivery's id if a signature with our secret covers its id, time and bytes. Otherwise returns None."""
     delivery_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"\w+", delivery_id, re.ASCII) or not re.fullmatch(r"\d{1,12}", timestamp, re.ASCII):
@@ -33,13 +33,13 @@ def verified(headers, body):
         return None
     digest = hmac.new(KEY, f"{delivery_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     expected = b"v1," + base64.b64encode(digest)
-    # After a rotation of the secret there are two signatures: one of them must match.
+    # For a day after a rotation of the secret, there are two signatures. One of them must match.
     given = headers.get("webhook-signature", "").encode("latin-1").split(b" ")
     return delivery_id if any(hmac.compare_digest(expected, entry) for entry in given) else None
 
 
 def keep(delivery_id, body):
-    """Stores a delivery durably, in place of a table with a unique key. Gives False if the delivery is stored already."""
+    """Stores a delivery durably. Returns False if it is already stored. The file's name replaces the unique key of a table."""
     draft = INBOX / f".{delivery_id}.{uuid.uuid4()}"
     with open(draft, "xb") as file:
         file.write(body)
@@ -55,24 +55,24 @@ def keep(delivery_id, body):
 
 
 class Receiver(BaseHTTPRequestHandler):
-    # The limit of seconds to wait for the sender.
+    # Maximum number of seconds to wait for data from the sender.
     timeout = 15
 
     def do_POST(self):
-        """Another process reads the inbox later: the sender waits at most 10 seconds for the answer."""
+        """Only stores the delivery, because the sender waits at most 10 seconds. Another process handles it later."""
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch(r"\d{1,9}", length, re.ASCII):
             return self.answer(411)
         if int(length) > MAX_BYTES:
             return self.answer(413)
-        # The raw bytes: parsed and written again they would have another signature.
+        # Keep the raw bytes, because JSON that is parsed and written again may have other bytes and then another signature.
         body = self.rfile.read(int(length))
         delivery_id = verified(self.headers, body)
         if delivery_id is None:
             return self.answer(401)
         if keep(delivery_id, body):
             print(delivery_id, self.headers.get("X-Service-Event"), flush=True)
-        # The service retries a delivery that is not answered with 2xx.
+        # If the status is not 2xx, the service sends the delivery again later.
         self.answer(204)
 
     def answer(self, status):

@@ -7,13 +7,13 @@ import { join } from "node:path";
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
 if (secret === "") throw new Error("WEBHOOK_SECRET is not set");
 
-/** Each attempt is signed when it is sent, so an older signature was replayed. */
+/** Each attempt is signed when it is sent. An older signature means that somebody recorded the request and sends it again. */
 const TOLERANCE_SECONDS = 300;
 const MAX_BYTES = 1_000_000;
 
 const key = secret.startsWith("whsec_") ? Buffer.from(secret.slice(6), "base64") : Buffer.from(secret, "utf8");
 
-/** The delivery's id if a signature with our secret covers its id, time and bytes; otherwise undefined. */
+/** Returns the delivery's id if a signature with our secret covers its id, time and bytes. Otherwise returns undefined. */
 function verified(headers: IncomingHttpHeaders, body: Buffer): string | undefined {
   const header = (name: string): string => String(headers[name] ?? "");
   const [id, timestamp] = [header("webhook-id"), header("webhook-timestamp")];
@@ -30,7 +30,10 @@ function verified(headers: IncomingHttpHeaders, body: Buffer): string | undefine
   return isOurs && /^\w+$/.test(id) ? id : undefined;
 }
 
-/** The raw bytes: parsed and written again they would have another signature. Undefined if there are too many. */
+/**
+ * Returns the raw bytes of the body, because JSON that is parsed and written again may have other bytes and then another signature. Returns
+ * undefined if the body is too large.
+ */
 async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -42,7 +45,7 @@ async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-/** Stores a delivery durably, in place of a table with a unique key. Gives false if the delivery is stored already. */
+/** Stores a delivery durably. Returns false if it is already stored. The name of the file replaces the unique key of a database table. */
 async function keep(id: string, body: Buffer): Promise<boolean> {
   const draft = join(INBOX, `.${id}.${randomUUID()}`);
   await writeFile(draft, body, { flush: true });
@@ -57,7 +60,10 @@ async function keep(id: string, body: Buffer): Promise<boolean> {
   }
 }
 
-/** Gives the status to answer with. Another process reads the inbox later: the sender waits at most 10 seconds for the answer. */
+/**
+ * Returns the status of the response. It only stores the delivery, because the sender waits at most 10 seconds. Another process handles the
+ * stored deliveries later.
+ */
 async function receive(request: IncomingMessage): Promise<number> {
   if (request.method !== "POST") return 405;
   const body = await read(request);
@@ -70,7 +76,7 @@ async function receive(request: IncomingMessage): Promise<number> {
 
 await mkdir(INBOX, { recursive: true });
 const server = createServer(async (request, response) => {
-  // The service retries a delivery that is not answered with 2xx.
+  // If the status is not 2xx, the service sends the delivery again later.
   const status = await receive(request).catch((error: unknown) => {
     console.error(error);
     return 500;

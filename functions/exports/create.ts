@@ -1,6 +1,6 @@
 /**
- * POST /api/prospects/exports: starts an export job that writes a file. It is for companies with too many prospects for a streamed
- * answer.
+ * POST /api/prospects/exports: starts an export job that writes a file to the bucket. Companies with very many prospects need it, because a
+ * streamed response would take too long.
  */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -1,4 +1,4 @@
-/** Handles the messages of the queue of bulk jobs. A message starts a job, or continues a job that an earlier call did not finish. */
+/** Handles the messages of the queue of bulk jobs. A message starts a job, or continues a job that an earlier invocation did not finish. */
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { BulkMessage, bulkRunner } from "#shared/jobs/bulk/run.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";

@@ -1,4 +1,4 @@
-/** Handles the messages of the import queue. A message starts import jobs, or continues jobs that an earlier call did not finish. */
+/** Handles the messages of the import queue. A message starts import jobs, or continues jobs that an earlier invocation did not finish. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { ImportMessage, runImport } from "#shared/jobs/import/job.ts";
 

@@ -1,4 +1,4 @@
-/** GET /api/prospects/clusters: the matching prospects in a part of the map, as clusters and pins. */
+/** GET /api/prospects/clusters: returns the prospects in a part of the map that match the filters, as clusters and pins. */
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { ClusterQuery, Clusters, prospectClusters } from "#shared/prospects/map/clusters.ts";
 

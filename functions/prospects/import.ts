@@ -1,4 +1,4 @@
-/** POST /api/prospects/import: imports a CSV file of up to 10 000 rows and answers when the import is complete. */
+/** POST /api/prospects/import: imports a CSV file of up to 10 000 rows. The response comes when the import is complete. */
 import { openObjects } from "#shared/aws/s3.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { UploadedFile, uploadedFile } from "#shared/http/request-body.ts";

@@ -1,4 +1,4 @@
-/** POST /api/prospects/search: the list of prospects, with its filters in the body. */
+/** POST /api/prospects/search: lists prospects like GET /api/prospects, but takes the filters from the request body. */
 import { jsonBody } from "#shared/http/request-body.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";

@@ -1,4 +1,4 @@
-/** GET /api/prospects/tiles/{z}/{x}/{y}: the matching prospects in a tile of the map, as a vector tile. */
+/** GET /api/prospects/tiles/{z}/{x}/{y}: returns a vector tile of the map with the prospects that match the filters. */
 import { streamBytes } from "#shared/http/streaming.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { prospectTile, TILE_CELLS, TILE_PINS_MAX } from "#shared/prospects/map/tiles.ts";

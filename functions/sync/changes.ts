@@ -1,4 +1,4 @@
-/** GET /api/changes: returns first a snapshot of the data that the caller may see, and later the changes of this data. */
+/** GET /api/changes: returns first a snapshot of the records that the caller may see, and later the changes of these records. */
 import { apiContext } from "#shared/context.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";

@@ -19,7 +19,7 @@ export const handler = streamText(
     response: TerritoryCollection,
   },
   async ({ context, caller }) => {
-    // Reads the first territories before the answer begins, so that an error still leads to a problem body.
+    // Waits for the first territories before the response begins. An error until then can still become a problem body.
     const features = await begun(jsonArray(TerritoryFeature, featuresOf(listTerritories(context, caller.companyId))));
     return (async function* () {
       yield '{"type":"FeatureCollection","features":';

@@ -1,4 +1,4 @@
-/** GET /api/territories/tiles/{z}/{x}/{y}: the territories in a tile of the map, as a vector tile. */
+/** GET /api/territories/tiles/{z}/{x}/{y}: returns a vector tile of the map with the company's territories. */
 import { streamBytes } from "#shared/http/streaming.ts";
 import { territoryTile } from "#shared/territories/tiles.ts";
 import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/tiles/tile.ts";

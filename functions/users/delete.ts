@@ -20,7 +20,8 @@ export const handler = endpoint(
     try {
       await disableOrWithdraw(context, identityProvider(), caller, path.id);
     } finally {
-      // A repeated request waits too, although the user is disabled already.
+      // A repeated request gets `not_found`, because the user is already disabled. It waits too, because the user's job may still be
+      // running.
       await untilJobsHaveRights(context, caller.companyId, path.id);
     }
     return { id: path.id };

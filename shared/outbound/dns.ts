@@ -1,6 +1,6 @@
 /**
- * Resolves the host names of webhook receivers with the library c-ares. Node's own `dns.lookup` cannot be cancelled. While a name server
- * does not answer, it occupies one of libuv's four threads.
+ * Resolves the host names of webhook receivers with the library c-ares (`dns.Resolver` of Node.js). `dns.lookup` is not used: it cannot be
+ * cancelled, and as long as a name server does not answer, it occupies one of libuv's four threads.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
@@ -10,8 +10,8 @@ import { performance } from "node:perf_hooks";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Returns all addresses of a host, the IPv4 addresses first. A Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress
- * or LookupFailed.
+ * Returns all addresses of a host. The IPv4 addresses come first, because a Lambda function outside a VPC cannot reach IPv6 addresses.
+ * Throws NoAddress or LookupFailed.
  */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
@@ -153,14 +153,14 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
 
 /**
  * Converts an error to a reply. The error that a name has no records is a valid reply. Every other error means that no name server has
- * answered.
+ * given a usable answer.
  */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** Maximum number of addresses that are used of a DNS answer. A hostile answer may contain thousands of addresses. */
+/** Maximum number of addresses that the service uses from one DNS answer. A hostile answer may contain thousands of addresses. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

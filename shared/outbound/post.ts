@@ -18,7 +18,7 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** True if the request never left this process. Then the service has failed, and the receiver may be working. */
+  /** True if the request never left this process. The cause then is the service or its network, and the receiver may be working. */
   readonly isUnsent?: true;
 }
 
@@ -66,8 +66,8 @@ class NotBuilt extends Error {
 }
 
 /**
- * Error codes that this machine causes, for example because it has no free socket, no free port or no route. Errors of the receiver or of
- * the network are not in this list.
+ * Error codes of a failed `connect` that this machine causes, for example because it has no free socket, no free port or no route. Errors
+ * of the receiver or of the network are not in this list.
  */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
@@ -95,7 +95,10 @@ const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
 type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/** Makes the agent keep connections by `poolUrl`, the full URL of the request, and not only by host and port. */
+/**
+ * Makes the agent reuse a connection only for requests with the same `poolUrl`, the full URL of the request. Without this, it would reuse
+ * the connection for every request to the same host and port.
+ */
 function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
   agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
@@ -151,7 +154,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
     sent.on("error", (error) =>
       reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
     );
-    // The exchange ends when the connection closes, even if the receiver has switched to another protocol.
+    // If the receiver switches to another protocol, there is no event `response`. The exchange then ends when the connection closes.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];

@@ -9,7 +9,7 @@ import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
 
-/** The resolver of each URL policy. Only the policy for local development reads the hosts file of this machine. */
+/** The resolver for each URL policy. Only the policy `local`, for local development, reads the hosts file of this machine. */
 const resolvers: Record<UrlPolicy, Resolve> = {
   public: createResolver(),
   local: createResolver({ hostsFile: "/etc/hosts" }),

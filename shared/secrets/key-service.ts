@@ -1,6 +1,6 @@
 /**
- * Encrypts secrets with one data key for each company and purpose. KMS encrypts the data keys. A warm function caches the decrypted data keys, so it
- * calls KMS only once an hour for each company.
+ * Encrypts secrets with one data key for each company and purpose. KMS encrypts the data keys. A warm function caches the decrypted data
+ * keys, so it calls KMS only once an hour for each of them.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
@@ -18,7 +18,10 @@ import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { NotSealed, type Purpose, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** Permits this Lambda function to encrypt (seal) and decrypt (open) secrets. Call it in the module of the handler, outside the handler. */
+/**
+ * Makes `secretsOn` work in this Lambda function, so that the function can encrypt (seal) and decrypt (open) secrets. Call it in the module
+ * of the handler, outside the handler.
+ */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -45,7 +48,10 @@ interface CachedKey {
   readonly untilMs: number;
 }
 
-/** Returns the functions for secrets. They read no setting until the first secret. `now` returns milliseconds of a monotonic clock. */
+/**
+ * Returns an object with `seal` and `open`. It reads no setting before the first call of one of them. `now` returns milliseconds of a
+ * monotonic clock.
+ */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
   const cache = new Map<string, CachedKey>();
   let connected: Kms | undefined;
@@ -143,7 +149,7 @@ export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
 }
 
-/** Decrypts a text. Throws NotSealed. */
+/** Decrypts a text. Throws NotSealed if the bytes are damaged, or were encrypted with another key or for another row. */
 export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed);
   if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new NotSealed("the bytes are not sealed text");

@@ -1,6 +1,6 @@
 /**
  * The interface for encrypting (sealing) and decrypting (opening) secrets. Only functions that need secrets load the implementation
- * (key-service.ts), so the bundles of the others contain no KMS client.
+ * (key-service.ts), so the bundles of all other functions contain no KMS client.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -18,7 +18,7 @@ export interface Secrets {
 }
 
 /**
- * The values of `purpose` in the KMS encryption context. Each purpose has data keys of its own. The IAM policies of the functions and the
+ * The values of `purpose` in the KMS encryption context. Each purpose has separate data keys. The IAM policies of the functions and the
  * policy of the KMS key require the purpose (infra/stack/rights.ts), so a function that signs webhooks can decrypt no session.
  */
 export type Purpose = "webhook-secrets" | "console-sessions";
@@ -29,7 +29,7 @@ export function provideSecrets(provide: (table: Table) => Secrets): void {
   provider = provide;
 }
 
-/** Returns the functions for secrets. The first use throws if the bundle of this Lambda function does not contain the implementation. */
+/** Returns an object with `seal` and `open`. Both throw if the bundle of this Lambda function does not contain the implementation. */
 export function secretsOn(table: Table): Secrets {
   let secrets: Secrets | undefined;
   const opened = async (): Promise<Secrets> => {

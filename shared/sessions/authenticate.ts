@@ -7,8 +7,9 @@ import { digestOf } from "#shared/sessions/session-id.ts";
 import { openTokens, readSession, type StoredSession } from "#shared/sessions/stored.ts";
 
 /**
- * Returns the caller. The access token of the session is verified, and the user is looked up, as for a request with a bearer token.
- * Throws `unauthenticated`. API Gateway does not cache this refusal, because a refresh may make the session valid again.
+ * Returns the caller. Verifies the access token of the session and looks up the user, as for a request with a bearer token. Throws
+ * `unauthenticated`. API Gateway does not cache this refusal. If it did, the session would still be refused after a refresh has made it
+ * valid again.
  */
 export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
   const digest = digestOf(sessionId);

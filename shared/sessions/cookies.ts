@@ -32,7 +32,7 @@ export function cookiesOf(origin: string): Cookies {
   };
   return {
     session: named("session", "Strict", limits.sessionMs),
-    // The identity provider sends the browser back from another site. Browsers send only Lax cookies with such a request.
+    // The identity provider sends the browser back from another site. With such a request, browsers send Lax cookies but no Strict cookies.
     signIn: named("sign-in", "Lax", limits.signInMs),
   };
 }

@@ -16,11 +16,14 @@ import type { ConsoleClient } from "#shared/sessions/issuer.ts";
 
 const DEADLINE_RESERVE_MS = 1_000;
 
-/** The header of every request that the console makes by script. Pages of other origins cannot send it (CSRF). */
+/**
+ * The value of the header `X-Requested-With` in every request that the console sends from JavaScript. Pages of other origins cannot send
+ * this header, so it protects against CSRF.
+ */
 const REQUESTED_WITH = "canvassing-console";
 
 export interface SessionCall {
-  /** Returns the table and the other services. The sign-in page needs none of them. */
+  /** Returns the table and the other services. It is a function, because the redirect to the sign-in page needs none of them. */
   readonly context: () => ApiContext;
   readonly request: Request;
   readonly client: ConsoleClient;
@@ -44,11 +47,14 @@ export interface SessionDocument {
   /** The query parameters with their descriptions. */
   readonly query?: Readonly<Record<string, string>>;
   readonly answers: Readonly<Record<number, { readonly description: string; readonly mediaType?: "text/html" }>>;
-  /** The statuses of problem bodies. */
+  /** The HTTP statuses with which the endpoint returns problem bodies. */
   readonly problems: readonly number[];
 }
 
-/** The stage's variables. They are not in the environment, because the console's address is known only after the functions exist. */
+/**
+ * The variables of the API Gateway stage. The functions cannot have the console's address in their environment, because the address is
+ * known only after the functions exist.
+ */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
@@ -67,7 +73,7 @@ export function sessionEndpoint(session: SessionDocument, work: (call: SessionCa
         "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
       },
-      // Several cookies need several headers. API Gateway sends a header several times only from this field.
+      // Several cookies need several `Set-Cookie` headers. API Gateway sends a header several times only if it is in this field.
       ...(answer.setCookies !== undefined && { multiValueHeaders: { "Set-Cookie": [...answer.setCookies] } }),
       body: answer.body ?? "",
     };
@@ -96,7 +102,7 @@ function clientOf(origin: string, clientId: string): ConsoleClient {
 let secret: Promise<string> | undefined;
 
 function secretIn(parameter: string): Promise<string> {
-  // Only clients with a secret need the SDK of the parameter store.
+  // The SDK of the parameter store is loaded here, because only clients with a secret need it.
   secret ??= import("#shared/aws/ssm.ts").then(({ openParameters }) => openParameters().read(parameter));
   secret.catch(() => {
     secret = undefined;

@@ -1,6 +1,6 @@
 /**
- * The calls of the identity provider (OpenID Connect issuer) for sign-ins of the console: authorization code flow with PKCE, refresh and
- * the address of the sign-out page.
+ * Sends the requests to the identity provider (OpenID Connect issuer) for sign-ins of the console: authorization code flow with PKCE, and
+ * refresh. Also makes the URLs of its sign-in and sign-out pages.
  */
 import {
   AuthorizationResponseError,
@@ -37,13 +37,16 @@ export interface ConsoleClient {
   readonly clientId: string;
   /** Returns the client's secret. Undefined if the client has none: PKCE then proves who began the sign-in. */
   readonly secret?: () => Promise<string>;
-  /** The scopes beside `openid`, separated by blanks. */
+  /** The scopes in addition to `openid`, separated by blanks. */
   readonly scope?: string | undefined;
   /** The URL to which the issuer sends the browser back. */
   readonly redirectUri: string;
 }
 
-/** What the browser must bring back from the issuer. */
+/**
+ * The random values of one sign-in: `state` (OAuth), `nonce` (OpenID Connect) and `verifier` (PKCE). With them, the service and the issuer
+ * check that the browser and the tokens belong to the sign-in that has begun.
+ */
 export interface Challenge {
   readonly state: string;
   readonly nonce: string;
@@ -58,7 +61,9 @@ export interface Tokens {
   readonly accessUntil: number;
 }
 
-/** The issuer has refused, or the browser has not brought back what the sign-in needs. Only a new sign-in helps. */
+/**
+ * The issuer has refused the request, or the browser has not returned the parameters that the sign-in needs. The user must sign in again.
+ */
 export class SignInRefused extends Error {
   override readonly name = "SignInRefused";
 }
@@ -87,13 +92,19 @@ export async function signInUrl(client: ConsoleClient, { state, nonce, verifier 
   return url.href;
 }
 
-/** Many issuers return a refresh token only for the scope `offline_access`. Cognito does not know this scope and refuses it. */
+/**
+ * Many issuers return a refresh token only for the scope `offline_access`. Cognito does not know this scope and refuses it. It is therefore
+ * requested only if the issuer lists it.
+ */
 function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: ConsoleClient): string {
   const offline = scopes_supported.includes("offline_access") ? ["offline_access"] : [];
   return [...new Set(["openid", ...offline, ...(scope ?? "").split(" ").filter(Boolean)])].join(" ");
 }
 
-/** Exchanges the code for tokens. `returned` are the query parameters of the callback. Throws SignInRefused, or `unavailable`. */
+/**
+ * Exchanges the code for tokens. `returned` are the query parameters of the callback. Throws SignInRefused, or `unavailable` if the issuer
+ * cannot be reached.
+ */
 export async function exchangeCode(
   client: ConsoleClient,
   returned: URLSearchParams,
@@ -126,7 +137,10 @@ export async function exchangeCode(
   });
 }
 
-/** Returns new tokens. Throws SignInRefused if the issuer no longer accepts the refresh token, or `unavailable`. */
+/**
+ * Returns new tokens. Throws SignInRefused if the issuer no longer accepts the refresh token, or `unavailable` if the issuer cannot be
+ * reached.
+ */
 export async function refreshTokens(client: ConsoleClient, refreshToken: string): Promise<Tokens> {
   const server = await discovered(client.issuer);
   const identified = { client_id: client.clientId };
@@ -136,7 +150,7 @@ export async function refreshTokens(client: ConsoleClient, refreshToken: string)
       refreshTokenGrantRequest(server, identified, authentication, refreshToken, options(client.issuer)),
     );
     const tokens = await verified(client, await processRefreshTokenResponse(server, identified, answer));
-    // An issuer that does not rotate refresh tokens returns none.
+    // An issuer that does not rotate refresh tokens returns no new one. The old one then stays valid.
     return { ...tokens, refresh: tokens.refresh ?? refreshToken };
   });
 }
@@ -146,7 +160,7 @@ export async function signOutUrl(client: ConsoleClient, returnTo: string): Promi
   const { end_session_endpoint: endpoint } = await discovered(client.issuer);
   if (endpoint === undefined) return undefined;
   const url = new URL(endpoint);
-  // `logout_uri` is Cognito's own name of the parameter.
+  // Cognito has its own name for `post_logout_redirect_uri`: `logout_uri`.
   const parameters = { client_id: client.clientId, post_logout_redirect_uri: returnTo, logout_uri: returnTo };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
@@ -167,7 +181,7 @@ async function authenticationOf(
   { secret }: ConsoleClient,
 ): Promise<ClientAuth> {
   if (secret === undefined) return None();
-  // OpenID Connect Discovery defines this default of the list.
+  // If the issuer does not list its methods, OpenID Connect Discovery defines `client_secret_basic` as the default.
   const isBasic = (methods ?? ["client_secret_basic"]).includes("client_secret_basic");
   return isBasic ? ClientSecretBasic(await secret()) : ClientSecretPost(await secret());
 }
@@ -187,7 +201,7 @@ function discovered(issuer: string): Promise<AuthorizationServer> {
   return found;
 }
 
-/** The settings refuse an issuer without https, except one on this machine. */
+/** Allows plain http if the issuer's URL begins with `http://`. The settings accept such a URL only for an issuer on this machine. */
 const options = (issuer: string) => ({
   [allowInsecureRequests]: issuer.startsWith("http://"),
   signal: () => AbortSignal.timeout(FETCH_TIMEOUT_MS),

@@ -1,7 +1,7 @@
 /** Checks the path to which the browser returns after a sign-in, so that a link to the sign-in cannot lead to another site. */
 import * as limits from "#shared/limits.ts";
 
-/** Any origin serves to resolve the path. A result with another origin shows that the text was no path. */
+/** A placeholder origin, because a path alone cannot be parsed as a URL. If the parsed URL has another origin, the text was not a path. */
 const BASE = "https://console.invalid";
 
 /**

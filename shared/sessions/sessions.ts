@@ -34,7 +34,10 @@ export async function beginSession(
   return { id, caller };
 }
 
-/** Ends the session, also under the id that it has after or had before a refresh. Does nothing if it is unknown. */
+/**
+ * Ends the session. Also removes the rows with the id that the session had before its last refresh and the id that it has got since. Does
+ * nothing if the session is unknown.
+ */
 export async function endSession(context: Pick<ApiContext, "table" | "clock">, sessionId: string): Promise<void> {
   const digest = digestOf(sessionId);
   const session = await readSession(context, digest);
@@ -49,8 +52,8 @@ async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (s
 export type Refreshed = { readonly id: string | undefined };
 
 /**
- * Replaces the tokens of a session that expire soon, and its id. One request at a time refreshes a session; others wait for it. Throws
- * `unauthenticated` if the user must sign in again.
+ * If the session's tokens expire soon, replaces the tokens and the session's id. One request at a time refreshes a session; other requests
+ * wait for it. Throws `unauthenticated` if the user must sign in again.
  */
 export async function refreshSession(
   context: ApiContext,
@@ -80,7 +83,10 @@ export async function refreshSession(
 const signInAgain = (cause?: unknown): ApiError =>
   new ApiError("unauthenticated", "The session has ended. Sign in again.", { cause });
 
-/** Returns true if this request may refresh the session. An issuer that rotates refresh tokens accepts each of them only once. */
+/**
+ * Returns true if this request may refresh the session. Only one request may do this at a time, because an issuer that rotates refresh
+ * tokens accepts each of them only once.
+ */
 async function claimRefresh({ table, clock }: ApiContext, digest: string): Promise<boolean> {
   const now = clock.now();
   const isFree = any(missing("refreshingUntil"), below("refreshingUntil", now));

@@ -8,13 +8,16 @@ import { safeReturnTo } from "#shared/sessions/return-to.ts";
 import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
 import { beginSession } from "#shared/sessions/sessions.ts";
 
-/** The sign-in that has begun, in a cookie of the browser. Only this browser can therefore complete it (login CSRF). */
+/**
+ * The sign-in that has begun. It is stored in a cookie of the browser, so that only this browser can complete it. This protects against
+ * login CSRF.
+ */
 const SignIn = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
   returnTo: z.string(),
-  /** The digest of the session that the browser has already. It ends with the sign-in. */
+  /** The digest of the session that the browser already has. That session ends when this sign-in is complete. */
   previous: z.optional(z.string()),
 });
 type SignIn = z.infer<typeof SignIn>;
@@ -74,7 +77,7 @@ function returnedParameters({ request }: SessionCall): URLSearchParams {
   return returned;
 }
 
-/** Returns a page, because the browser shows the answer to the user. It contains no text of the request. */
+/** Returns a page instead of a problem body, because the browser shows it to the user. The page contains no text from the request. */
 const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): SessionAnswer => ({
   status,
   mediaType: "text/html; charset=utf-8",

@@ -15,7 +15,7 @@ export const StoredSession = z.object({
   type: z.literal("session"),
   companyId: Id,
   userId: Id,
-  /** The client for which the issuer made the tokens out. */
+  /** The client to which the issuer has issued the tokens. */
   clientId: z.string(),
   tokens: Bytes,
   /** The expiry of the access token, in milliseconds since 1970. */
@@ -76,8 +76,8 @@ export async function readSession(
 }
 
 /**
- * Returns the tokens of a session. Throws `unauthenticated` if they cannot be decrypted. This is so for sessions that began when sessions
- * and webhook secrets had the same data key; their users sign in again.
+ * Returns the tokens of a session. Throws `unauthenticated` if they cannot be decrypted. This happens if the session began with an old
+ * release that encrypted sessions and webhook secrets with the same data key. Its user must sign in again.
  */
 export async function openTokens(
   secrets: Pick<Secrets, "open">,

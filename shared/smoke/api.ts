@@ -15,7 +15,7 @@ export interface Answer {
 
 export type Api = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** Milliseconds after which the call fails because no answer has come. API Gateway itself waits for 29 seconds. */
+/** Milliseconds after which a request without an answer fails. It is longer than the time-out of API Gateway, 29 seconds. */
 const ANSWER_MS = 30_000;
 
 export function apiAt(base: string, accessToken: string): Api {

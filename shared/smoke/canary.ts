@@ -58,8 +58,8 @@ async function signIn({
 }
 
 /**
- * Writes the delay as a log line in CloudWatch's embedded metric format. No log line of the service contains this delay, so a metric
- * filter cannot make the metric.
+ * Writes the delay as a log line in CloudWatch's embedded metric format, which makes a metric of it. A metric filter cannot do this,
+ * because no other log line of the service contains this delay.
  */
 function publish(namespace: string, webhookMs: number): void {
   const metrics = new Metrics({ namespace, serviceName: "canary" });

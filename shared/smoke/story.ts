@@ -27,7 +27,7 @@ export interface Webhook {
   readonly secretKey: string;
 }
 
-/** The address to which the webhook sends its requests, and the way to find out that it has sent them. */
+/** The address to which the webhook sends its requests, and the functions that show that it has sent them. */
 export interface Receiver {
   readonly url: string;
   /** A text for the report that says what a delivery proves. */

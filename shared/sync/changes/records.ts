@@ -40,8 +40,8 @@ const AT_ONCE = 250;
  */
 const MOVES_AT_ONCE = 64;
 /**
- * Maximum number of notes, and of appointments, that are read of each such prospect. For the first record of a page, the limit is the room
- * in the page instead.
+ * Maximum number of notes, and of appointments, that one page reads of a prospect that becomes visible or ceases to be visible. For the
+ * first record of a page, the limit is the room in the page instead.
  */
 const ATTACHED_AT_ONCE = 32;
 
@@ -51,7 +51,7 @@ const ATTACHED_AT_ONCE = 32;
  */
 const [NOTES, APPOINTMENTS] = [1, 2];
 
-// How many of the selected records are in the page.
+/** How many of the selected records are in the page. */
 export interface Taken {
   /** Number of records with all their items in the page. */
   readonly records: number;
