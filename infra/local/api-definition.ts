@@ -314,7 +314,7 @@ function importFaults({ path, verb, operation }: Imported, known: Schemes): stri
       ? [`${at}: a method can have only one authorizer`]
       : []),
     // Only an authorizer can return the API key of a request. If a method needs a key but has no authorizer, API Gateway refuses every
-    // request.
+    // request to this method.
     ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
       ? [`${at}: needs an API key, but has no authorizer that names one`]
       : []),
