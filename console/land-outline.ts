@@ -5,10 +5,10 @@ import { feature } from "topojson-client";
 import type { Plugin } from "vite";
 
 const SOURCE = "virtual:land-outline";
-/** Decimal places of the coordinates. The outline is coarse, and 0.01 degrees are about a kilometre. */
+/** Decimal places of the coordinates. Two are enough for this coarse outline, because 0.01 degrees are about a kilometre. */
 const DECIMALS = 2;
 
-/** A module that exports the URL of the outline in GeoJSON. */
+/** Returns a Vite plugin for the module `virtual:land-outline`, which exports the URL of the outline in GeoJSON. */
 export function landOutline(): Plugin {
   let geoJson: string | undefined;
   return {

@@ -7,18 +7,21 @@ const service = process.env.SERVICE_URL ?? "http://127.0.0.1:3000";
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [landOutline()],
-  // The paths of the API are those of the service, so that the session's cookie belongs to the same origin.
+  // Vite sends requests with these paths to the local service. The browser therefore sees a single origin, to which the session's cookie
+  // belongs.
   server: { proxy: { "/api": service, "/config.json": service, "/local": service } },
   build: {
     target: "es2024",
-    // The Content-Security-Policy allows no inline scripts, and browsers of this target load modules ahead by themselves.
+    // Vite's polyfill for module preloading is an inline script, which the Content-Security-Policy forbids. Browsers of this target need no
+    // polyfill.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // MapLibre alone has more than Vite's limit. A test limits the part that every page loads.
+    // The code of MapLibre alone exceeds Vite's default limit. A test limits the size of the code that every page loads.
     chunkSizeWarningLimit: 1500,
     rolldownOptions: {
-      // Packages mark modules for servers that render React, which says nothing here. Times differ with the load of the machine.
+      // Two kinds of messages are left out. Packages mark modules with directives for React on servers, which have no meaning here. The
+      // times of plugins depend only on the load of the machine.
       onLog(level, log, report) {
         if (log.code !== "MODULE_LEVEL_DIRECTIVE" && log.code !== "PLUGIN_TIMINGS") report(level, log);
       },

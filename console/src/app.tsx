@@ -1,4 +1,4 @@
-/** The pages of the console and their addresses. Each page is loaded when it is opened first. */
+/** The pages of the console and their addresses. The code of a page is loaded when the page is first opened. */
 import { type ComponentType, lazy, Suspense } from "react";
 import { Route, Switch } from "wouter";
 import { isAdmin, useMe } from "./api/reference.ts";

@@ -11,7 +11,8 @@ const RETRIES = 2;
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      // Another attempt may help if the service was busy or could not be reached, but not if it refused the request.
+      // A request is repeated if the service was busy or could not be reached. If the service has refused it, another attempt would not
+      // help.
       retry: (failures, error) =>
         failures < RETRIES && (!(error instanceof RequestFailed) || error.status === 429 || error.status >= 500),
     },

@@ -1,4 +1,4 @@
-/** A bar for each day. The table below the chart has the same numbers, so its bars are hidden from screen readers. */
+/** A bar for each day. The bars are hidden from screen readers, because the table below the chart has the same numbers. */
 import type { ActivityGroup } from "canvassing-client/api";
 import { numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
@@ -8,7 +8,7 @@ const GAP = 0.2;
 const DAY_MS = 86_400_000;
 
 interface ChartProps {
-  /** Dates such as `2026-11-23`, both included. */
+  /** `from` and `to` are dates such as `2026-11-23`. The chart includes both days. */
   readonly from: string;
   readonly to: string;
   readonly groups: readonly ActivityGroup[];

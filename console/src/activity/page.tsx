@@ -1,4 +1,6 @@
-/** What users have done: charts of each day, of each user and of each status, with tables of the same numbers. */
+/**
+ * The page with the report on what users have done: charts of each day, of each user and of each status, with tables of the same numbers.
+ */
 import { useQuery } from "@tanstack/react-query";
 import type { ActivityGroup, ActivityReport } from "canvassing-client/api";
 import type { ReactNode } from "react";
@@ -20,7 +22,7 @@ const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 type GroupBy = ActivityReport["groupBy"];
 
-/** The date in the user's time zone, for example `2026-11-23`. */
+/** Returns the date in the user's time zone, for example `2026-11-23`. */
 const dateOf = (time: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: timezone }).format(time);
 
 function rangeOf(days: number): { from: string; to: string } {

@@ -1,4 +1,4 @@
-/** The typed client of the API. The browser adds the session's cookie, so that no token is in the page. */
+/** The typed client of the API. The browser adds the session's cookie to each request, so the scripts of the page never see a token. */
 import { apiClient } from "canvassing-client";
 import type { Problem } from "canvassing-client/api";
 
@@ -9,7 +9,10 @@ export const api = apiClient({ baseUrl: location.origin, headers: SAME_SITE, fet
 
 let refresh: Promise<boolean> | undefined;
 
-/** Replaces the tokens of the session, and returns false if it has ended. Requests that are refused at the same time wait for the same refresh. */
+/**
+ * Replaces the tokens of the session. Returns false if the session has ended. Requests that are refused at the same time wait for the same
+ * refresh.
+ */
 export function renewSession(): Promise<boolean> {
   refresh ??= fetch("/api/session/refresh", { method: "POST", headers: SAME_SITE })
     .then(({ ok }) => ok)
@@ -19,7 +22,10 @@ export function renewSession(): Promise<boolean> {
   return refresh;
 }
 
-/** Sends a request. A token lives for an hour and a session for eight, so a refused request is sent again after a refresh. */
+/**
+ * Sends a request. If the service refuses it with 401, refreshes the session and sends the request once more. This is normal, because a
+ * token lives for an hour and a session for eight hours.
+ */
 export async function withSession(request: Request): Promise<Response> {
   const again = request.clone();
   const response = await fetch(request);
@@ -53,7 +59,10 @@ interface Reply<T> {
   readonly response: Response;
 }
 
-/** Returns the body of a successful answer. Without a session, the browser leaves the page to sign in and comes back to it. */
+/**
+ * Returns the body of a successful response. If there is no session, the browser goes to the sign-in page, which later returns to the
+ * present page.
+ */
 export async function answer<T>(reply: Promise<Reply<T>>): Promise<T> {
   const { data, error, response } = await reply;
   if (response.status === 401) return signIn();

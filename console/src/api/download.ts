@@ -1,4 +1,7 @@
-/** Saves an answer of the API as a file. A plain link could not carry the header that the cookie needs. */
+/**
+ * Saves a response of the API as a file. A plain link cannot be used, because it does not send the header without which the service ignores
+ * the cookie.
+ */
 import { RequestFailed, SAME_SITE, signIn, withSession } from "./client.ts";
 
 export async function download(path: string, name: string): Promise<void> {

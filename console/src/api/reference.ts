@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Me } from "canvassing-client/api";
 import { answer, api } from "./client.ts";
 
-/** Reference data changes rarely, so that pages share it for a minute. */
+/** Milliseconds for which all pages share the loaded reference data. It is rarely changed, so it need not be loaded for each page. */
 const STALE_AFTER_MS = 60_000;
 
 export const useMe = () =>

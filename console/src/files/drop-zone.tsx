@@ -1,4 +1,4 @@
-/** A place for a CSV file: it can be dropped, or chosen with the browser's dialog. */
+/** A field for a CSV file. The user drops a file on it, or chooses one with the browser's dialog. */
 import { useState } from "react";
 import style from "./files.module.css";
 

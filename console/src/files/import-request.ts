@@ -1,4 +1,4 @@
-/** What a user asks of an import, and what the service answers. */
+/** The options of an import that a user chooses, and the result that the service returns. */
 import type { FileResult, NewImport } from "canvassing-client/api";
 
 export const MATCHES = ["id", "sourceId", "emailAddress"] as const;
@@ -18,11 +18,11 @@ export interface ImportRequest {
   readonly dryRun: boolean;
 }
 
-/** What an import did, or a trial would do. */
+/** What an import has done, or what it would do if it was a dry run. */
 export type ImportOutcome = Pick<
   FileResult,
   "id" | "dryRun" | "imported" | "updated" | "skipped" | "ignoredColumns" | "errors"
 > & {
-  /** A file with all faults, if there are more than the first ones. */
+  /** The URL of a file with all faults. It is present only if there are more faults than `errors` contains. */
   readonly errorReport?: string | undefined;
 };

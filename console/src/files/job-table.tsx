@@ -1,4 +1,4 @@
-/** The last jobs that changed many prospects, so that one can be undone later. */
+/** The last jobs that changed many prospects. The user can undo a job here. */
 import type { Job } from "canvassing-client/api";
 import { nameOf } from "../api/reference.ts";
 import { JobProgress } from "../jobs/watch.tsx";

@@ -6,7 +6,7 @@ import type { ImportOutcome, ImportRequest } from "./import-request.ts";
 
 export interface Progress {
   readonly text: string;
-  /** From 0 to 1. Undefined if nobody knows how much is left. */
+  /** From 0 to 1. Undefined if it is not known how much is left. */
   readonly share: number | undefined;
 }
 
@@ -30,13 +30,13 @@ export async function importByJob(
   return { ...ended, id: dryRun ? null : ended.id, errorReport: ended.errorReport?.url };
 }
 
-/** Only this way of sending reports its progress in all browsers. */
+/** Sends the file with XMLHttpRequest, because `fetch` cannot report the progress of an upload in all browsers. */
 function send(file: File, { url, method, headers }: Upload, show: (share: number) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const request = new XMLHttpRequest();
   request.open(method, url);
   for (const [name, value] of Object.entries(headers)) {
-    // The browser sends the length itself, and lets no script set it.
+    // The browser sets this header itself, and forbids scripts to set it.
     if (name !== "content-length") request.setRequestHeader(name, value);
   }
   request.upload.addEventListener("progress", ({ loaded, total }) => show(total === 0 ? 0 : loaded / total));

@@ -1,4 +1,4 @@
-/** CSV files in and out, and the jobs that changed many prospects. */
+/** The page for importing and exporting CSV files. It also lists the jobs that changed many prospects. */
 import { download } from "../api/download.ts";
 import { mayManage, useMe } from "../api/reference.ts";
 import { Button } from "../ui/button.tsx";

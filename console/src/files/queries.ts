@@ -8,10 +8,10 @@ import { notifyFailed } from "../ui/notices.tsx";
 import type { ImportOutcome, ImportRequest } from "./import-request.ts";
 import { importByJob, type Progress } from "./large-import.ts";
 
-/** One request imports files up to these limits. A job imports larger ones. */
+/** A file within both limits is imported with one request. A job imports a larger file. */
 const MOST_BYTES = 4_000_000;
 const MOST_LINES = 2_000;
-/** The largest file of a job. */
+/** Maximum bytes of a file that a job imports. */
 export const JOB_BYTES = 200_000_000;
 
 async function needsJob(file: File): Promise<boolean> {
@@ -31,7 +31,8 @@ function importAtOnce({ file, options: { mapping, matchBy, onMatch }, dryRun }: 
         },
       },
       body: { file: "" },
-      // The browser sends the form with the file in place of the text of the types.
+      // `body` is there only because the generated types describe the file as a string. The browser sends this form, which contains the
+      // file.
       bodySerializer: () => form,
     }),
   );
@@ -67,7 +68,7 @@ export const useJobs = () =>
     queryFn: () => answer(api.GET("/api/jobs", { params: { query: { limit: 20 } } })),
   });
 
-/** Hides what an import has created. A job does it, which is shown as a message. */
+/** Hides the prospects that an import has created. A job does this, and a message shows its progress. */
 export function useUndoImport() {
   return useMutation({
     mutationFn: (id: number) =>

@@ -1,9 +1,9 @@
-/** The rows of a file that cannot be imported, with the reason. */
+/** A table of the rows of a file that cannot be imported, with the reason for each row. */
 import type { RowFault } from "canvassing-client/api";
 import { DataTable } from "../ui/data-table.tsx";
 import { amount } from "../ui/text.ts";
 
-/** More rows would make the page slow. */
+/** Maximum number of rows in the table, because more rows would make the page slow. */
 const SHOWN = 200;
 
 const columns = [

@@ -28,7 +28,7 @@ export function JobProgress({ id }: { id: number }) {
   const queries = useQueryClient();
   const job = query.data;
   const done = job !== undefined && !isRunning(job);
-  // A finished job has changed prospects, so that lists and maps are loaded again.
+  // A finished job has changed prospects, so all data except the jobs is loaded again.
   useEffect(() => {
     if (done) void queries.invalidateQueries({ predicate: ({ queryKey: [first] }) => first !== "jobs" });
   }, [done, queries]);

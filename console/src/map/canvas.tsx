@@ -9,14 +9,14 @@ import style from "./canvas.module.css";
 import { ownStyle } from "./own-style.ts";
 import "./worker.ts";
 
-/** The contiguous United States, until the page knows a better part of the map. */
+/** The contiguous United States. The map shows this part until the page knows where its records are. */
 const START: LngLatBoundsLike = [-125, 24, -66, 50];
 const PADDING_PX = 48;
-/** A single prospect would otherwise fill the map. */
+/** Maximum zoom when the map moves to its records. Without it, the map would zoom in to the limit if there is only one prospect. */
 const CLOSEST_ZOOM = 16;
 
 interface CanvasProps {
-  /** What a screen reader says about the map. The page has a table with the same records. */
+  /** The name of the map for screen readers. The page also has a table with the same records. */
   readonly label: string;
   /** The part of the map that is shown first. */
   readonly bounds: Bounds | undefined;
@@ -48,9 +48,10 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
       style: styleUrl ?? ownStyle,
       bounds: bounds === undefined ? START : [...bounds],
       fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },
-      // MapLibre's control parses HTML, which this page forbids. The text below the map has the same content.
+      // MapLibre's own control for the attribution parses HTML, which the Content-Security-Policy of the page forbids. The text below the
+      // map has the same content.
       attributionControl: false,
-      // The keyboard and two fingers turn the map by accident, and a turned map helps nobody here.
+      // Rotation is off. Users would rotate the map by accident, with the keyboard or two fingers, and a rotated map is of no use here.
       dragRotate: false,
       pitchWithRotate: false,
       transformRequest: (url) => (url.startsWith(location.origin) ? { url, headers: SAME_SITE } : { url }),
@@ -82,7 +83,7 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
   );
 }
 
-/** The origin of the base map's data, as its sources state it. Their links become plain text. */
+/** Returns the attributions of the base map's sources as plain text, without their links. */
 function attributionOf(map: MapLibre): string {
   const texts = Object.keys(map.getStyle().sources).map((id) => map.getSource(id)?.attribution ?? "");
   return [...new Set(texts.map((text) => text.replace(/<[^>]*>/g, "").trim()))]

@@ -3,7 +3,7 @@ import type { Map as MapLibre } from "maplibre-gl";
 import { TerraDraw, TerraDrawFreehandMode, TerraDrawPolygonMode, TerraDrawSelectMode } from "terra-draw";
 import { TerraDrawMapLibreGLAdapter } from "terra-draw-maplibre-gl-adapter";
 
-/** Decimal places of drawn positions: about a decimetre. */
+/** Decimal places of drawn coordinates. Six are precise to about a decimetre. */
 const DECIMALS = 6;
 
 /** Calls `done` with the ring of the area that the user draws. Returns a function that ends the drawing. */
@@ -37,7 +37,7 @@ export function drawPolygon(map: MapLibre, done: (ring: number[][]) => void): ()
 }
 
 interface Editing {
-  /** The ring as it is now. */
+  /** Returns the ring with the changes that the user has made so far. */
   readonly ring: () => number[][] | undefined;
   readonly stop: () => void;
 }

@@ -11,7 +11,10 @@ export const point = (lng: number, lat: number, properties: Record<string, unkno
 
 export const collection = (features: Feature[]): FeatureCollection => ({ type: "FeatureCollection", features });
 
-/** The names of the territories, each in the middle of its box. Tiles would repeat the name of a territory that several tiles show. */
+/**
+ * Returns a point with the name of each territory, in the middle of the territory's bounding box. The names are not in the tiles, because a
+ * territory in several tiles would then show its name several times.
+ */
 export const territoryNames = (territories: readonly Territory[]): FeatureCollection =>
   collection(
     territories.flatMap(({ name, polygon }) => {
@@ -22,14 +25,17 @@ export const territoryNames = (territories: readonly Territory[]): FeatureCollec
     }),
   );
 
-/** Territories are stored as they were sent, but GeoJSON wants the first position again at the end. */
+/**
+ * Returns the polygon as a closed ring. GeoJSON requires that the last position repeats the first one, but the service stores a polygon as
+ * it was sent.
+ */
 export function closed(polygon: readonly number[][]): number[][] {
   const [first, last] = [polygon.at(0), polygon.at(-1)];
   if (first === undefined || last === undefined) return [];
   return first[0] === last[0] && first[1] === last[1] ? [...polygon] : [...polygon, first];
 }
 
-/** The smallest box around all positions, or undefined if there are none. */
+/** Returns the smallest box around all positions. Returns undefined if there are no positions. */
 export function boundsOf(positions: Iterable<readonly [lng: number, lat: number]>): Bounds | undefined {
   let [west, south, east, north] = [180, 90, -180, -90];
   for (const [lng, lat] of positions) {

@@ -10,7 +10,7 @@ import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
 import { drawFreehand } from "./draw.ts";
 
-/** A bulk change names at most this many prospects. */
+/** Maximum number of ids that a bulk change accepts. */
 const MOST = 10_000;
 
 interface LassoProps {
@@ -45,7 +45,10 @@ export function Lasso({ map, filter, isDrawing, setDrawing, onSelect }: LassoPro
   );
 }
 
-/** Asks the service, because the map itself may show clusters only. */
+/**
+ * Returns the ids of the prospects inside the polygon that match the filter. The ids come from the service, because the map may show only
+ * clusters.
+ */
 async function idsInside(filter: Filter, polygon: number[][]): Promise<number[]> {
   const { territoryId, ...rest } = filter;
   const search = { ...rest, polygon, ...(territoryId !== undefined && { territoryId: Number(territoryId) }) };

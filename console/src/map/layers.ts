@@ -1,20 +1,23 @@
-/** The layers of prospects and territories. The labels are drawn by the browser's own fonts, so that no font server is needed. */
+/** The layers of prospects and territories. The browser draws the labels with its own fonts, so no font server is needed. */
 import type { FeatureCollection } from "geojson";
 import type { GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibre-gl";
 
-/** The layers of a source of tiles. */
+/** How a source of tiles is drawn. */
 export interface TileLayers {
   readonly layersOf: (source: string) => LayerSpecification[];
-  /** The layer that stays above these layers. */
+  /** The id of the marker layer below which these layers are inserted. */
   readonly below: string;
 }
 
 const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
 
-/** Layers without content. They keep the order of the layers with tiles, which are replaced at any time. */
+/**
+ * Marker layers without content. Layers with tiles are inserted below one of them. The order of the layers therefore stays the same,
+ * although the layers with tiles are replaced at any time.
+ */
 const order = ["above-territories", "above-prospects"] as const;
 
-/** Adds what all maps have beside the tiles: the names of territories, and the mark around the open prospect. */
+/** Adds what all maps show in addition to tiles: the names of territories, and the mark around the open prospect. */
 export function prepareLayers(map: MapLibre): void {
   for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
   map.addSource("territory-names", { type: "geojson", data: empty });
@@ -44,7 +47,7 @@ export function setData(map: MapLibre, source: "territory-names" | "open-prospec
   if (!isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
 }
 
-/** A page that closes removes the map, perhaps before other parts of the page let it go. */
+/** Returns true if the map was removed. A page that closes removes its map, perhaps before the clean-up functions of its components run. */
 export const isRemoved = (map: MapLibre): boolean => map.style === undefined;
 
 export const territoryLayers: TileLayers = {
@@ -74,7 +77,7 @@ const circle = (id: string, source: string, layer: "pins" | "clusters"): LayerSp
   "source-layer": layer,
   paint: {
     "circle-color": ["get", "color"],
-    // The area of a circle grows with the logarithm of its count, so that a cluster of thousands does not cover its neighbours.
+    // The radius of a cluster grows with the logarithm of its count, so that a cluster of thousands does not cover the clusters beside it.
     "circle-radius": layer === "pins" ? 6 : ["+", 9, ["*", 2.5, ["log10", ["get", "count"]]]],
     "circle-stroke-color": "#ffffff",
     "circle-stroke-width": 1.5,
@@ -82,7 +85,7 @@ const circle = (id: string, source: string, layer: "pins" | "clusters"): LayerSp
   },
 });
 
-/** A tile has pins, or clusters if it has many prospects. A cluster has the colour of its most frequent status. */
+/** A tile contains pins, or clusters if it has many prospects. A cluster has the colour of the status that most of its prospects have. */
 export const prospectLayers: TileLayers = {
   below: "above-prospects",
   layersOf: (source) => [

@@ -1,9 +1,11 @@
-/** The base map that needs no internet and no key: the outline of the land and a grid of degrees. */
+/**
+ * The base map that the console contains itself: the outline of the land and a grid of degrees. It needs no internet access and no API key.
+ */
 
 import { landUrl } from "virtual:land-outline";
 import type { StyleSpecification } from "maplibre-gl";
 
-/** Lines of the grid are a whole degree apart: about 70 miles from south to north. */
+/** The lines of the grid are one degree apart. From south to north, one degree is about 70 miles. */
 const grid = {
   type: "MultiLineString" as const,
   coordinates: [

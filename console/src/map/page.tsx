@@ -1,4 +1,7 @@
-/** Prospects on the map, with the same filters as the table, and the visible ones in a table beside it. */
+/**
+ * The page with the prospects on a map. It has the same filters as the table of prospects. A table beside the map lists the visible
+ * prospects.
+ */
 import type { Me } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
@@ -46,7 +49,8 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   const { tiles, bounds } = overview.data ?? {};
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter moves the map, and a changed prospect does not
   const shownFirst = useMemo(() => bounds, [tiles?.url]);
-  // The map first moves to the prospects, so that it loads no territories of another place.
+  // The territories are added when `tiles` is known, because the map then shows the part of the world with the prospects. Earlier, it would
+  // load territories of another part.
   useTerritoriesOn(tiles === undefined ? undefined : map, nothing);
   const { fault, retry } = useTiles(map, tiles, prospectLayers, (event) => {
     if (isDrawing) return;
@@ -117,7 +121,7 @@ function textOf(overview: Overview | undefined): string {
   return `${amount(mapped, "prospect")} on the map${unmapped > 0 ? `, ${numberText(unmapped)} without a place` : ""}.`;
 }
 
-/** Marks the prospect that is open beside the map, also if it is in a cluster. */
+/** Draws a mark around the prospect that is open beside the map, even if the prospect itself is hidden in a cluster. */
 function OpenMark({ map, id }: { map: MapLibre; id: number }) {
   const { lat, lng } = useProspect(id).data ?? {};
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Reads what the map shows beside its tiles. */
+/** Reads what the map shows in addition to its tiles. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Clusters } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
@@ -9,13 +9,16 @@ import type { Tiles } from "./tiles.ts";
 
 const WORLD = "-180,-90,180,90";
 
-/** The prospects of the filter on the whole map. */
+/** The counts and the bounds of all prospects that match the filter. */
 export interface Overview {
-  /** How many prospects have a place. */
+  /** Number of prospects with coordinates. `unmapped` is the number of those without. */
   readonly mapped: number;
   readonly unmapped: number;
   readonly bounds: Bounds | undefined;
-  /** The tiles wait for this answer, so that the map first moves to the prospects and loads no tiles of another place. */
+  /**
+   * The tiles to load. They are part of this result, so that the map first moves to the prospects, and loads no tiles of another part of
+   * the world.
+   */
   readonly tiles: Tiles;
 }
 
@@ -23,7 +26,7 @@ export const useOverview = (filter: Filter) =>
   useQuery({
     queryKey: ["prospects", "overview", filter],
     queryFn: async ({ signal }): Promise<Overview> => {
-      // At this zoom, the clusters are few. Their boxes and counts are exact.
+      // At zoom 0, there are only a few clusters for the whole world. Their boxes and counts are exact.
       const query = { ...filter, bbox: WORLD, zoom: 0 };
       const clusters = await answer(api.GET("/api/prospects/clusters", { params: { query }, signal }));
       const url = withFilter(`${location.origin}/api/prospects/tiles/{z}/{x}/{y}.mvt`, filter);

@@ -1,4 +1,4 @@
-/** The prospects of the map as a table, for users who cannot see the map or do not want to search it. */
+/** The prospects of the map as a table. It is for users who cannot see the map, or who do not want to search the map. */
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { columns } from "../prospects/columns.tsx";
@@ -23,7 +23,8 @@ export function MapTable({ filter, box }: TableProps) {
   const [isVisibleOnly, setVisibleOnly] = useState(true);
   const [turned, setTurned] = useState({ of: "", page: 1 });
   const wanted = isVisibleOnly ? { ...filter, bbox: box } : filter;
-  // The page belongs to a filter and a place, so another one begins again at the first page.
+  // `turned` is the page that the user has opened, and the filter for which this was done. With any other filter or part of the map, the
+  // table begins at page 1.
   const of = JSON.stringify(wanted);
   const page = turned.of === of ? turned.page : 1;
   const [parameters] = useSearchParams();

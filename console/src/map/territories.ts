@@ -9,7 +9,8 @@ import { type TileState, useTiles } from "./tiles.ts";
 const url = `${location.origin}/api/territories/tiles/{z}/{x}/{y}.mvt`;
 
 export function useTerritoriesOn(map: MapLibre | undefined, onClick: (event: MapLayerMouseEvent) => void): TileState {
-  // The list is loaded again after each change, and then the tiles.
+  // `dataUpdatedAt` is the version of the tiles. The list of territories is loaded again after each change, and the new version then loads
+  // the tiles again.
   const { data, dataUpdatedAt: version } = useTerritories();
   const tiles = useMemo(() => (version === 0 ? undefined : { url, version }), [version]);
   useEffect(() => {

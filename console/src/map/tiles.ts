@@ -13,17 +13,20 @@ export interface Tiles {
 }
 
 export interface TileState {
-  /** Why tiles are missing. Undefined while they load, and when all are loaded. */
+  /** The reason why tiles are missing. It is undefined while the tiles load and when all are loaded. */
   readonly fault: Error | undefined;
   readonly retry: () => void;
 }
 
-/** Tiles are loaded again this many times after a failure, before the page says that some are missing. */
+/** After a failure, the tiles are loaded again this many times before the page says that some are missing. */
 const RETRIES = 2;
 const FIRST_PAUSE_MS = 1_000;
 const NO_TRIES = { key: "", count: 0, round: 0 };
 
-/** The tiles stay visible until newer ones are loaded. A new `layers` needs no new tiles, so it must not change. */
+/**
+ * Shows the tiles on the map. Old tiles stay visible until newer ones are loaded. Always pass the same object as `layers`, because the hook
+ * ignores a change of it.
+ */
 export function useTiles(
   map: MapLibre | undefined,
   tiles: Tiles | undefined,
@@ -81,8 +84,8 @@ interface AddedTiles {
 let sources = 0;
 
 /**
- * Adds a source with its layers. A change makes a new source, because changing one of MapLibre in place is not safe: a tile that is loading
- * would keep its old content, and a tile that has failed would never be loaded again.
+ * Adds a source with its layers. If the URL or the version changes, a new source replaces the old one. Changing a source of MapLibre in
+ * place is not safe: a tile that is loading would keep its old content, and a tile that has failed would never be loaded again.
  */
 function addTiles(map: MapLibre, url: string, { layersOf, below }: TileLayers, events: Events): AddedTiles {
   sources += 1;
@@ -122,7 +125,7 @@ function addTiles(map: MapLibre, url: string, { layersOf, below }: TileLayers, e
   };
 }
 
-/** The id of the record that was clicked. A cluster has none. */
+/** Returns the id of the record that was clicked. Returns undefined for a cluster. */
 export function idOf({ features: [feature] = [] }: MapLayerMouseEvent): number | undefined {
   const id: unknown = feature?.properties.id;
   return typeof id === "number" ? id : undefined;

@@ -1,13 +1,19 @@
-/** The visible part of the map, after each movement. */
+/** Returns the visible part of the map, and updates it after each movement of the map. */
 import type { Map as MapLibre } from "maplibre-gl";
 import { useEffect, useState } from "react";
 
-/** Decimal places of the box: about ten metres. A small movement then asks for the same answer again. */
+/**
+ * The box is rounded to 1/10 000 of a degree, about ten metres. After a smaller movement, the page sends the same request, whose result it
+ * may already have.
+ */
 const STEPS = 10_000;
-/** The map ends here. Places nearer to the poles are drawn on its edge. */
+/**
+ * The latitude at which the map ends. Prospects nearer to a pole are drawn on the edge of the map, so a box that reaches the edge includes
+ * them.
+ */
 const MOST_LATITUDE = 85;
 
-/** The box as the API takes it: `west,south,east,north`. It crosses the 180th meridian if the west is greater than the east. */
+/** Returns the box as the API takes it: `west,south,east,north`. The box crosses the 180th meridian if west is greater than east. */
 export function useView(map: MapLibre | undefined): string | undefined {
   const [view, setView] = useState<string>();
   useEffect(() => {
@@ -33,11 +39,14 @@ function boxOf(map: MapLibre): string {
   ].join();
 }
 
-// The box is never smaller than the visible part, so that the table has each prospect that the map shows.
+// The box is rounded outwards, so that the table contains each prospect that the map shows.
 const down = (degrees: number): number => Math.floor(degrees * STEPS) / STEPS;
 const up = (degrees: number): number => Math.ceil(degrees * STEPS) / STEPS;
 
-/** The map counts on when the user moves it around the globe. */
+/**
+ * Converts a longitude to the range from -180 to 180. MapLibre's longitudes continue beyond 180 when the user moves the map around the
+ * globe.
+ */
 function onGlobe(lng: number): number {
   if (lng >= -180 && lng <= 180) return lng;
   return Math.round(((((lng + 180) % 360) + 360) % 360) * STEPS) / STEPS - 180;

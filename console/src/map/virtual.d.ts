@@ -1,15 +1,18 @@
-/** What Vite and the browser add to the types of the map. */
+/** Declares a virtual module of Vite, and an API of the browser that TypeScript does not declare. */
 declare module "virtual:land-outline" {
   export const landUrl: string;
 }
 
 interface TrustedScriptUrlPolicy {
-  /** The browser's type is an object. The only use is to hand it to `Worker`, which also accepts a string in its types. */
+  /**
+   * In the browser, the result is an object and not a string. It is declared as a string, because it is only passed to `Worker`, whose
+   * declaration accepts a string.
+   */
   createScriptURL(url: string): string;
 }
 
 interface Window {
-  /** Firefox and Safari had no Trusted Types for a long time. */
+  /** Undefined in browsers without Trusted Types, such as older versions of Firefox and Safari. */
   readonly trustedTypes?: {
     createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): TrustedScriptUrlPolicy;
   };

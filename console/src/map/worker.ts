@@ -1,6 +1,6 @@
 /**
- * Gives MapLibre its worker under the console's Content-Security-Policy. The policy allows no script from a string, and this file admits
- * exactly one: the worker's file, which is served by the same origin.
+ * Lets MapLibre start its worker under the console's Content-Security-Policy. With Trusted Types, the policy forbids loading a script whose
+ * URL is a plain string. This file permits exactly one URL: the file of the worker, which comes from the same origin.
  */
 import { setWorkerUrl } from "maplibre-gl";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
@@ -12,7 +12,10 @@ const policy = window.trustedTypes?.createPolicy("maplibre", {
   },
 });
 
-/** MapLibre starts its worker with a string, which such a page refuses. */
+/**
+ * Returns a class that replaces `Worker`. MapLibre passes the URL as a plain string, which the policy forbids, so the class converts it
+ * with `admit`.
+ */
 const workerOf = (admit: (url: string) => string): typeof Worker =>
   class extends Worker {
     constructor(url: string | URL, options?: WorkerOptions) {

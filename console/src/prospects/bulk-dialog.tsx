@@ -21,7 +21,9 @@ interface BulkDialogProps {
   readonly onStarted: () => void;
 }
 
-/** The API wants at least one filter, or the word that all prospects are meant. */
+/**
+ * Returns the fields of the request that select the prospects. The API requires at least one filter, or `all` if all prospects are meant.
+ */
 const bodyOf = (target: Target) => {
   if ("ids" in target) return { ids: [...target.ids] };
   return { filter: Object.keys(target.filter).length === 0 ? { all: true as const } : target.filter };

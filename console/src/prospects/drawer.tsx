@@ -1,4 +1,4 @@
-/** One prospect beside the map or the table: what is known, what happened, and what can be done. */
+/** The panel for one prospect beside the map or the table: its data, its history, and what the user can do with it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail } from "canvassing-client/api";
 import { type ReactNode, useEffect, useRef } from "react";
@@ -80,7 +80,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-/** The status can be changed by everybody who sees the prospect; the assignment is for those who manage prospects. */
+/** Everybody who sees the prospect can change its status. Only users who may manage prospects can change its assignment. */
 function Change({ prospect: { id, currentStatus, assignedTo } }: { prospect: ProspectDetail }) {
   const queries = useQueryClient();
   const me = useMe().data;

@@ -1,4 +1,4 @@
-/** The filters above the map and the table: a search, the statuses as buttons, and further filters in a part that opens. */
+/** The filters above the map and the table: a search field, a button for each status, and further filters that the user can unfold. */
 import type { Me } from "canvassing-client/api";
 import { useEffect, useState } from "react";
 import { isAdmin, nameOf, useStatuses, useTags, useTerritories, useUsers } from "../api/reference.ts";
@@ -52,7 +52,7 @@ export function FilterBar({ me, state }: { me: Me; state: FilterState }) {
 
 const TYPING_PAUSE_MS = 250;
 
-/** Searches when the user stops typing, so that not each letter is a request. */
+/** Calls `onChange` when the user stops typing, so that the page does not send a request for each letter. */
 function Search({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);

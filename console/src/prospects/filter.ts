@@ -23,7 +23,10 @@ export function readFilter(parameters: URLSearchParams): Filter {
 
 export interface FilterState {
   readonly filter: Filter;
-  /** Sets or removes parameters of the address. A filter begins again at the first page. */
+  /**
+   * Sets parameters of the address, or removes those whose value is undefined or empty. If a filter is among them, also removes `page`, so
+   * that the list begins at the first page.
+   */
   readonly change: (values: Readonly<Record<string, string | undefined>>) => void;
   readonly parameters: URLSearchParams;
 }
@@ -51,7 +54,7 @@ export function useFilter(): FilterState {
   };
 }
 
-/** The address of another page with the same filters. */
+/** Returns the path with the filters as its query. */
 export function withFilter(path: string, filter: Filter): string {
   const query = new URLSearchParams(Object.entries(filter)).toString();
   return query === "" ? path : `${path}?${query}`;
@@ -59,7 +62,7 @@ export function withFilter(path: string, filter: Filter): string {
 
 export const listOf = (value: string | undefined): readonly string[] => (value === undefined ? [] : value.split(","));
 
-/** Adds the value to a comma list, or removes it. */
+/** Returns the comma-separated list with the value added, or without the value if the list already contains it. */
 export function toggled(list: string | undefined, value: string): string {
   const values = listOf(list);
   return (values.includes(value) ? values.filter((one) => one !== value) : [...values, value]).join(",");

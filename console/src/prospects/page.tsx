@@ -63,7 +63,8 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
   const { filter, change, parameters } = state;
   const sort = readSort(parameters);
   const page = Math.max(1, Number(parameters.get("page") ?? 1) || 1);
-  // The service lists the newest first. Another order needs all rows, so the console loads them in one page.
+  // The service sorts only by creation time, the newest first. For any other order, the console loads up to `LARGEST_PAGE` rows in one page
+  // and sorts them itself.
   const query = useProspects(filter, sort === undefined ? page : 1, sort === undefined ? PAGE_SIZE : LARGEST_PAGE);
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
   const onSort = useCallback(
@@ -138,7 +139,7 @@ function NoProspects({ isFiltered }: { isFiltered: boolean }) {
   return <Empty title="There are no prospects yet">Import a CSV file, or add prospects with the app.</Empty>;
 }
 
-/** For example `name` upwards and `-name` downwards. */
+/** Reads the parameter `sort`. For example, `name` sorts by name in ascending order, and `-name` in descending order. */
 function readSort(parameters: URLSearchParams): Sort | undefined {
   const text = parameters.get("sort") ?? "";
   const column = text.replace(/^-/, "");

@@ -1,4 +1,4 @@
-/** Reads prospects, and says which cached answers a change makes old. */
+/** Reads prospects, and removes cached results that are out of date after a change. */
 import { keepPreviousData, type QueryClient, useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client.ts";
 import type { Filter } from "./filter.ts";
@@ -23,6 +23,6 @@ export const useProspect = (id: number) =>
     queryFn: ({ signal }) => answer(api.GET("/api/prospects/{id}", { params: { path: { id } }, signal })),
   });
 
-/** Lists, maps and counts may all have changed with a prospect. */
+/** Makes pages load all data on prospects again. After a change of one prospect, lists, maps and counts may all be out of date. */
 export const forgetProspects = (queries: QueryClient): Promise<void> =>
   queries.invalidateQueries({ queryKey: ["prospects"] });

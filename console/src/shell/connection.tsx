@@ -1,4 +1,4 @@
-/** Says that the browser has no connection, because pages then show what they loaded before. */
+/** Tells the user that the browser has no connection, because pages then show data that they loaded before. */
 import { useSyncExternalStore } from "react";
 import style from "./shell.module.css";
 

@@ -1,4 +1,4 @@
-/** A dialog with the fields of a territory. The corners can be typed, so that no mouse is needed. */
+/** A dialog with the fields of a territory. The user can type the corners of the polygon, so that drawing with a mouse is not necessary. */
 import type { Territory } from "canvassing-client/api";
 import { useState } from "react";
 import { nameOf, useUsers } from "../api/reference.ts";
@@ -24,7 +24,7 @@ export function TerritoryForm({ territory, ring, onClose }: FormProps) {
   const submit = () => {
     const polygon = ringOf(corners);
     if (polygon === undefined) return notifyFailed(new Error("A corner is a longitude and a latitude: -104.99, 39.74"));
-    // An unchanged polygon is not sent, so that its positions stay exactly as they are stored.
+    // If the user has not changed the polygon, it is not sent. Its stored coordinates then stay exactly the same.
     const changed = territory === undefined || corners !== before;
     save.mutate({
       ...(name.trim() !== "" && { name: name.trim() }),
@@ -58,7 +58,7 @@ export function TerritoryForm({ territory, ring, onClose }: FormProps) {
 
 const textOf = (ring: readonly number[][]): string => ring.map((position) => position.join(", ")).join("\n");
 
-/** Returns undefined if a line is not a position. */
+/** Returns the corners. Returns undefined if a line does not contain a longitude and a latitude. */
 function ringOf(text: string): number[][] | undefined {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   const positions = lines.map((line) => line.split(",").map(Number));

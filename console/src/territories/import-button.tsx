@@ -52,7 +52,7 @@ function featuresIn(text: string): unknown[] {
       return value.features;
     }
   } catch {
-    // A file that is not JSON gets the same message.
+    // A file that is not JSON leads to the same error message as JSON of another format.
   }
   throw new Error("This file is not a GeoJSON FeatureCollection.");
 }

@@ -1,4 +1,4 @@
-/** Territories on a map and in a table: draw them, change them, and assign the prospects inside. */
+/** The page with territories on a map and in a table. Users draw and change territories, and assign the prospects inside them. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { useCallback, useEffect, useMemo, useState } from "react";

@@ -1,4 +1,4 @@
-/** One territory: how many prospects are inside, and what can be done with it. */
+/** The panel for one territory: how many prospects are inside, and what the user can do with the territory. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { type ReactNode, useState } from "react";
@@ -104,7 +104,7 @@ function Bars({ title, total, children }: BarsProps) {
   );
 }
 
-/** The corners can be dragged on the map until they are saved. */
+/** Lets the user drag the corners on the map. The service gets the new polygon only when the user saves it. */
 function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }) {
   const [editing, setEditing] = useState<{ stop: () => void; ring: () => number[][] | undefined }>();
   const finish = () => {

@@ -1,4 +1,4 @@
-/** Assigns the prospects inside a territory by a job, after it has counted them. */
+/** A dialog that assigns the prospects inside a territory. It first shows how many prospects would change, and then starts a job. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { NewRun, Territory } from "canvassing-client/api";
 import { useState } from "react";

@@ -1,10 +1,10 @@
 /** Small marks: the status of a prospect with its colour, and the state of a job, delivery or webhook. */
 import style from "./badge.module.css";
 
-/** The colour of prospects without a status, as in the API. */
+/** The colour that the API uses for prospects without a status. */
 const NO_STATUS = "#9CA3AF";
 
-/** Companies choose the colours of statuses, so that only a dot has the colour and the text stays readable. */
+/** Only a dot has the colour of the status. Companies choose these colours, so text in such a colour might be hard to read. */
 export function StatusMark({ status }: { status: { value: string; color: string } | null }) {
   return (
     <span className={style.status}>

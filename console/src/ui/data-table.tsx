@@ -15,12 +15,14 @@ export interface Column<Row> {
   readonly id: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
-  /** What rows are sorted by. A column without it cannot be sorted. Rows without a value come last. */
+  /**
+   * Returns the value by which rows are sorted. A column without `sortBy` cannot be sorted. Rows for which it returns undefined come last.
+   */
   readonly sortBy?: (row: Row) => string | number | undefined;
   readonly align?: "right";
-  /** The header is only for screen readers, because the buttons in the column speak for themselves. */
+  /** True if only screen readers get the header. It is for columns of buttons, whose own labels are clear enough. */
   readonly isQuiet?: boolean;
-  /** Narrow screens leave out columns of less importance. */
+  /** True if a narrow screen leaves out the column. */
   readonly minor?: boolean;
 }
 
@@ -30,7 +32,7 @@ export interface Sort {
 }
 
 interface DataTableProps<Row> {
-  /** What a screen reader says about the table. */
+  /** The name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -146,7 +148,7 @@ function compare(a: unknown, b: unknown): number {
   return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
 }
 
-/** A column is sorted upwards, then downwards, and then no longer. */
+/** Returns the next order after a click on a column's header: first ascending, then descending, and then the table's own order. */
 function next(sort: Sort | undefined, column: string): Sort | undefined {
   if (sort?.column !== column) return { column, descending: false };
   return sort.descending ? undefined : { column, descending: true };

@@ -25,7 +25,7 @@ export function TextArea(props: Omit<ComponentProps<"textarea">, "className">) {
   return <textarea className={style.control} rows={3} {...props} />;
 }
 
-/** Fields beside each other, where the screen is wide enough. */
+/** Shows fields side by side where the screen is wide enough. */
 export function Fields({ children }: { children: ReactNode }) {
   return <div className={style.fields}>{children}</div>;
 }

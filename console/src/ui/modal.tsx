@@ -1,4 +1,7 @@
-/** A dialog of the browser. The browser keeps the focus inside it, closes it on Escape, and returns the focus. */
+/**
+ * A dialog made of the browser's element `dialog`. The browser keeps the focus inside it, closes it on Escape, and returns the focus to the
+ * element that had it before.
+ */
 import { type ReactNode, useEffect, useId, useRef } from "react";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";

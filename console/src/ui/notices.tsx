@@ -1,4 +1,4 @@
-/** Short messages about what an action did. A screen reader reads them aloud. */
+/** Short messages that tell the user what an action did. A screen reader reads them aloud. */
 import { type ReactNode, useSyncExternalStore } from "react";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
@@ -12,7 +12,7 @@ interface Notice {
 }
 
 const SHOWN_MS = 8_000;
-/** More messages would cover the page. */
+/** Maximum number of messages, because more would cover the page. */
 const MOST = 3;
 
 let notices: readonly Notice[] = [];
@@ -34,10 +34,10 @@ function show(kind: Notice["kind"], text: ReactNode): void {
 }
 
 export const notifyDone = (text: ReactNode): void => show("done", text);
-/** A failure stays until the user closes it. */
+/** Shows an error. The message stays until the user closes it. */
 export const notifyFailed = (error: Error): void => show("failed", messageOf(error));
 
-/** Shows the progress of something that takes longer. It stays until the user closes it. */
+/** Shows the progress of an action that takes some time. The message stays until the user closes it. */
 export const notifyTask = (task: ReactNode): void => show("task", task);
 
 function subscribe(listener: () => void): () => void {

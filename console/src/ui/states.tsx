@@ -1,4 +1,4 @@
-/** What a page shows while it loads, when a request failed, and when there is nothing to show. */
+/** What a page shows while data is loading, when a request has failed, and when there is nothing to show. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
@@ -32,11 +32,17 @@ export function Failure({ what, error, retry }: { what: string; error: Error; re
   );
 }
 
-/** The browser's own text of a failed request ("Failed to fetch") says nothing to a user. */
+/**
+ * Returns the text of an error for users. If the service could not be reached, the browser's own text ("Failed to fetch") would tell them
+ * nothing.
+ */
 export const messageOf = (error: Error): string =>
   error instanceof TypeError ? "The service did not answer. Check your connection." : error.message;
 
-/** Shows the answer of a query, or its state if it has none yet. An answer stays visible while it is loaded again. */
+/**
+ * Shows the result of a query. While there is no result yet, shows that it is loading or has failed. An old result stays visible while it
+ * is loaded again.
+ */
 export function Answer<T>(props: { query: UseQueryResult<T>; what: string; children: (data: T) => ReactNode }) {
   const { query, what, children } = props;
   if (query.data !== undefined) return children(query.data);

@@ -1,4 +1,4 @@
-/** The users of the company: everybody sees them, and admins invite and change them. */
+/** The page with the users of the company. Everybody sees the list; admins also invite and change users. */
 import type { User } from "canvassing-client/api";
 import { useMemo, useState } from "react";
 import { isAdmin, nameOf, useMe, useUsers } from "../api/reference.ts";

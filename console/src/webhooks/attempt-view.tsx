@@ -10,7 +10,7 @@ import style from "./webhooks.module.css";
 interface AttemptProps {
   readonly delivery: Pick<DeliveryDetail, "id" | "event" | "body">;
   readonly attempt: Attempt;
-  /** The secret that the user has typed, or an empty text. It stays in the browser. */
+  /** The secret that the user has typed, or an empty string. It is not sent to the service. */
   readonly secret: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The conditions of a filter in the form that a user edits, and the filter that they make. The operators are those that the API's filters
- * have: equal to a value, to any of several values, or to null.
+ * The conditions of a filter as a user edits them, and the function that makes the filter from them. There is an operator for each
+ * comparison that the API's filters support: with one value, with any of several values, and with null.
  */
 import type { EventType } from "canvassing-client/api";
 
@@ -51,7 +51,7 @@ export interface Condition {
 }
 
 export interface Built {
-  /** Null if there is no complete condition. Such a registration gets every event. */
+  /** Null if no condition is complete. A registration with the filter null gets every event of its type. */
   readonly filter: Record<string, unknown> | null;
   /** What the user must still do. Undefined if the conditions can be saved. */
   readonly fault: string | undefined;
@@ -70,10 +70,10 @@ export function filterOf(conditions: readonly Condition[]): Built {
   return { filter: Object.keys(filter).length === 0 ? null : filter, fault };
 }
 
-/** Paths deeper than this are not suggested. The API refuses filters that are deeper than five levels. */
+/** Maximum number of keys in a suggested path. The API refuses filters that are deeper than five levels. */
 const SUGGESTED_DEPTH = 4;
 
-/** Returns the paths of the single values in the data of an event, from its JSON Schema. */
+/** Returns the paths of all strings, numbers and booleans in the data of an event, according to its JSON Schema. */
 export function pathsIn(schema: EventType["schema"]): string[] {
   const paths = new Set<string>();
   collect(schema, [], paths);

@@ -1,4 +1,4 @@
-/** One delivery: what was sent, and what the receiver answered to each attempt. */
+/** A dialog for one delivery: what was sent, and what the receiver answered to each attempt. */
 import { useState } from "react";
 import { Field, Input } from "../ui/field.tsx";
 import { Modal } from "../ui/modal.tsx";

@@ -1,4 +1,4 @@
-/** One webhook: its state and actions, what it is registered for, and the log of its deliveries. */
+/** The page for one webhook: its state and actions, its registrations, and the log of its deliveries. */
 import { useMutation } from "@tanstack/react-query";
 import type { Webhook } from "canvassing-client/api";
 import { useState } from "react";

@@ -134,7 +134,10 @@ function summaryOf(events: readonly LastEvent[] | undefined, event: string, filt
 
 const SHOWN_CHARACTERS = 160;
 
-/** Shows the changed values first, because the whole prospect comes before them in the data of most events. */
+/**
+ * Returns the data as a short text. The prospect is reduced to its name, because most events contain the whole prospect first, and the
+ * changed values would be cut off.
+ */
 function shortened(data: unknown): string {
   const { prospect, ...others }: { prospect?: { name?: unknown } } =
     typeof data === "object" && data !== null ? data : {};

@@ -1,17 +1,19 @@
 /**
  * Reads the last events of one type, for the preview of a filter. The API has no list of events, so they come from the delivery logs of the
- * company's webhooks. A log contains only the events that a registration has matched.
+ * company's webhooks. An event that matched no registration is in no log and therefore not in the preview.
  */
 import { useQuery } from "@tanstack/react-query";
 import type { Webhook } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
 
-/** Maximum number of events that a preview compares. Each one needs a request for its body. */
+/** Maximum number of events that the preview compares with the filter. Loading an event needs a request for the body of its delivery. */
 export const PREVIEWED_EVENTS = 20;
 /** Maximum number of webhooks whose logs are read. */
 const PREVIEWED_WEBHOOKS = 8;
 
-/** Events stay the same, so that a filter can be edited for a while without further requests. */
+/**
+ * Milliseconds for which the loaded events are used again, so that changing the filter sends no further requests. Old events never change.
+ */
 const STALE_AFTER_MS = 60_000;
 
 export interface LastEvent {
@@ -32,12 +34,15 @@ async function lastEvents(webhookId: number, event: string): Promise<readonly La
   const logs = await Promise.all(readFirst(webhooks, webhookId, event).map(({ id }) => deliveriesOf(id, event)));
   const newest = logs.flat().sort((a, b) => b.createdAt.localeCompare(a.createdAt));
   const bodies = await Promise.all(newest.slice(0, PREVIEWED_EVENTS).map(bodyOf));
-  // One event has a delivery for each registration that it matches.
+  // An event has a delivery for each registration that it has matched. The map contains such an event only once.
   const events = new Map(bodies.flatMap(eventsIn).map((one) => [one.key, one]));
   return [...events.values()].sort((a, b) => b.createdAt.localeCompare(a.createdAt)).slice(0, PREVIEWED_EVENTS);
 }
 
-/** Returns the webhooks whose logs show most: those that get every event of the type, then this one, then those with a filter. */
+/**
+ * Returns the webhooks whose logs contain most events of the type: first those that get every event, then the webhook of the form, and then
+ * those with a filter.
+ */
 function readFirst(webhooks: readonly Webhook[], webhookId: number, event: string): readonly Webhook[] {
   const rank = ({ id, registrations }: Webhook): number => {
     const own = registrations.filter((registration) => registration.event === event);
@@ -61,7 +66,7 @@ async function bodyOf({ webhookId, id }: { webhookId: number; id: string }): Pro
   return (await answer(api.GET("/api/webhooks/{id}/deliveries/{deliveryId}", { params: { path } }))).body;
 }
 
-/** Returns the events of a body. A registration with a delay collects several events in one body. */
+/** Returns the events of a delivery's body. If the registration has a delay, one body may contain several events. */
 function eventsIn(body: string): LastEvent[] {
   const parsed: { createdAt: string; data: unknown; events?: { createdAt: string; data: unknown }[] } =
     JSON.parse(body);

@@ -1,4 +1,4 @@
-/** Reads webhooks and their deliveries, and acts on them. */
+/** Reads webhooks and their deliveries, and sends the requests that change them. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Delivery } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
@@ -24,7 +24,7 @@ export const useEventTypes = () =>
 
 export type DeliveryStatus = Delivery["status"];
 
-/** New deliveries appear by themselves while the log is open. */
+/** Reads the log of deliveries every few seconds, so that new deliveries appear while the log is open. */
 export const useDeliveries = (id: number, status: DeliveryStatus | undefined) =>
   useInfiniteQuery({
     queryKey: ["webhooks", id, "deliveries", status],
@@ -50,7 +50,7 @@ export const useDelivery = (id: number, deliveryId: string) =>
     refetchInterval: POLL_MS,
   });
 
-/** Runs an action on a webhook, loads its records again, and says what happened. */
+/** Runs an action on a webhook, loads the data on webhooks again, and shows a message. */
 function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
   const queries = useQueryClient();
   return useMutation({

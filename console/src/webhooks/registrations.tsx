@@ -1,4 +1,4 @@
-/** What a webhook is registered for. */
+/** The table of a webhook's registrations. */
 import type { Registration, Webhook } from "canvassing-client/api";
 import { useMemo, useState } from "react";
 import { Button } from "../ui/button.tsx";

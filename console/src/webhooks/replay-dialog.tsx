@@ -1,4 +1,4 @@
-/** Sends the deliveries of a time span again. */
+/** A dialog that sends the deliveries of a time span again. */
 import { useState } from "react";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
 import { Form, Modal } from "../ui/modal.tsx";
@@ -6,7 +6,7 @@ import { type Range, useReplay } from "./queries.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** The value of a field with a local date and time. */
+/** Returns the local date and time as the value of an input of the type `datetime-local`. */
 function localTime(time: number): string {
   const offset = new Date(time).getTimezoneOffset() * 60_000;
   return new Date(time - offset).toISOString().slice(0, 16);
@@ -15,7 +15,7 @@ function localTime(time: number): string {
 export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClose: () => void }) {
   const [range, setRange] = useState<Range>(() => ({
     from: localTime(Date.now() - 24 * HOUR_MS),
-    // The field has whole minutes, so that the current minute belongs to the span.
+    // The field has no seconds. One minute is added, so that the current minute belongs to the span.
     to: localTime(Date.now() + 60_000),
     deliveries: "undelivered",
   }));

@@ -1,4 +1,4 @@
-/** How a receiver checks the signature, in four languages. */
+/** Shows code in four languages with which a receiver verifies the signature. */
 import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Panel } from "../ui/page.tsx";

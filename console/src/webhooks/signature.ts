@@ -8,7 +8,7 @@ export interface Signatures {
   readonly "webhook-signature": string;
 }
 
-/** Rejects if a secret that begins with `whsec_` is no base64. */
+/** Returns the signatures. Rejects if a secret begins with `whsec_` and the rest is not base64. */
 export async function signaturesOf(
   secret: string,
   deliveryId: string,

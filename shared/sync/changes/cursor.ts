@@ -179,7 +179,10 @@ export const foreignCursor = (cause?: unknown): ApiError =>
     cause,
   });
 
-/** Returns the caller's cursor. Throws `validation_failed` for any other text, and `sync_reset_required` if the caller's scope has changed. */
+/**
+ * Returns the caller's cursor. Throws `validation_failed` if `text` is not a cursor of this caller, and `sync_reset_required` if the caller
+ * now sees more or fewer prospects.
+ */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
   const cursor = await secrets
     .open(caller.companyId, boundTo(caller), Buffer.from(text, "base64url"))

@@ -126,8 +126,8 @@ export const eventOf = <Name extends EventName>(
 });
 
 /**
- * Returns the data of a manual delivery: the prospect, and null in every other field of the event's data. It has no field `bulk`, because no
- * bulk job has caused it.
+ * Returns the data of a manual delivery: the prospect, and null in every other field of the event's data. It has no field `bulk`, because
+ * no bulk job has caused it.
  */
 export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
   const data = Object.entries(catalogue).find(([name]) => name === event)?.[1];
