@@ -1,6 +1,6 @@
 /**
- * Runs several promises concurrently. Each function waits until all promises have ended, so that no work continues after its caller has
- * failed.
+ * Functions that wait for several promises. Each function settles only after all its promises have settled. Otherwise, when one promise
+ * fails, the caller would handle the error while the other promises still run.
  */
 
 /** Returns both results, or throws the first failure after both promises have ended. */
@@ -10,8 +10,8 @@ export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A,
 }
 
 /**
- * Calls `work` for each entry in the order of the list, with at most `parallel` calls at the same time. After a failure, no further call
- * starts.
+ * Calls `work` for each entry in the order of the list, with at most `parallel` calls at the same time. Returns the results in the order of
+ * the list. After a failure no further call starts, and the failure is thrown when the running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
@@ -37,7 +37,9 @@ export async function mapConcurrently<T, R>(
   return results;
 }
 
-/** Returns all results. If several promises fail, throws the failure that comes first in the list. */
+/**
+ * Waits until all promises have settled, and returns their results. If several fail, throws the error of the one that is first in the list.
+ */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

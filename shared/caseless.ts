@@ -1,10 +1,11 @@
-/** Compares texts case-insensitively, in filters, in the search and for unique values. */
+/** Converts strings to forms that can be compared case-insensitively, in filters, in the search and for unique values. */
 
 /**
- * Returns the case-folded text. It is equal for all spellings of a text: upper and lower case, ß and SS, both lower-case sigmas, composed
- * and decomposed accents. The text is decomposed first, because the upper case of a letter can depend on its accent.
+ * Returns the case-folded string. Two strings have the same result if they differ only in case, in ß and SS, in the two lower-case sigmas,
+ * or in composed and decomposed accents. The value is decomposed first, because the upper case of a composed letter can differ from that of
+ * its decomposed form.
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 
-/** Returns the case-folded name without outer spaces, in lower case. Stored rows and keys contain names in this form. */
+/** Returns the case-folded value in lower case and without outer spaces. Use it for unique values, such as the value of a tag. */
 export const folded = (value: string): string => caseless(value.trim()).toLowerCase();

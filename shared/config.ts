@@ -11,7 +11,7 @@ const List = z.pipe(
   ),
 );
 
-/** A URL. `z.url()` is not used, because it would add 2 KB to every bundle. */
+/** A URL. The schema is not `z.url()`, because that would add 2 KB to every bundle. */
 const Url = z.string().check(z.refine((value) => URL.canParse(value)));
 
 /** The schemas of all settings. Each function reads only the settings that it needs, so all other settings may be missing. */
@@ -36,7 +36,9 @@ const settings = {
   CONSOLE_SECRET_PARAMETER: z.optional(z.string().check(z.minLength(1))),
   /** The scopes, beside `openid`, that the console requests at the issuer. They are separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
-  /** The first characters of the API keys under which API Gateway counts and limits the requests of companies. */
+  /**
+   * The prefix of the API keys by which API Gateway counts and limits the requests of companies. A key is this prefix and a slot number.
+   */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
@@ -44,9 +46,9 @@ const settings = {
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
   /** The value `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
-  /** Maximum number of delivery functions that run concurrently. Each webhook gets a share of this number. */
+  /** Maximum number of delivery functions that run concurrently in the deployment. No webhook may use all of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** The factor by which delivery delays and retry gaps are shortened in tests. It is 1 in a deployment. */
+  /** Delivery delays and retry gaps are multiplied by this factor. It is 1 in a deployment, and less than 1 in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
 } as const;
 

@@ -23,23 +23,24 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the writes of a POST. The same transaction stores the answer with the request's idempotency key. A repeated request therefore
-   * finds either no effect or the complete answer. `written` is the record that the writes create or change. If the request is an operation
-   * of a device, its receipt contains the id and version of `written`. If there are no writes, only the answer or the receipt is stored.
+   * Commits the writes of a POST. The same transaction stores `answer` with the request's idempotency key. A repeated request therefore
+   * finds either no effect or the complete answer. `written` is the record that the writes create or change. If a device has sent the
+   * request as an operation (offline sync), the operation's receipt contains the id and version of `written`. If `writes` is empty, only
+   * `answer` or the receipt is stored.
    */
   readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
-  /** Identifies the request in all its executions. Undefined if the request has no idempotency key. */
+  /** Identifies the request: all repetitions of the request have the same value. Undefined if the request has no idempotency key. */
   readonly requestKey?: string | undefined;
   readonly objects: Objects;
   readonly jobs: JobQueue;
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
   /**
-   * Sends a stream record from which no event can be made (a poison record) to a queue. The message contains the record's data, so that
-   * an operator can publish it after a repair.
+   * Sends a stream record from which no event can be made (a poison record) to the queue of parked records. The message contains the
+   * record's data, so that an operator can publish the event after a repair.
    */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
-  /** The factor by which delivery delays and retry gaps are shortened in tests. It is 1 in a deployment. */
+  /** Delivery delays and retry gaps are multiplied by this factor. It is 1 in a deployment, and less than 1 in tests. */
   readonly timeScale: number;
   /** Maximum number of delivery functions that run concurrently in the deployment. */
   readonly senders: number;
@@ -77,7 +78,7 @@ export const contextOn = (
   commit: (writes) => transactAny(table, writes),
 });
 
-/** Makes the writes in one transaction. Does nothing if there are no writes, because DynamoDB rejects an empty transaction. */
+/** Sends the writes to the table as one transaction. Does nothing if there are no writes, because DynamoDB rejects an empty transaction. */
 export const transactAny = async (table: Pick<Table, "transact">, writes: readonly Write[]): Promise<void> => {
   if (writes.length > 0) await table.transact(writes);
 };

@@ -1,13 +1,13 @@
 /**
- * The deadline of the current work. Code that waits for a busy service reads here how long it may wait. Each call of the table first checks
- * here whether it may still begin.
+ * The deadline of the current work. Code that waits for a busy service reads here how long it may wait. Each request to DynamoDB first
+ * checks here that the work has not been stopped.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlinePassed } from "#shared/errors.ts";
 
 interface Deadline {
   readonly remainingMs: () => number;
-  /** Aborts the running calls when the deadline is reached. Work without a signal is never stopped. */
+  /** Aborts the running requests to DynamoDB at the deadline. Undefined for work that `withDeadline` runs, which is never stopped. */
   readonly signal?: AbortSignal;
 }
 
@@ -19,12 +19,12 @@ export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T
 
 export const msUntilDeadline = (): number | undefined => current.getStore()?.remainingMs();
 
-/** Maximum milliseconds of a Node.js timer. */
+/** Maximum delay of a Node.js timer. Node.js would run a timer with a longer delay at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Runs `work` with a deadline, and stops it at the deadline: running calls of the table are aborted and no further call begins. It also
- * stops work that is still running after the promise of `work` has settled, for example because the client already has an answer.
+ * Runs `work` with a deadline, and stops it at the deadline: running requests to DynamoDB are aborted and no further one begins. Work that
+ * is still running when the promise of `work` settles is also stopped, for example because the client already has its response.
  */
 export async function stoppedAt<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   const outer = current.getStore()?.signal;
@@ -46,13 +46,15 @@ export function stoppedBefore<T>(reserveMs: number, work: () => Promise<T>): Pro
   return remainingMs === undefined ? work() : stoppedAt(() => remainingMs() - reserveMs, work);
 }
 
-/** Returns true if the current work has reached its deadline, so that it must not begin another call. */
+/** Returns true if the current work runs in `stoppedAt` and was stopped, so that it must not send another request to DynamoDB. */
 export function isStopped(): boolean {
   const { signal, remainingMs } = current.getStore() ?? {};
   return signal !== undefined && (signal.aborted || (remainingMs?.() ?? 0) <= 0);
 }
 
-/** Returns the signal that aborts a call when the work is stopped. Throws DeadlinePassed if the work is already stopped. */
+/**
+ * Returns the signal that aborts a request when the work is stopped, if the work can be stopped. Throws DeadlinePassed if it already was.
+ */
 export function stopSignal(): AbortSignal | undefined {
   if (isStopped()) throw new DeadlinePassed("no time is left for another call of the table");
   return current.getStore()?.signal;

@@ -1,11 +1,11 @@
-/** Texts of the OpenAPI document that belong to a schema: descriptions of fields and parameters, and examples. */
+/** Stores the descriptions and examples that the OpenAPI document shows for a schema and its fields. */
 import * as z from "zod/mini";
 
 export interface ParameterText {
   readonly description: string;
   readonly example: string | number;
   /**
-   * The JSON Schema that the OpenAPI document shows for this parameter. Set it if the service parses the parameter's text into another
+   * The JSON Schema that the OpenAPI document shows for this parameter. Set it if the service parses the parameter's string into another
    * type, for example into a page size.
    */
   readonly schema?: Readonly<Record<string, unknown>>;
@@ -21,8 +21,8 @@ type FieldOf<S> = S extends z.ZodMiniType ? Extract<keyof z.input<S>, string> : 
 const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
 /**
- * Adds texts to the schemas. Write the call as a statement beside the schema, and mark it `@__PURE__`. esbuild then removes the call and
- * its texts from the bundles of the functions, because nothing uses the result.
+ * Stores descriptions and examples for the schemas. Write the call as a statement beside the schema, and mark it `@__PURE__`. Nothing uses
+ * its result, so esbuild then removes the call and its strings from the bundles of the functions.
  */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,

@@ -5,11 +5,11 @@ export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Additional members of the problem body. */
+  /** Members of the problem body that only some error codes have, such as `actualCount`. */
   readonly members: ProblemMembers;
-  /** True if an answer with a 5xx status shows the detail. Otherwise only the log contains it. */
+  /** True if the response shows `detail` although its status is 5xx. Otherwise only the log contains the detail of a 5xx error. */
   readonly showsDetail: boolean;
-  /** The path of the request that the client should make next, with its query. */
+  /** The path and query of the resource to which the `Location` header points, for example the job that is in the way. */
   readonly location: string | undefined;
 
   constructor(
@@ -38,8 +38,8 @@ export class ApiError extends Error {
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
 /**
- * Returns the error for body fields with an unusable id. The message does not say whether the record is missing, inactive or hidden,
- * because this would reveal records that the caller may not see.
+ * Returns the error for body fields that contain the id of an unusable record. The message does not say whether the record is missing,
+ * inactive or hidden. Otherwise a caller could find out which records exist that the caller may not see.
  */
 export function badReference(
   record: "an active status" | "an active user" | "a user" | "an address" | "a tag",
@@ -52,8 +52,8 @@ export function badReference(
 }
 
 /**
- * The condition of a write has failed. `failed` has one entry for each failed write of the transaction: the position of the write, and the
- * stored item with its key.
+ * The condition of a write has failed. `failed` has one entry for each write whose condition failed: the index of the write in the
+ * transaction, and the stored item, if it exists.
  */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
@@ -89,7 +89,9 @@ export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed";
 }
 
-/** A later release has written a row in a shape (version of its fields) that this release does not know. The row is not changed. */
+/**
+ * A later release has written this row in a shape (version of its fields) that the running release does not know. The row is not changed.
+ */
 export class NewerShape extends Error {
   override readonly name = "NewerShape";
 }
@@ -105,8 +107,8 @@ export class FileGone extends Error {
 }
 
 /**
- * Returns true if a retry may succeed: after throttling, a 5xx status, a time-out or a broken connection. It is also true for a row of a
- * later release, because the retry may run in that release.
+ * Returns true if a retry may succeed: after throttling, a 5xx status, a time-out or a broken connection. It is also true for NewerShape,
+ * because the retry may run in the later release.
  */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Timestamp } from "#shared/schema.ts";
 
-// `z.regexes` has the same patterns, but importing it would add all patterns of zod to each bundle (6 KB).
+// The patterns are the same as in `z.regexes`, but importing `z.regexes` would add all patterns of zod to each bundle (6 KB).
 const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
 
 /**
@@ -21,7 +21,7 @@ export const IsoTime = z
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
 /**
- * Converts a value that `IsoTime` accepts to milliseconds since 1970. A day means its first instant. Fractions of a millisecond are
+ * Converts a value that `IsoTime` accepts to milliseconds since 1970. A day without a time means 00:00 UTC. Fractions of a millisecond are
  * ignored.
  */
 export function instantOf(value: string): number {
@@ -30,12 +30,12 @@ export function instantOf(value: string): number {
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
 }
 
-/** A time or a day in a request. The output has the API's format. */
+/** A time or a day in a request. The output is the time as the API formats it: ISO 8601 in UTC with milliseconds. */
 export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // An offset can move the time into the year -1 or 10000, which the API's format does not support.
+    // The conversion to UTC can move the time into the year -1 or 10000, which the API's format does not support.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );

@@ -18,7 +18,8 @@ export const notesPerProspect = 5_000;
 /** Maximum number of status changes of a prospect. GET of a prospect returns all of them, and reading 5 000 costs about 500 read units. */
 export const statusChangesPerProspect = 5_000;
 /**
- * Maximum number of appointments of a prospect. GET of a prospect returns all of them. Each has at most 30 KB, so 500 have at most 15 MB.
+ * Maximum number of appointments of a prospect. GET of a prospect returns all of them. Each has at most 30 KB, so they add at most 15 MB to
+ * the response.
  */
 export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
@@ -35,7 +36,7 @@ export const statusesPerCompany = 200;
 export const tagsPerCompany = 500;
 export const tagsPerProspect = 50;
 export const addressLine = 255;
-/** Maximum number of prospects that share one address row. The row lists their ids. */
+/** Maximum number of prospects that share one address. The address row lists their ids, so the limit bounds the size of this row. */
 export const prospectsPerAddress = 2_000;
 /**
  * Maximum number of addresses that the list of addresses reads for a user who sees only assigned prospects. It limits the cost of a
@@ -43,32 +44,32 @@ export const prospectsPerAddress = 2_000;
  */
 export const addressesLookedThrough = 16_384;
 /**
- * Maximum number of prospects that change in one transaction with their address. Each prospect needs three writes, and a transaction has
- * at most 100.
+ * Maximum number of prospects that change in one transaction with their address. A DynamoDB transaction has at most 100 writes: three for
+ * each of 33 prospects, and one for the address.
  */
 export const prospectsChangedAtOnce = 33;
 export const polygonPointsMin = 3;
-/** Maximum number of points of a polygon. 5 000 points have at most 255 KB as text, and a row has at most 400 KB. */
+/** Maximum number of points of a polygon. 5 000 points have at most 255 KB as JSON text, which fits into a DynamoDB row (400 KB). */
 export const polygonPointsMax = 5_000;
 export const territoriesPerCompany = 5_000;
 /**
- * Maximum total bytes of a company's polygons as text. The list of territories returns all of them, and a streamed answer has at most 200
- * MB.
+ * Maximum total bytes of a company's polygons as JSON text. The list of territories returns all of them, and a streamed response has at
+ * most 200 MB.
  */
 export const polygonBytesPerCompany = 180_000_000;
 /**
- * Maximum number of features in an import of territories. About 42 transactions create so many, which takes some seconds. A request must
- * end within 29 seconds.
+ * Maximum number of features in an import of territories. Creating 2 000 territories takes about 42 transactions and some seconds. The
+ * request must end within 29 seconds.
  */
 export const territoryFeatures = 2_000;
-/** Maximum characters of the text about a feature that cannot be imported. */
+/** Maximum characters of the message about a feature that cannot be imported. */
 export const featureFault = 200;
 export const eventName = 128;
 export const buttonText = 100;
 export const secretKey = 255;
 export const secretKeyMin = 16;
 /**
- * The cache of data keys in a warm function: the maximum time for each key, and the maximum number of keys. A data key encrypts the
+ * Limits of a warm function's cache of data keys: the maximum time for each key, and the maximum number of keys. A data key encrypts the
  * secrets of one company.
  */
 export const dataKeyKeptMs = 3_600_000;
@@ -79,34 +80,40 @@ export const customFieldDepth = 100;
 export const pageSizeDefault = 50;
 export const pageSizeMax = 500;
 export const notesInDetail = 5;
-/** Maximum characters of a query parameter. A parameter may list many names. */
+/** Maximum characters of a query parameter. It is large, because a filter may list many names in one parameter. */
 export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
-/** Time after which a running request with an idempotency key counts as killed. It is longer than the time-out of a function. */
+/**
+ * Time after which a request with an idempotency key that has not ended counts as dead, so that a repetition may run. The time is longer
+ * than the time-out of a function, so the first execution cannot still be running.
+ */
 export const idempotentRunMs = 30_000;
 /** Maximum number of operations that a device sends at once. */
 export const operationsAtOnce = 200;
 /** Maximum number of records whose operations are applied concurrently within one request. */
 export const recordsAtOnce = 8;
 export const deviceId = 100;
-/** Time for which the service recognises a repeated operation of a device. */
+/** Time for which the service recognises that a device repeats an operation. */
 export const receiptKeptMs = 90 * 24 * 3_600_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
 /** Maximum number of past assignments in the row of a prospect. Older assignments are removed. */
 export const pastAssignments = 10;
 /**
- * Maximum bytes of the results of operations in one answer. JSON escapes make the answer longer, and it then still fits into a buffered
- * answer.
+ * Maximum bytes of the results of operations in one response. Escaping them as JSON makes them longer. With 4 MB, the complete response
+ * still has at most `bufferedAnswerBytes`.
  */
 export const operationResultBytes = 4_000_000;
 /**
- * Maximum bytes of the JSON that a function returns without streaming. Lambda rejects a larger answer, and API Gateway then answers 502.
+ * Maximum bytes of the JSON that a function returns without streaming. Lambda rejects a longer response, and API Gateway then answers 502.
  */
 export const bufferedAnswerBytes = 6 * 1024 * 1024;
-/** Additional time for a streamed body after its first byte. A slow phone needs it to load a large map. */
+/**
+ * Time for which a function may continue to send a streamed body, in addition to the time-out of an API function. A slow phone needs it to
+ * load a large map.
+ */
 export const streamBodyMs = 275_000;
 
 /** Maximum rows and bytes of a CSV file that is imported within one request. Larger files need an import job. */
@@ -118,8 +125,9 @@ export const importBytes = 4_000_000;
  */
 export const importUpdates = 1_000;
 /**
- * Maximum number of prospects, and of blocks of 128 ids, that an import within one request reads in order to match rows. By source id or
- * e-mail address it reads all prospects of the company. The limits keep the time of these reads at about a second.
+ * Maximum number of prospects, and of blocks of 128 ids, that an import within one request reads in order to match rows to prospects. An
+ * import that matches rows by source id or e-mail address reads all prospects of the company. With these maxima, the reads take about a
+ * second.
  */
 export const importMatchProspects = 10_000;
 export const importMatchBlocks = 300;
@@ -127,26 +135,26 @@ export const importMatchBlocks = 300;
 export const jobRows = 1_000_000;
 export const jobBytes = 200_000_000;
 /**
- * Maximum characters of the message about a faulty row. An answer of 6 MB then has room for 10 000 messages, and so has a compressed value
- * in a table row of 400 KB.
+ * Maximum characters of the message about a faulty row. It is 250, so that 10 000 messages fit into a response of 6 MB and, compressed,
+ * into a table row of 400 KB.
  */
 export const rowFault = 250;
 /** Maximum number of records of a bulk job. */
 export const bulkRecords = 1_000_000;
 /** Maximum number of ids in the body of a request for a bulk job. */
 export const bulkIds = 10_000;
-/** Number of prospects that a dry run of a bulk job returns. */
+/** Maximum number of prospects that the dry run of a bulk job returns as samples. */
 export const bulkSamples = 20;
-/** Maximum number of a company's bulk jobs that wait or are paused. One more may run. */
+/** Maximum number of a company's bulk jobs that are waiting or paused. In addition, one job may be running. */
 export const bulkWaiting = 20;
 /**
- * Time after the end of a bulk job in which the job can be undone and its results can be read. A paused job is cancelled after the same
- * time.
+ * Time after the end of a bulk job for which the job can be undone and its results can be read. A job that is paused for this time is
+ * cancelled.
  */
 export const bulkKeptMs = 30 * 24 * 3_600_000;
 /** Maximum number of a company's import jobs that have not ended. */
 export const openJobs = 100;
-/** Maximum number of faults in an answer about a job. The report file lists all of them. */
+/** Maximum number of faulty rows that the response about a job lists. The report file lists all of them. */
 export const jobErrors = 100;
 /** Seconds for which a presigned URL is valid. An upload must begin within this time. */
 export const fileLinkSeconds = 3_600;
@@ -169,24 +177,24 @@ export const csvBlankLines = 100_000;
 export const exportBatch = 500;
 
 /**
- * Maximum number of invitations of a company in one day (UTC). A company with 200 reps can start within a day, and abuse of the mail
- * stays limited.
+ * Maximum number of invitations of a company in one day (UTC). It lets a company with 200 reps invite all of them on one day, and bounds
+ * the number of mails that an abuser can send.
  */
 export const invitationsPerDay = 200;
 /** Time after which an invitation expires if the user does not sign in. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
 
 /**
- * Seconds for which API Gateway caches the authorizer's answer. Disabling a user or changing a role therefore takes effect after this
- * time at the latest.
+ * Seconds for which API Gateway caches the authorizer's result for a token. A disabled user or a changed role takes effect at the latest
+ * after this time.
  */
 export const authorizationCacheSeconds = 60;
 /** Time for which a warm function caches the names of a company's statuses, tags and users. */
 export const dictionaryCacheMs = 60_000;
 
 /**
- * Maximum time for which a publisher (the function that makes events) caches a company's registrations. Normally, the publisher notices a
- * change by a version number. This limit is for the case that a write fails to raise this number.
+ * Maximum time for which a publisher (the function that makes events) caches a company's registrations. Normally, the publisher reads a
+ * version number to notice that registrations have changed. The maximum is for the case that a write fails to raise this number.
  */
 export const subscriptionsCacheMs = 60_000;
 /**
@@ -203,24 +211,24 @@ export const failingMs = 5 * 24 * 3_600_000;
  * delivery.
  */
 export const secretOverlapMs = 24 * 3_600_000;
-/** Time in which a repeated trigger of the same action for the same prospect makes no second delivery. */
+/** Time after a manual trigger within which triggering the same action for the same prospect again makes no second delivery. */
 export const doublePressMs = 10_000;
 /** Maximum minutes (30 days) by which a registration may delay its deliveries after the event. */
 export const delayMinutesMax = 43_200;
 /**
- * Maximum bytes of a body that collects several events (debounce). Many receivers accept at most a megabyte. Further events begin another
- * delivery.
+ * Maximum bytes of the body of a delivery that collects several events (debounce). Many receivers accept at most a megabyte. Events above
+ * this size go into another delivery.
  */
 export const windowBodyBytes = 1_000_000;
 /**
- * Maximum bytes of event data that are stored in the row of each delivery. Larger data has a separate row, which the deliveries share.
- * Otherwise each change of a delivery would cost write units for the data.
+ * Event data of at most this many bytes is stored in the row of each delivery. Larger data has a row of its own, which the deliveries of
+ * the event share. Otherwise each change of a delivery's row would cost write units for the data again.
  */
 export const inlineDataBytes = 4_096;
 /**
- * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. In one batch, it writes
- * at most `directMatchesTogether` deliveries for one company. The deliver function creates all other deliveries, so that one company does
- * not delay the stream.
+ * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. For one batch of stream
+ * records, it writes at most `directMatchesTogether` deliveries of one company. The deliver function creates all other deliveries, so that
+ * one company does not delay the stream for the others.
  */
 export const directMatches = 100;
 export const directMatchesTogether = 200;
@@ -229,11 +237,11 @@ export const filterKeys = 50;
 export const filterBytes = 4 * 1024;
 /** Maximum duration of a DNS look-up of a receiver. It is part of `exchangeMs`. */
 export const lookupMs = 3_000;
-/** Maximum number of DNS look-ups that one function runs concurrently. Five companies with the maximum number of webhooks (40) need 200. */
+/** Maximum number of DNS look-ups that one function runs concurrently. It is 200, so that all webhooks (40) of five companies fit. */
 export const lookupsAtOnce = 200;
 /**
- * Limits of the DNS cache: the maximum time for an address (a shorter TTL takes precedence), the maximum time for a failed look-up, and the
- * maximum number of names.
+ * Limits of the DNS cache: the maximum time for an address (a shorter TTL takes precedence), the time for which a failed look-up is cached,
+ * and the maximum number of host names.
  */
 export const nameKeptMs = 30_000;
 export const noNameKeptMs = 5_000;
@@ -241,30 +249,32 @@ export const namesKept = 1_000;
 /** Maximum duration of an exchange with a receiver: look-up, connection, request and answer. */
 export const exchangeMs = 10_000;
 /**
- * Time after which an idle connection to a receiver is closed. Most servers close an idle connection only after two seconds or more, so the
- * service rarely sends a request on a connection that the server has closed.
+ * Time after which an idle connection to a receiver is closed. Most servers close an idle connection only after two seconds or more. The
+ * service therefore rarely sends a request on a connection that the server has just closed.
  */
 export const connectionKeptMs = 1_000;
-/** Maximum age of a connection to a receiver. An older connection is closed, because the name may have another address by then. */
+/** Maximum age of a connection to a receiver. An older one is closed, because the host name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
 /** Maximum bytes of a receiver's answer that are stored with the attempt. The service reads up to `answerBytes`. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
-/** Maximum number of deliveries in the time range of one replay. The request must count all of them within its deadline. */
+/**
+ * Maximum number of deliveries in the time range of a replay. The request that creates the replay counts all of them before its deadline.
+ */
 export const replayedDeliveries = 100_000;
-/** Maximum delay of a message that SQS supports. */
+/** Maximum delay that SQS supports for a message. */
 export const queueDelaySeconds = 900;
 
 /** Maximum number of days of an activity report. */
 export const activityDays = 366;
-/** Maximum stored bytes that an activity report reads. They are about four million facts. */
+/** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts. */
 export const activityBytes = 32_000_000;
 
 /** The default and the maximum number of items in an answer of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
-/** Maximum bytes of the items in an answer of `GET /api/changes`. Further items come with the next page. */
+/** Maximum bytes of the items in a response of `GET /api/changes`. Items above this size are in the next page. */
 export const changesBytes = 4_000_000;
 /** Maximum characters of a cursor of `GET /api/changes`. */
 export const changesCursor = 512;
@@ -275,7 +285,7 @@ export const sessionMs = 8 * 3_600_000;
 export const signInMs = 10 * 60_000;
 /** Time for which the old id of a session works after a refresh. Requests that are already under way contain the old id. */
 export const sessionOverlapMs = 60_000;
-/** A session is refreshed only if its access token expires within this time. Otherwise every request for a refresh would call the issuer. */
+/** A session is refreshed only if its access token expires within this time. Otherwise each request for a refresh would call the issuer. */
 export const refreshBeforeMs = 5 * 60_000;
 /** Maximum time of a refresh. Afterwards another request may begin a refresh of the same session. */
 export const refreshMs = 15_000;

@@ -10,7 +10,9 @@ type Level = "debug" | "info" | "warn" | "error";
 const order: Record<Level, number> = { debug: 10, info: 20, warn: 30, error: 40 };
 const context = new AsyncLocalStorage<LogFields>();
 
-/** Maximum characters of a text in a log line. CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line. */
+/**
+ * Maximum characters of a string in a log entry. CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line.
+ */
 export const LOGGED_TEXT = 4_000;
 
 /** Runs `work` and adds these fields to every line that `work` logs. */
@@ -18,7 +20,7 @@ export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Pr
   return context.run({ ...context.getStore(), ...fields }, work);
 }
 
-/** Adds fields to all later lines of the current request or message. */
+/** Adds fields to all later log entries of the innermost `withLogContext`, which is usually the current request or message. */
 export function addLogContext(fields: LogFields): void {
   const store = context.getStore();
   if (store !== undefined) Object.assign(store, fields);
@@ -31,7 +33,10 @@ export const log = {
   error: (event: string, fields?: LogFields): void => write("error", event, fields),
 };
 
-/** Returns the names and messages of an error and its cause, and the stack. None of them may contain values of the request. */
+/**
+ * Returns the name, message and stack of an error, and the name and message of its cause. Error messages must contain no values of the
+ * request, because they are logged.
+ */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const { name, message, stack, cause } = error;
@@ -39,14 +44,17 @@ export function errorFields(error: unknown): LogFields {
   return { error: name, message, stack, ...because };
 }
 
-/** Writes one line. Lambda adds time, level and request id, and puts the fields below `message`, where the metric filters expect them. */
+/**
+ * Writes one entry. In Lambda, the runtime adds time, level and request id, and puts the fields below `message`, where metric filters
+ * expect them.
+ */
 function write(level: Level, event: string, fields: LogFields = {}): void {
   const message = bounded({ event, ...context.getStore(), ...fields });
   if (process.env.AWS_LAMBDA_LOG_FORMAT === "JSON") console[level](message);
   else if (order[level] >= threshold()) writeToStderr(level, message);
 }
 
-/** Outside Lambda, log lines go to standard error, because the commands print their results to standard output. */
+/** Outside Lambda, log entries go to standard error, because command-line tools print their results to standard output. */
 function writeToStderr(level: Level, message: LogFields): void {
   const line = { timestamp: new Date().toISOString(), level: level.toUpperCase(), message };
   process.stderr.write(`${JSON.stringify(line)}\n`);

@@ -1,12 +1,12 @@
 /**
- * The schema of every error answer's body (RFC 9457), with codes and faults. Functions import only its types, so that no bundle contains
- * the schema.
+ * The schema of the body of every error response (RFC 9457). Functions import only the types of this file, so no bundle contains the
+ * schema.
  */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { named } from "#shared/schema.ts";
 
-/** The complete list of error codes. Clients may rely on it, so the API never answers with another code. */
+/** The complete list of error codes. Clients may rely on the list, so adding a code is a change of the API. */
 export const ProblemCode = z.enum([
   "validation_failed",
   "malformed_json",
@@ -66,7 +66,7 @@ export const Problem = named(
 );
 export type Problem = z.infer<typeof Problem>;
 
-/** The members of a problem that only some codes have. */
+/** The members of a problem that only some error codes have. */
 export type ProblemMembers = Pick<Problem, "actualCount" | "reason">;
 
 /* @__PURE__ */ explain([Problem], () => ({

@@ -17,12 +17,15 @@ export interface Received<Message> {
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
 /**
- * Returns the seconds after which a failed message becomes visible again: 2, 4, 8 and so on. This wait replaces the queue's visibility
- * timeout.
+ * Returns the seconds after which a failed message becomes visible again: 2, 4, 8 and so on, at most 60. They replace the rest of the
+ * queue's visibility timeout.
  */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
-/** `work` handles a batch. `returnIn` makes a failed message visible again after a number of seconds. */
+/**
+ * Returns the Lambda handler. `work` handles a batch and returns one result for each message, in the same order. `returnIn` makes a failed
+ * message visible again after a number of seconds.
+ */
 export function queueConsumer<S extends z.ZodMiniType>(
   schema: S,
   work: (batch: readonly Received<z.output<S>>[]) => Promise<Ends>,
@@ -33,7 +36,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // An error is ignored here. The message then becomes visible only after the visibility timeout, which is later but not wrong.
+    // An error is ignored here, because it only means that the message becomes visible later, after the queue's visibility timeout.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -43,7 +46,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // An invalid message fails at each attempt, so SQS finally moves it to the dead-letter queue.
+      // An invalid message fails each time it is received, so SQS finally moves it to the dead-letter queue.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
@@ -62,7 +65,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** Runs `work`. If it throws, every message of the batch counts as failed. */
+  /** Runs `work`. If it throws, every message of the batch counts as failed with this error. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);

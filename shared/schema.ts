@@ -14,7 +14,10 @@ export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array
 /** A positive integer below 2^53. It is unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/** Replaces the schema's message for a wrong format. Other faults, such as a wrong type, keep their messages. */
+/**
+ * Returns the error option of a schema. It replaces the message for a wrong format. Other faults, such as a wrong type, keep their
+ * messages.
+ */
 export const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
@@ -51,8 +54,8 @@ export const Flag = z.pipe(
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
- * A text of `min` to `max` code points. JSON Schema counts code points too. Lone surrogates (halves of characters) are rejected, because
- * an answer in UTF-8 could not return them.
+ * A string of `min` to `max` code points, the unit in which JSON Schema also counts. Lone surrogates (halves of a UTF-16 pair) are
+ * rejected, because a response in UTF-8 cannot contain them.
  */
 export function text(max: number, min = 0) {
   return z.string().check(
@@ -96,7 +99,7 @@ export function degrees(limit: number) {
 }
 
 /**
- * Descriptions of these values in docs/openapi.json. A key of `recordTexts` is the name of a field, and all schemas with this field get
+ * Descriptions of fields in docs/openapi.json. A key of `recordTexts` is the name of a field. Every schema with a field of this name gets
  * the description.
  */
 export const recordTexts = {

@@ -1,9 +1,9 @@
-/** The schema of UUIDs that clients make. It has a file of its own, so that only bundles that need it contain it. */
+/** The schema of UUIDs that clients make. It is in a separate file, so that only bundles that need it contain it. */
 import * as z from "zod/mini";
 
 /**
- * Upper and lower case are equal, so compare and store a UUID in lower case. The pattern accepts every version. `z.uuid` would add all
- * patterns of zod's UUIDs to the bundles.
+ * UUIDs are case-insensitive, so compare and store them in lower case. The pattern accepts every UUID version. The schema is not `z.uuid`,
+ * because that would add the patterns of all UUID versions to the bundles.
  */
 export const Uuid = z
   .string()

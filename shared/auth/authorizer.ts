@@ -50,8 +50,8 @@ export const authorizer =
       const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
         const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
-        // This line has the level debug, which deployments do not log. It would be a tenth of all log bytes, and the log line of the
-        // request also names the caller.
+        // This line has the level debug, which deployments do not log. It would be a tenth of all log bytes, and the access log also
+        // contains the caller of each request.
         log.debug("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {
@@ -62,8 +62,8 @@ export const authorizer =
     });
 
 /**
- * Returns a policy that allows all endpoints. API Gateway caches the policy by token and applies it to every endpoint. Each endpoint
- * therefore checks the caller's role and permissions itself.
+ * Returns a policy that allows all endpoints. API Gateway caches the policy of a token and uses it for every endpoint, so a policy cannot
+ * depend on the endpoint. Each endpoint therefore checks the caller's role and permissions itself.
  */
 const authorization = (caller: Caller, methodArn: string): Authorization => ({
   principalId: `${caller.companyId}/${caller.userId}`,
@@ -73,9 +73,8 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Returns a policy that denies a token, for a reason that the client may know. A policy can pass the reason to the client, but an error
- * cannot. API Gateway caches policies, so do not use this function for a refusal that an admin can end. An example is a disabled user, whom
- * an admin may enable again.
+ * Returns a policy that denies a token. Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so use
+ * this function only for a refusal that stays true. A disabled user gets an error instead, because an admin may enable the user again.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",
@@ -93,8 +92,8 @@ function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["pol
 }
 
 /**
- * Logs the reason of a refusal, but never the token. API Gateway does not cache errors, so it calls the authorizer again for the next
- * request.
+ * Logs why a caller was refused, but never the token, and returns the error for API Gateway. API Gateway does not cache errors, so it calls
+ * the authorizer again for the next request with this token.
  */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {

@@ -1,7 +1,7 @@
 /**
- * Passes the caller from the authorizer to the functions, in the authorizer's context. API Gateway converts each value of the context to
- * text, and no value may be empty. You may add fields but never change them: API Gateway caches contexts for a minute, so a new deployment
- * receives contexts that the previous deployment has made.
+ * Passes the caller from the authorizer to the functions, in the authorizer's context. API Gateway converts each value of the context to a
+ * string, and no value may be empty. You may add fields, but you may not rename or redefine them: API Gateway caches contexts for a minute,
+ * so a new deployment still receives contexts that the previous deployment has made.
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -18,8 +18,8 @@ export const effectivePermissions = (caller: Caller): Permission[] =>
   Permission.options.filter((permission) => may(caller, permission));
 
 /**
- * Returns the caller's user id if the caller may see only assigned prospects. Returns undefined if the caller may see all prospects of
- * the company. Lists, single reads and conditions of writes all use this function.
+ * Returns the caller's user id if the caller may see only prospects that are assigned to them. Returns undefined if the caller may see all
+ * prospects of the company. Use this function for lists, for reads of one prospect and for the conditions of writes.
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;

@@ -14,7 +14,7 @@ import { Id } from "#shared/schema.ts";
 
 /**
  * The row of a token subject (the `sub` of a user's tokens). It contains a copy of the user's rights, so that authentication reads only one
- * row. Rows of old releases have no copy. For them, the rights are read from the user's row.
+ * row. A row that an old release has written has no copy. In this case, the rights are read from the user's row.
  */
 export const Identity = z.object({
   type: z.literal("identity"),
@@ -52,12 +52,12 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
-/** The position of the user's row in the transaction that accepts an invitation. */
+/** The index of the update of the user's row in the transaction that accepts an invitation. */
 const USER = 1;
 
 /**
- * Removes the expiry times of the invitation and of the reserved e-mail address. Returns false if the invitation has expired. It may be
- * repeated and may run concurrently.
+ * Accepts the invitation: removes the expiry times from the identity, the user and the reserved e-mail address. Returns false if the
+ * invitation has expired. The function may be called repeatedly and concurrently.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
@@ -78,7 +78,7 @@ async function acceptInvitation(
       change: { remove: ["invitedUntil"], add: { version: 1 } },
       when: equals("version", version),
     },
-    // Lists and cached names show the state of the invitation.
+    // The first two writes make cached users outdated. The third one reports the change to the company's change log.
     { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
     namesChangeInHead(companyId),
     sharedDelta(companyId, {

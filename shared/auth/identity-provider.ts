@@ -5,8 +5,8 @@ export interface IdentityProvider {
   /** True if the inviter may choose the token subject, because another system manages the users. */
   readonly takesSubjects: boolean;
   /**
-   * Minimum duration of an invitation request, in milliseconds. If a user of another company has the e-mail address, the service does not
-   * call the provider and would answer sooner. The shorter duration would reveal that the address is in use.
+   * Minimum duration of an invitation request, in milliseconds. If a user of another company already has the e-mail address, the service
+   * does not call the provider and could respond sooner. Without a minimum, this shorter time would reveal that the address is in use.
    */
   readonly answersAfterMs: number;
   /**

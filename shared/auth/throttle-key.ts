@@ -6,16 +6,16 @@
 /** Number of throttle keys for companies. The probability that two given companies share a key is 1 / 32. */
 export const THROTTLE_KEYS = 32;
 
-/** The key for requests with refused tokens. They have a separate key, so that they never use up the limit of a company. */
+/** The slot of requests with refused tokens. No company has this slot, so refused requests never use up the limit of a company. */
 export const REFUSED = 0;
 
 /**
- * Returns the number of the company's key, from 1 to THROTTLE_KEYS. It is computed from a hash and not from the id modulo THROTTLE_KEYS,
- * because company ids are not consecutive.
+ * Returns the company's slot, from 1 to THROTTLE_KEYS. It comes from a hash of the id. Company ids are not consecutive, so the id modulo
+ * THROTTLE_KEYS could give many companies the same slot.
  */
 export function throttleSlot(companyId: number): number {
   let hash = companyId ^ Math.floor(companyId / 2 ** 32);
-  // The last steps of MurmurHash3. Each changed bit of the id changes each bit of the result with a probability of one half.
+  // The last steps of MurmurHash3. If one bit of the id changes, each bit of the result changes with a probability of one half.
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (((hash ^ (hash >>> 16)) >>> 0) % THROTTLE_KEYS) + 1;

@@ -24,19 +24,23 @@ const FETCH_TIMEOUT_MS = 3_000;
 /**
  * Matches an Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows upper and lower case for
  * `Bearer`, and several spaces after it. API Gateway uses the same pattern. The pattern begins with `^` and ends with `$`, because API
- * Gateway's documentation does not say whether it compares the whole header.
+ * Gateway's documentation does not say whether it matches the whole header.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
-/** Maximum length of a token. A longer one is rejected without verification. API Gateway accepts 10 240 bytes for all headers together. */
+/**
+ * Maximum length of a token. A longer token is rejected without verification. API Gateway accepts 10 240 bytes for all headers together.
+ */
 const MAX_TOKEN_CHARACTERS = 8_192;
 
-/** Seconds by which the clocks of the issuer and of the service may differ. The checks of `exp`, `nbf` and `iat` allow this difference. */
+/**
+ * Seconds by which the clocks of the issuer and of the service may differ. The checks of `exp`, `nbf` and `iat` tolerate this difference.
+ */
 const LEEWAY_SECONDS = 60;
 
 /**
- * The reasons for refusing a token. The header `WWW-Authenticate` of the 401 contains the reason (RFC 6750). Each reason concerns only the
- * token itself. It therefore reveals nothing about users, and API Gateway may cache the refusal.
+ * The reasons for refusing a token. The `WWW-Authenticate` header of the 401 contains the reason (RFC 6750). Each reason is a property of
+ * the token alone. It therefore reveals nothing about users, and API Gateway may cache the refusal.
  */
 export type Refusal =
   | "expired"
@@ -68,9 +72,9 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 export interface Issuer {
   readonly issuer: string;
-  /** The client ids or audiences that a token may have. */
+  /** The client ids or audiences that a token may have. A token needs one of them. */
   readonly audience: readonly string[];
-  /** The address of the signing keys. If undefined, the issuer's discovery document is read first, which costs one more request. */
+  /** The URL of the signing keys. If undefined, the issuer's discovery document is read first to find it, which costs one more request. */
   readonly jwksUri: string | undefined;
 }
 
@@ -104,8 +108,8 @@ function tokenOf(authorization: string): string {
 type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
 
 /**
- * Returns a function that verifies an access token and returns the token's subject. It throws `unauthenticated`, or `unavailable` if the
- * issuer's keys cannot be fetched. The keys are cached. They are fetched again for a token with an unknown key id.
+ * Returns a function that verifies an access token and returns the token's subject. It throws `unauthenticated` for an invalid token, and
+ * `unavailable` if the issuer's keys cannot be fetched. The keys are cached, and fetched again for a token with an unknown key id.
  */
 function tokenSubjects(issuer: Omit<Issuer, "audience">): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
@@ -132,8 +136,8 @@ function tokenSubjects(issuer: Omit<Issuer, "audience">): SubjectOfToken {
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // After a token with an unknown key id, the library waits some seconds before it fetches the keys again. A later fetch may find the key,
-  // so API Gateway must not cache this refusal.
+  // For some seconds after a token with an unknown key id, the library does not fetch the keys again. A later fetch may find the key, so
+  // API Gateway must not cache this refusal.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -155,8 +159,8 @@ async function createVerifier({ issuer, jwksUri }: Omit<Issuer, "audience">): Pr
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // The library does not check `aud`. `assertAudience` checks `aud` or `client_id` instead, because Cognito's access tokens have
-      // only `client_id`.
+      // `null` turns off the library's check of `aud`. `assertAudience` checks `aud` or `client_id` instead, because Cognito's access
+      // tokens have only `client_id`.
       audience: null,
       graceSeconds: LEEWAY_SECONDS,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
@@ -175,8 +179,8 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
 }
 
 /**
- * Throws if the token is not an access token. Cognito marks access tokens with `token_use`, and RFC 9068 with the header `typ`. Id tokens
- * have neither of them.
+ * Throws if the token is not an access token. Cognito marks access tokens with the claim `token_use`, and RFC 9068 with the header `typ`.
+ * An id token has neither mark.
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;
@@ -199,8 +203,8 @@ function assertAudience(payload: JwtPayload, audience: readonly string[]): void 
 }
 
 /**
- * Fetches the issuer's keys. Throws FetchError if the answer is not a key set. Without this check, the library would report the token as
- * invalid although the issuer has failed.
+ * Fetches the issuer's keys. Throws FetchError if the response is not a key set. Without this check, the library would report an invalid
+ * token, although the fault is the issuer's.
  */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);

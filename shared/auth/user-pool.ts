@@ -16,13 +16,16 @@ import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-prov
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
 
-/** Minimum duration of an invitation request, in milliseconds. A user pool usually needs less time to create a user and send the mail. */
+/**
+ * Minimum duration of an invitation request, in milliseconds. It is longer than a user pool usually needs to create a user and send the
+ * mail.
+ */
 const ANSWERS_AFTER_MS = 2_000;
 
 const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
 export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
-  /** Invites a user who is already in the user pool. The mail is sent again unless the user has accepted the invitation. */
+  /** Invites a user who is already in the user pool. The pool sends the mail again, unless the user has already accepted the invitation. */
   async function inviteAgain(email: string): Promise<AttributeType[]> {
     const user = { UserPoolId, Username: email };
     const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));

@@ -27,7 +27,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** The fields that the user has both in the API and in the table. */
+/** The fields of a user that are the same in the API and in the stored row. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -41,7 +41,8 @@ export const userFields = {
 };
 
 /**
- * The rights that authentication checks. They are in the user's row and in the row of the token subject, and one transaction writes both.
+ * The rights that authentication checks. The user's row and the row of the token subject both contain them, and one transaction writes both
+ * rows.
  */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;

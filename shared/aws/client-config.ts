@@ -14,12 +14,12 @@ export interface ClientSettings {
   /** By default the SDK finds the credentials itself. In a Lambda function, they are those of the function's role. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** Milliseconds without a byte of the answer after which a call fails. */
+  /** Milliseconds without a byte of the response after which a request fails. */
   readonly answerMs?: number;
   readonly attempts?: number;
 }
 
-/** The time-outs are short, so that an API function answers within 25 seconds even if an AWS service hangs. */
+/** The time-outs are short, so that an API function can still answer within 25 seconds when an AWS service hangs. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
 const ATTEMPTS = 3;
@@ -28,8 +28,8 @@ const ATTEMPTS = 3;
 const CONNECTIONS = 50;
 
 /**
- * Returns the configuration of a client. The retry mode is not `adaptive`: after DynamoDB has throttled a single key, that mode slows down
- * all calls of the client. It also does not notice the unprocessed keys of a batch.
+ * Returns the configuration of a client. The retry mode is not `adaptive` for two reasons. After DynamoDB has throttled a single key, that
+ * mode slows down all requests of the client. It also does not react to the unprocessed keys of a batch.
  */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;

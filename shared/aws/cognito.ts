@@ -3,8 +3,8 @@ import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /**
- * Milliseconds without a byte of the answer after which a call fails. The time is longer than for other services, because Cognito sends the
- * invitation mail before it answers.
+ * Milliseconds without a byte of the response after which a request fails. Cognito sends the invitation mail before it responds, so the
+ * time is longer than for other services.
  */
 const ANSWER_MS = 5_000;
 

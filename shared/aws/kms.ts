@@ -1,7 +1,10 @@
 /** The KMS client for data keys. It loads the SDK at the first call, so a function with cached data keys never loads the SDK. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** The encryption context of a data key. KMS decrypts the key only with the same context. The context also appears in the audit trail. */
+/**
+ * The encryption context of a data key. KMS decrypts the key only if the context is the same as at encryption. CloudTrail also logs the
+ * context.
+ */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {

@@ -11,8 +11,8 @@ export interface Link {
 }
 
 /**
- * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload of another length, an upload of
- * other bytes, and an upload to a key that is in use.
+ * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload with other values, an upload whose
+ * bytes have another length or hash than these headers say, and an upload to an existing key.
  */
 export interface UploadHeaders {
   readonly "content-type": string;
@@ -27,7 +27,7 @@ export interface Links {
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Returns functions that make presigned URLs. It reads no setting until the first URL is made. */
+/** Returns functions that make presigned URLs. The environment variables are read when the first URL is made. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {
@@ -53,8 +53,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // All these headers are signed, so that an upload cannot change them. By default, the signer leaves out the media type and moves
-      // `x-amz-` headers into the query.
+      // All headers in `headers` are signed, so that the client cannot change them. Without these options, the signer does not sign the
+      // media type, and moves `x-amz-` headers into the query.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

@@ -1,6 +1,6 @@
 /**
- * The S3 client, and access to the files in the bucket. A download is resumed after a broken connection. Large files are written in parts
- * (multipart upload).
+ * The S3 client, and access to the files in the bucket. A download continues after a broken connection. Large files are written as
+ * multipart uploads.
  */
 import {
   AbortMultipartUploadCommand,
@@ -19,9 +19,9 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** Milliseconds without a byte of the answer after which a call fails. This is the default. */
+/** The default time-out: milliseconds without a byte of the response after which a request fails. */
 const ANSWER_MS = 6_000;
-/** Time-out in milliseconds for calls that read or write files. It is long enough to send a part of 8 MB over a slow connection. */
+/** The time-out in milliseconds of `openObjects`. It is long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -30,9 +30,10 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // The local substitute for S3 needs the bucket's name in the path, because a host name with the bucket's name would not resolve.
+    // The local substitute for S3 gets the bucket's name in the path. A host name that begins with the bucket's name would not resolve.
     forcePathStyle: isStandIn,
-    // By default no checksum is added, because a presigned URL cannot contain one. TLS already detects corrupted bytes.
+    // The SDK must not add a checksum by itself: for a presigned upload it would be the checksum of an empty body, and S3 would then refuse
+    // the file. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -42,8 +43,8 @@ const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
 /**
- * Converts an S3 error. The statuses 404 and 412 mean that the file does not exist any more. Functions need the right `s3:ListBucket`,
- * because S3 would otherwise answer 403 for a missing file.
+ * Converts an S3 error. Status 404 means that the file does not exist. Status 412 means that another file has replaced it. Functions need
+ * the permission `s3:ListBucket`, because S3 would otherwise answer 403 for a missing file.
  */
 export function bucketError(error: unknown): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -66,7 +67,7 @@ export interface FileHeaders {
 
 export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** Reads a whole file into the memory. Throws FileGone. */
+  /** Reads a whole file into memory. Throws FileGone if it does not exist. */
   get(key: string): Promise<Uint8Array>;
   /** Streams the file. Throws FileGone if the file is missing or has another etag. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
@@ -80,11 +81,11 @@ export interface Objects {
    */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
-  /** Aborts the upload and deletes its parts. It may be repeated. */
+  /** Aborts the upload and deletes its parts. Does nothing if the upload does not exist, so it may be repeated. */
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Returns access to the files. It reads no setting until the first call. */
+/** Returns access to the files. The environment variables are read at the first request. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
   async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
@@ -168,8 +169,8 @@ interface Answered {
 }
 
 /**
- * Yields the bytes of a file. After a broken connection, it continues at the next byte. Throws BucketUnavailable after several successive
- * attempts without a byte.
+ * Yields the bytes of a file. After a broken connection, it continues at the next byte. Throws BucketUnavailable after READ_TRIES
+ * successive attempts that yielded no byte.
  */
 async function* readThrough(
   ranged: (key: string, etag: string, from: number) => Promise<Answered>,
@@ -179,7 +180,8 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // A file with a content encoding is refused. Its length and ranges count compressed bytes, so a broken download could not be resumed.
+    // A file with a content encoding is refused: its length and ranges count compressed bytes, so a broken download could not continue at
+    // the right byte.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const end = at + ContentLength;
     try {

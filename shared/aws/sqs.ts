@@ -1,4 +1,6 @@
-/** The queues of webhook deliveries, imports, exports and bulk jobs. SQS may deliver a message twice, so every consumer is idempotent. */
+/**
+ * The queues of webhook deliveries, imports, exports and bulk jobs. SQS may deliver a message twice, so every consumer must be idempotent.
+ */
 import {
   ChangeMessageVisibilityCommand,
   SendMessageBatchCommand,
@@ -14,15 +16,16 @@ import { Id } from "#shared/schema.ts";
 
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
 
-/** The fields of a message from which its message group is made. */
+/** The fields of a message that determine its message group. */
 interface Grouped {
   readonly companyId: number;
   readonly isBulk?: true | undefined;
 }
 
 /**
- * Returns the message group. The queue divides its capacity fairly between groups. Each company has two groups. Webhook events of single
- * records in bulk jobs are in the second group, so that thousands of them do not delay the company's other events.
+ * Returns the SQS message group. SQS shares the capacity of the consumers fairly between groups. Each company has two groups. Webhook
+ * events that a bulk job causes for single records are in the second group, so that thousands of them do not delay the company's other
+ * events.
  */
 export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
   isBulk === true ? `${companyId}-bulk` : String(companyId);
@@ -31,7 +34,8 @@ export interface Queued<Message extends Grouped = Grouped> {
   /** The message, which is sent as JSON. */
   readonly message: Message;
   /**
-   * Whole seconds, at most 900 (the maximum of SQS). If a delivery needs a longer delay, the consumer of its message sends another message.
+   * Whole seconds, at most 900 (the maximum of SQS). If a delivery must wait longer, the consumer of this message sends a new message for
+   * the rest of the delay.
    */
   readonly delaySeconds: number;
 }
@@ -39,7 +43,7 @@ export interface Queued<Message extends Grouped = Grouped> {
 export interface DeliveryQueue {
   /** Sends all messages, or throws. */
   send(entries: readonly Queued[]): Promise<void>;
-  /** Makes a received message visible again after `seconds`, earlier than the visibility timeout of the queue. */
+  /** Makes a received message visible again after `seconds`, instead of after the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
@@ -88,7 +92,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
   };
 }
 
-/** Returns the delay until `dueMs` in whole seconds, rounded up. It is at most the longest delay that SQS allows. */
+/** Returns the delay until `dueMs` in whole seconds, rounded up. It is at most 900, the longest delay that SQS allows. */
 export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
   Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
 
@@ -97,12 +101,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** Asks for work on an import, an export or a bulk job. The state of the job is in the table. */
+/** A message that starts or continues the work on an import, an export or a bulk job. The state of the job is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }
 
-/** Returns a schema for a message about a job. Its output is a list with this one job. */
+/** Returns a schema for a message about a job of this kind. It parses a message to a list with one job. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
@@ -115,12 +119,12 @@ export interface JobQueue {
 }
 
 /**
- * The name of the setting with the URL of each queue. Each kind of job has a separate queue, so that the kinds do not delay each other.
- * Each function bundles the code of only one kind.
+ * The name of the setting with the URL of each queue. Each kind of job has a queue and a function of its own, so that one kind of job does
+ * not delay another.
  */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL", bulk: "BULK_QUEUE_URL" } as const;
 
-/** Returns the queues. It reads no setting until the first message is sent. */
+/** Returns the job queues. The environment variables are read when the first message is sent. */
 export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
   let client: SQSClient | undefined;
   const sqs = (): SQSClient => {

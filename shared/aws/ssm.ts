@@ -1,4 +1,7 @@
-/** The client for AWS Systems Manager Parameter Store. It contains the credentials of the scheduled smoke test. */
+/**
+ * Reads and writes AWS Systems Manager parameters, which contain the console client's secret and the credentials of the scheduled smoke
+ * test.
+ */
 import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 

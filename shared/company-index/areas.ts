@@ -4,19 +4,19 @@ import { type CellBox, geohashRanges, rangesOfArea } from "#shared/company-index
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
-/** Maximum number of cells on the boundary of a polygon. With more cells, fewer rows are compared, but there are more ranges. */
+/** Maximum number of geohash cells on the boundary of a polygon. With more cells, a search compares fewer rows but reads more ranges. */
 const EDGE_CELLS = 512;
-/** Maximum number of tests of an edge with a cell. They take about 10 ms. A ring that crosses itself often gets fewer cells. */
+/** Maximum number of tests of an edge with a cell. 400 000 tests take about 10 ms. A ring that crosses itself often gets fewer cells. */
 const EDGE_TESTS = 400_000;
 
 export const emptyArea: Area = { box: null, ranges: [], contains: () => false };
 
-/** The edges that may cross a cell. Undefined means all edges. */
+/** The edges of a ring that may cross a cell. Undefined means all edges. */
 interface Crossing {
   readonly edges?: readonly number[];
 }
 
-/** Returns the inside of a ring, by the even-odd rule. The boundary belongs to it. A ring without points is empty. */
+/** Returns the inside of a ring, by the even-odd rule. The boundary is part of the area. A ring without points is an empty area. */
 export function polygonArea(ring: Ring): Area {
   if (ring.length === 0) return emptyArea;
   const area = new RingArea(ring);
@@ -42,7 +42,7 @@ const overlap = (a: CellBox, b: CellBox): boolean => a[0] <= b[2] && a[2] >= b[0
 const contains = (outer: CellBox, inner: CellBox): boolean =>
   outer[0] <= inner[0] && outer[1] <= inner[1] && outer[2] >= inner[2] && outer[3] >= inner[3];
 
-/** Returns all points within a distance. It may contain a pole or cross the 180th meridian. */
+/** Returns the area of all points within `meters` of a point. It may contain a pole or cross the 180th meridian. */
 export function circleArea(center: LatLng, meters: number): Area {
   const box = boxAround(center, meters);
   return {
@@ -52,7 +52,7 @@ export function circleArea(center: LatLng, meters: number): Area {
   };
 }
 
-/** Returns the inside of a box, with its edges. The box crosses the 180th meridian if minLng is greater than maxLng. */
+/** Returns the inside of a box and its edges. The box crosses the 180th meridian if minLng is greater than maxLng. */
 export const boxArea = (box: Box): Area => ({
   box,
   ranges: geohashRanges(box),

@@ -1,7 +1,7 @@
 /**
  * The change log of a company: which records have changed, and who could see them before and after. The unflushed entries of the search
- * index are the newest part of the log. Each flush moves its entries into one chunk, in the transaction that moves the head
- * row. A reader that has read up to a head version therefore finds each later change in a later chunk or among the unflushed entries.
+ * index are the newest part of the log. Each flush moves its entries into one chunk. The same transaction gives the head row its next
+ * version. A reader that has read up to a head version therefore finds each later change in a later chunk or among the unflushed entries.
  */
 import * as z from "zod/mini";
 import { compress } from "#shared/company-index/encoding.ts";
@@ -16,12 +16,12 @@ interface Versioned {
 
 /** The assignee of a prospect before and after a change. */
 interface Assignees {
-  /** Undefined if the writer did not record it, as release 0.1.0. */
+  /** Undefined in an entry of release 0.1.0, which does not record it. */
   readonly before?: number | null | undefined;
   readonly after: number | null;
 }
 
-/** The change of a prospect, or of one of its appointments. */
+/** The change of a prospect. A change of one of its appointments also counts as a change of the prospect. */
 export interface ProspectChange extends Versioned, Assignees {
   readonly kind: "prospect";
   readonly isDeleted: boolean;
@@ -41,7 +41,7 @@ export interface NoteChange extends Versioned {
   readonly prospectId: number;
   /** Milliseconds since 1970. It is part of the note's key. Undefined if the writer did not record it. */
   readonly createdAt?: number | undefined;
-  /** The prospect's assignee if the writer is sure of it. */
+  /** The assignee of the note's prospect. Undefined unless the transaction of the change ensures that the prospect has this assignee. */
   readonly assignee?: number | undefined;
   readonly isDeleted: boolean;
 }
@@ -67,16 +67,16 @@ export interface IdRange {
   readonly to: number;
 }
 
-/** The data that one move of the head row (to its next version) adds to the log. */
+/** The data that is added to the log when the head row moves to its next version. */
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
-  /** Returns further writes for the transaction that gives the head row this version. */
+  /** Returns further writes for the transaction in which the head row gets the version `version`. */
   readonly others?: (version: number) => readonly Write[];
 }
 
 export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
-  /** The version of the head row that has made the chunk visible. A large chunk has several rows, with consecutive parts. */
+  /** The version of the head row that makes the chunk visible. A large chunk has several rows, with consecutive numbers in `part`. */
   readonly version: number;
   readonly part: number;
   readonly parts: number;
@@ -88,25 +88,26 @@ export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "
 
 const MS_PER_DAY = 86_400_000;
 
-/** Time for which a reader may continue from a position. */
+/** Time for which a reader may continue reading the log from its last position. */
 export const POSITION_MS = 60 * MS_PER_DAY;
 /**
- * Time for which a chunk is kept. It is a day longer than for a position, because a reader with an old position may need several requests.
+ * Time for which a chunk is stored. It is a day longer than POSITION_MS, because a reader that begins at an old position may need several
+ * requests.
  */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 
-/** Maximum number of changes in one row. 8 000 changes have at most 200 KB, and DynamoDB limits a row to 400 KB. */
+/** Maximum number of changes in one row of the table. 8 000 changes have at most 200 KB, and DynamoDB limits a row to 400 KB. */
 const CHANGES_PER_ROW = 8_000;
 
-/** Leaves out what is false, because most changes have only such flags. */
+/** Omits fields whose value is false from JSON. Most flags of a change are false, so the chunk becomes smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
 /** The attributes of the head row that describe the log. */
 type LogOfHead = Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">;
 
 /**
- * Returns the attributes for a head row that moves from `from` to the next version. If a release without a change log has moved the head
- * row before, no chunk contains its changes. The log then begins again at this version.
+ * Returns the log attributes of the head row for its move from `from` to the next version. A release without a change log may have moved
+ * the head row before. No chunk contains the changes of that move, so the log then begins again at the version of `from`.
  */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   loggedVersion: from.version + 1,
@@ -114,13 +115,13 @@ export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
 });
 
-/** Returns the first head version from which the log contains all changes. */
+/** Returns the head version from which on the log contains all changes. */
 export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number =>
   loggedVersion === version ? logBegins : version;
 
 /**
- * Returns the writes of the chunk that becomes visible when the head row moves from `from` to its next version. Put them into the
- * transaction of this move.
+ * Returns the writes of the chunk that becomes visible when the head row moves from `from` to its next version. Execute them in the
+ * transaction that moves the head row.
  */
 export function chunkWrites(companyId: number, from: Head, { changes = [], range }: Logged, nowMs: number): Write[] {
   if (changes.length === 0 && range === undefined) return [];

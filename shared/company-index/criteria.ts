@@ -6,8 +6,8 @@ import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
 /**
- * Maximum number of different values that a zone map lists for a column. If a segment has more values, the list is null, and every read
- * must assume that the segment contains any value.
+ * Maximum number of distinct values that a zone map lists for a column. If a segment has more values, the list is null. Every read must
+ * then assume that the segment may contain any value.
  */
 const MAX_SET = 24;
 
@@ -19,14 +19,14 @@ export const Zone = z.object({
   /** The earliest and the latest creation time of the rows, in milliseconds since 1970. */
   createdAt: z.tuple([z.number(), z.number()]),
   ids: z.tuple([z.number(), z.number()]),
-  /** All status ids of the rows. Null if there are too many. The segment may then contain any status. */
+  /** All status ids of the rows. Null if there are more than MAX_SET, and the segment may then contain any status. */
   statusIds: ValueSet,
   assigneeIds: ValueSet,
 });
 export type Zone = z.infer<typeof Zone>;
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** The area that a segment or a geohash cell covers. `box` is null for a segment without coordinates. */
+/** The box around the rows of a segment, or the box of a geohash cell. `box` is null for a segment in which no row has coordinates. */
 interface Covered {
   readonly box: Box | null;
 }
@@ -57,7 +57,7 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Returns true if the box may contain a row of the area. If minLng is greater than maxLng, the box crosses the 180th meridian. */
+/** Returns true if the area and the box overlap. If minLng is greater than maxLng, the second box crosses the 180th meridian. */
 export function meetsBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -65,7 +65,7 @@ export function meetsBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box
   return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
 }
 
-/** Returns true if the box contains all rows of the area that have coordinates. */
+/** Returns true if the whole area is inside the box. If minLng is greater than maxLng, the second box crosses the 180th meridian. */
 export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -77,8 +77,8 @@ export const meetsSet = (zone: readonly (number | null)[] | null, wanted: Readon
   zone === null || zone.some((value) => wanted.has(value));
 
 /**
- * Returns true if the stored zone map `map` covers `zone`, which was computed from the rows of the segment. If it does not, reads skip the
- * segment although rows match.
+ * Returns true if the stored zone map `map` includes all values of `zone`, which was computed from the segment's rows. If it does not,
+ * reads could skip the segment although it has matching rows.
  */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
@@ -97,8 +97,8 @@ const coversSet = (map: readonly (number | null)[] | null, values: readonly (num
   map === null || values?.every((value) => map.includes(value)) === true;
 
 /**
- * One word of a search. A prospect matches if one of its texts or notes contains `text`, or if one of its phone numbers contains `digits`.
- * If `digits` is empty, phone numbers do not match.
+ * One word of a search. A prospect matches if a searchable field or a note contains `text`, or if a phone number contains `digits`. If
+ * `digits` is empty, phone numbers are not compared.
  */
 export interface SearchWord {
   /** The word in case-folded form. It is not empty and contains no space. */
@@ -106,7 +106,7 @@ export interface SearchWord {
   readonly digits: string;
 }
 
-/** A stretch of geohashes that an area covers. */
+/** A range of geohashes that an area covers. `from` is included, and `to` is not. */
 export interface AreaRange {
   readonly from: number;
   readonly to: number;
@@ -129,8 +129,8 @@ export interface LatLng {
 }
 
 /**
- * The filters of a request. They include the limits of what its caller may see. A row must pass every filter. An undefined filter passes
- * every row.
+ * The filters of a request. They also restrict the result to what the caller may see. A row must pass every filter, and an undefined filter
+ * passes every row.
  */
 export interface Criteria {
   /** The edges belong to the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
@@ -138,7 +138,7 @@ export interface Criteria {
   /** The first and the last creation time that pass, in milliseconds since 1970. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
-  /** The first time of the last change that passes, in milliseconds since 1970. */
+  /** The earliest time of the last change that passes, in milliseconds since 1970. */
   readonly updatedFrom?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
@@ -147,7 +147,7 @@ export interface Criteria {
   readonly cities?: ReadonlySet<string> | undefined;
   /** A row must be inside each of these areas. */
   readonly areas?: readonly Area[] | undefined;
-  /** The nearest rows come first. Use it together with `onMap`. */
+  /** The point to which the nearest rows come first. Set `onMap` too, because rows without coordinates have no distance. */
   readonly near?: LatLng | undefined;
   /** If true, the coordinates of all matches are loaded. Rows without coordinates pass too. */
   readonly located?: boolean | undefined;
@@ -157,8 +157,8 @@ export interface Criteria {
 }
 
 /**
- * Returns false if the zone map proves that no row of the segment passes the criteria. The search words are ignored, because a zone map
- * does not describe texts.
+ * Returns false if the zone map proves that no row of the segment passes the criteria. The search words are not considered, because a zone
+ * map does not describe the searchable text.
  */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, areas = [], onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
@@ -174,7 +174,7 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
   );
 }
 
-/** Returns true if the point is in the box or on its edge. A point without a coordinate has NaN and is in no box. */
+/** Returns true if the point is in the box or on its edge. A missing coordinate is NaN, so the point is in no box. */
 export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, lng: number): boolean {
   if (!(lat >= minLat && lat <= maxLat)) return false;
   return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
@@ -183,11 +183,11 @@ export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, ln
 const hasPlace = ({ box, areas = [], onMap }: Criteria): boolean =>
   box !== undefined || areas.length > 0 || onMap === true;
 
-/** Returns true if the criteria need the columns of coordinates and of times of changes, which are stored together. */
+/** Returns true if the criteria need the `geo` columns: the coordinates and the times of changes. */
 export const needsGeo = (criteria: Criteria): boolean =>
   hasPlace(criteria) || criteria.located === true || criteria.updatedFrom !== undefined;
 
-/** The index was written by release 0.1.0, which stores no times of changes. A rebuild of the index adds them. */
+/** Release 0.1.0 has written a part of the index, without times of changes. A rebuild of the index adds these times. */
 export class UpdateTimesMissing extends Error {
   override name = "UpdateTimesMissing";
 }
@@ -205,7 +205,10 @@ function isInPlace(criteria: Criteria, { lat, lng }: IndexRow): boolean {
   return (box === undefined || insideBox(box, lat, lng)) && areas.every((area) => area.contains(lat, lng));
 }
 
-/** Returns true if the row passes all criteria. `hasWord(i)` must return true if a note of the row contains the word with index i. */
+/**
+ * Returns true if the row passes all criteria. `hasWord(i)` must return true if a note of the row's prospect contains the word with index
+ * i.
+ */
 export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number) => boolean): boolean {
   const { createdFrom, createdTo, updatedFrom, statusIds, assigneeIds, tagIds, cities, words } = criteria;
   if (!isInPlace(criteria, row)) return false;

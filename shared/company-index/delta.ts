@@ -24,34 +24,31 @@ export interface Unflushed {
   /** The same entries as changes. They are the newest part of the company's change log. */
   readonly changes: readonly Change[];
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose text is in a separate row. In such an entry, the text is empty here. */
+  /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty in `entries` and `notes`. */
   readonly withLongText: ReadonlySet<string>;
   /** Sum of the weights of all entries (see `weightOf`). A flush starts when the sum is large enough. */
   readonly weight: number;
   /**
-   * Approximate bytes of all entries and of the head row, without texts in separate rows. DynamoDB computes the price of the read from
-   * these bytes.
+   * Approximate bytes of all entries and the head row, without texts in separate rows. They determine how many units DynamoDB charges for
+   * the read.
    */
   readonly bytes: number;
 }
 
 /**
- * Maximum bytes of a text inside an entry. Every list reads all entries. A longer text therefore has a separate row, which only searches
+ * Maximum bytes of a text inside an entry. Every list request reads all entries, so a longer text is in a separate row, which only searches
  * read.
  */
 const TEXT_BYTES = 256;
-/**
- * The weight of an entry grows by 1 for every 1 024 bytes, including its text. The total weight of the entries decides when a flush
- * starts.
- */
+/** An entry has a weight of 1, plus 1 for each 1 024 bytes of its fields and text. A flush starts when the total weight is large enough. */
 const ENTRY_BYTES = 1_024;
 
 /** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
 export const DELTA_TYPE = "delta";
 
 /**
- * The fields of a prospect's entry: creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple
- * has no field names, because DynamoDB charges reads by size.
+ * The fields of a prospect's entry: creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple has
+ * no field names, because DynamoDB charges for the size of what it reads.
  */
 export const DeltaFields = z.tuple([
   z.number(),
@@ -68,7 +65,7 @@ export const DeltaFields = z.tuple([
 /** What the change log and activity reports need to know about the change of a prospect. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
-  /** True if the prospect was deleted before. */
+  /** True if the prospect was deleted before the change. */
   readonly isRestored?: boolean;
   /** The appointment that the same transaction writes. */
   readonly appointment?: { readonly id: number; readonly version: number; readonly isDeleted: boolean } | undefined;
@@ -76,7 +73,7 @@ export interface ProspectDeltaOptions {
 
 /**
  * Returns the entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no change.
- * `before` is the assignee before the change. The change log needs this user's id, because the user may have a copy of the prospect.
+ * `before` is the assignee before the change. The change log records it, because this user's device may have a copy of the prospect.
  */
 export function prospectDelta(
   companyId: number,
@@ -130,7 +127,7 @@ export interface NoteDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt?: number;
-  /** The assignee of the prospect, if a condition of the transaction ensures it. */
+  /** The assignee of the note's prospect. Set it only if a condition in the transaction ensures that it is correct. */
   readonly assignee?: number | undefined;
 }
 
@@ -158,17 +155,17 @@ export function noteDelta(
 }
 
 /**
- * Returns the entry of a changed territory, status, tag or user. It is only for the change log, and never becomes part of the index. It has
- * the form of a deleted prospect with the id of the record, so that release 0.1.0 can read it. No prospect has this id.
+ * Returns the entry of a changed territory, status, tag or user. Only the change log uses it, and a flush does not put it into the index.
+ * It has the form of a deleted prospect with the id of the record, so that release 0.1.0 can read it. No prospect has this id.
  */
 export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
   put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },
 });
 
 /**
- * Deletes flushed entries. The long text of an entry is deleted before the entry. If the process is killed between the two, the entry
- * remains without its text. By this, readers know that the entry is flushed. In the opposite order, a text could remain without its entry,
- * and no later flush would find the text.
+ * Deletes flushed entries. The long text of an entry is deleted first. If the process stops between the two deletions, the entry remains
+ * without its text, and a later flush deletes it. In the opposite order, the text could remain without its entry, and no later flush would
+ * find the text.
  */
 export async function removeUnflushed(
   table: Table,
@@ -199,7 +196,7 @@ function bytesOf(row: Item): number {
 
 type DeltaItem = z.infer<typeof DeltaItem>;
 
-/** Gets each entry of a prospect or note with its stored item. */
+/** Its functions are called for each entry of a prospect or note, with the parsed entry and the stored item. */
 export interface Visitor {
   prospect(entry: IndexEntry, item: DeltaItem): void;
   note(entry: NoteEntry, item: DeltaItem): void;
@@ -246,21 +243,21 @@ export const DeltaItem = z.object({
   note: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
   before: z.optional(z.int()),
-  /** Milliseconds from the creation of the prospect to the change. Undefined means 0, and in an entry of release 0.1.0 unknown. */
+  /** Milliseconds from the creation of the prospect to the change. Undefined means 0, or unknown in an entry of release 0.1.0. */
   updated: z.optional(z.int()),
   /** 1 if the prospect was deleted before the change. */
   restored: z.optional(z.int()),
-  /** The appointment that the transaction has written. */
+  /** The appointment that the same transaction has written. */
   appointment: z.optional(z.object({ id: z.int(), version: z.int(), isDeleted: z.boolean() })),
   /** The creation time of a note, in milliseconds since 1970. */
   createdAt: z.optional(z.int()),
-  /** The assignee of a note's prospect, if it is certain. */
+  /** The assignee of the note's prospect, if a condition of the transaction has ensured it. */
   assignee: z.optional(z.int()),
   /** The user who has made the change, the time, and the status of a past change (see FactFields). */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),
-  /** The change of a record that is not part of the index. */
+  /** The change of a territory, status, tag or user, which is not part of the index. */
   shared: z.optional(SharedChange),
 });
 const prospectKey = /^D#(\d+)#(\d+)$/;
@@ -308,7 +305,7 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
   return { pk, sk };
 }
 
-/** @param later milliseconds from the creation to the last change. Undefined if they are unknown */
+/** @param later milliseconds from the creation to the last change, or undefined if they are unknown */
 function fieldsOf(row: string, later: number | undefined) {
   const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
@@ -323,8 +320,8 @@ export interface Filled {
 }
 
 /**
- * The long text of an entry. Its row has the same sort key as the entry but is in a different partition, so that lists do not pay for texts
- * that only searches read.
+ * The long text of an entry. Its row has the same sort key as the entry, but another partition. Lists therefore do not pay for texts that
+ * only searches read.
  */
 interface LongText {
   readonly text: string;
@@ -337,8 +334,8 @@ export type LongTexts = ReadonlyMap<string, LongText>;
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z.optional(z.string()) });
 
 /**
- * Reads all long texts with eventually consistent reads, which cost half as much. If a text is missing, `withTexts` later reads it by its
- * key.
+ * Reads all long texts with eventually consistent reads, which cost half as much as strongly consistent ones. `withTexts` later reads
+ * missing texts by their keys.
  */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
@@ -353,8 +350,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush deletes the text of an entry before the entry. If the
- * text of an entry is missing and a run already contains the entry's version, the entry is dropped. Otherwise it is counted as missing.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush deletes the text of an entry before the entry. If a
+ * text is missing and a run already contains the entry's version, the entry is dropped. Otherwise it is counted in `missing`.
  */
 export async function withTexts(
   table: Reads,

@@ -4,7 +4,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28. Smaller numbers are encoded with bit operations, which support only 32 bits. Larger numbers need divisions. */
+/** 2^28. Bit operations support only 32 bits, so smaller numbers are encoded with bit operations and larger ones with divisions. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {
@@ -31,8 +31,8 @@ export class ByteWriter {
   }
 
   /**
-   * Writes a whole number between -2^52 and 2^52 in zigzag encoding, so that small negative numbers need few bytes too. Throws a
-   * RangeError for other numbers.
+   * Writes a whole number between -2^52 and 2^52 (both excluded) in zigzag encoding, so that small negative numbers need few bytes too.
+   * Throws a RangeError for other numbers.
    */
   signed(value: number): void {
     if (Math.abs(value) >= 2 ** 52) throw new RangeError(`${value} is beyond 2^52`);
@@ -45,7 +45,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Writes the bytes without their length. The reader must therefore know the length. */
+  /** Writes the bytes without their length, so the reader must know the length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -66,7 +66,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads values that a ByteWriter wrote. Throws a RangeError if the bytes end too early. */
+/** Reads values that a ByteWriter has written. Throws a RangeError if the bytes end too early. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -118,15 +118,15 @@ export class ByteReader {
 }
 
 /**
- * A dictionary-encoded column. `values` contains each different value once. For each row, `codes` contains the position of the row's value
- * in `values`.
+ * A dictionary-encoded column. `values` contains each distinct value once. For each row, `codes` contains the index of the row's value in
+ * `values`.
  */
 export interface Coded<T> {
   readonly values: readonly T[];
   readonly codes: Uint16Array;
 }
 
-/** Writes whole numbers as differences: each number is written as its difference from the previous one. */
+/** Writes the difference of each number from the previous one, because small numbers need fewer bytes. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -145,7 +145,7 @@ export function readNumbers(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Writes a dictionary-encoded column. `key` must return equal keys for equal values, and `writeValue` writes one distinct value. */
+/** Writes a dictionary-encoded column. `key` returns the same key for equal values, and `writeValue` writes one distinct value. */
 export function writeCoded<T>(
   into: ByteWriter,
   values: readonly T[],
@@ -172,7 +172,9 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/** Coordinates are stored as integers in units of 1e-7 degrees (about a centimetre). Most coordinates have at most seven decimals. */
+/**
+ * Coordinates are stored as integers in units of 1e-7 degrees (about a centimetre), because most coordinates have at most seven decimals.
+ */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -181,8 +183,8 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes coordinates without loss. A value with at most seven decimals becomes an integer, and is written as the difference from the
- * previous row. Any other number is written as a double, and null is written as NaN.
+ * Writes coordinates without loss. A value with at most seven decimals becomes an integer, and is written as the difference from the row
+ * before. A list after these differences contains all other values as doubles, and null as NaN.
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
@@ -208,16 +210,16 @@ export function readDegrees(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Compression level of zstd. Higher levels save almost nothing on columns and take several times as long. */
+/** Compression level of zstd. Compared with level 9, higher levels save almost nothing on columns and take several times as long. */
 const LEVEL = 9;
 
 /**
- * Bytes of the output buffer of the decompression. With the default of 16 KB, decompressing the texts of a segment (up to 4 096 rows)
- * takes 1.5 times as long.
+ * Bytes of the output buffer of the decompression. With the default of 16 KB, it takes 1.5 times as long to decompress the texts of a
+ * segment (up to 4 096 rows).
  */
 const CHUNK_BYTES = 128 * 1024;
 
-/** A stored part of the search index is missing or damaged. The index can be built again from the rows of the prospects. */
+/** A stored part of the search index is missing or damaged. A rebuild of the index restores it from the table's rows. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }
@@ -227,7 +229,7 @@ export const compress = (bytes: Uint8Array): Uint8Array =>
     params: { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 
-/** Decompresses the bytes and decodes them with `read`. If they are damaged, throws IndexUnreadable with the label. */
+/** Decompresses the bytes and decodes them with `read`. If they are damaged, throws IndexUnreadable with the label in the message. */
 export function decompress<T>(label: string, compressed: Uint8Array, read: (bytes: Uint8Array) => T): T {
   try {
     return read(zstdDecompressSync(compressed, { chunkSize: CHUNK_BYTES }));

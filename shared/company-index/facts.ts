@@ -1,6 +1,6 @@
 /**
- * The facts that activity reports count: a prospect was created, its status was changed, a note or an appointment was added. The entry of
- * such a write in the company's search index contains the fact, so that a fact costs no write of its own.
+ * The facts that activity reports count: a prospect was created, its status was changed, or a note or an appointment was added. Each of
+ * these writes also adds an entry to the company's search index. The entry contains the fact, so that the fact costs no write of its own.
  */
 import {
   ByteReader,
@@ -15,42 +15,48 @@ import type { RowWithNotes } from "#shared/company-index/segment.ts";
 export const factKinds = ["creation", "statusChange", "note", "appointment"] as const;
 export type FactKind = (typeof factKinds)[number];
 
-/** A time of a fact is in milliseconds since 1970. */
+/** A fact. `at` is its time in milliseconds since 1970. */
 export interface Fact {
   readonly kind: FactKind;
-  /** The user who did it. */
+  /** The user who created the prospect, changed the status, or added the note or appointment. */
   readonly userId: number;
   readonly at: number;
   /** The status of a new prospect, or the status after a change. Null for notes and appointments. */
   readonly statusId: number | null;
   readonly prospectId: number;
-  /** The id of the note or appointment, or the version of the prospect. Together with kind and prospect it identifies the fact. */
+  /** The id of the note or appointment, or the version of the prospect. Together with `kind` and `prospectId` it identifies the fact. */
   readonly record: number;
 }
 
-/** Equal texts mean the same fact. */
+/** Returns a string that is the same for two facts only if they are the same fact. */
 export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
 
-/** The prospects that an import has created at one time. Their ids are within a range, and bit i of a bitmap belongs to the id `first` + i. */
+/**
+ * The prospects that an import has created at one time. Their ids are in one range. In each bitmap, bit i belongs to the prospect with the
+ * id `first` + i.
+ */
 export interface ImportedFacts {
+  /** The time in milliseconds since 1970. */
   readonly userId: number;
   readonly at: number;
   readonly first: number;
   readonly created: Uint8Array;
-  /** The prospects with a status. */
+  /** The created prospects that have a status. */
   readonly withStatus: Uint8Array;
   readonly withNote: Uint8Array;
-  /** Number of created prospects by status, and without one. */
+  /** Number of created prospects by status id. The key null is for prospects without a status. */
   readonly byStatus: ReadonlyMap<number | null, number>;
 }
 
-/** The fields of a stored entry from which its facts are made. */
+/** The fields of a stored index entry from which its facts are made. */
 export interface FactFields {
-  /** The user who has made the change. An entry without a fact, and an entry of an earlier release, lacks it. */
+  /** The user who has made the change. Undefined in an entry without a fact and in an entry of an earlier release. */
   readonly by?: number | undefined;
-  /** The time of the fact, in milliseconds since 1970. If undefined, the fact has the time of the record's creation. */
+  /** The time of the fact in milliseconds since 1970. If undefined, it is the creation time of the record. */
   readonly at?: number | undefined;
-  /** The status of a status change that did not change the present status. 0 means no status. */
+  /**
+   * The status that a late report of an earlier status change has set. Such a change does not change the current status. 0 means no status.
+   */
   readonly past?: number | undefined;
 }
 
@@ -61,7 +67,7 @@ interface ProspectEntry {
   readonly statusId: number | null;
 }
 
-/** Returns the facts of a prospect's entry. `appointmentId` is the appointment that the same write has created. */
+/** Returns the facts of a prospect's entry. `appointmentId` is the id of the appointment that the same transaction has created. */
 export function factsOfProspect(
   { id: prospectId, version, createdAt, statusId: present }: ProspectEntry,
   { by, at = createdAt, past }: FactFields,
@@ -79,7 +85,7 @@ export function factsOfProspect(
 
 const NO_STATUS = 0;
 
-/** Encodes facts by columns, which compress well. Facts in the order of time need the least space. */
+/** Encodes facts column by column, which compresses well. Facts that are sorted by time need the least space. */
 export function encodeFacts(facts: readonly Fact[]): Uint8Array {
   const into = new ByteWriter();
   into.integer(facts.length);
@@ -114,7 +120,7 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
     }));
   });
 
-/** Collects the facts of an import while its rows are stored. All rows must have the same creation time. */
+/** Collects the facts of an import while the import's rows are stored. All rows must have the same creation time. */
 export class ImportCollector {
   readonly #userId: number;
   readonly #first: number;
@@ -124,7 +130,7 @@ export class ImportCollector {
   readonly #byStatus = new Map<number | null, number>();
   #at = 0;
 
-  /** @param last the last id, which is included */
+  /** @param last the last id of the range, included */
   constructor(userId: number, first: number, last: number) {
     const bytes = Math.ceil((last - first + 1) / 8);
     this.#userId = userId;
@@ -185,7 +191,7 @@ export const decodeImported = (bytes: Uint8Array): ImportedFacts =>
     return { userId, at, first, byStatus, created: bits(), withStatus: bits(), withNote: bits() };
   });
 
-/** Calls `visit` for each fact of the import, with the prospect's id. */
+/** Calls `visit` for each fact of the import, with the kind of the fact and the prospect's id. */
 export function visitImported(
   { first, created, withStatus, withNote }: ImportedFacts,
   visit: (kind: FactKind, prospectId: number) => void,

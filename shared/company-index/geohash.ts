@@ -1,6 +1,6 @@
 /**
- * Geohashes as integers of 52 bits, and the ranges of geohashes that cover a bounding box. The rows of a segment (a stored part of the
- * search index) are sorted by geohash. A binary search therefore finds the rows of a range.
+ * Geohashes as integers of 52 bits, and the ranges of geohashes that cover an area. The rows of a segment (a stored part of the search
+ * index) are sorted by geohash, so a binary search finds the rows of a range.
  */
 import ngeohash from "ngeohash";
 import { type AreaRange, type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
@@ -23,13 +23,13 @@ const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 export type CellBox = readonly [west: number, south: number, east: number, north: number];
 
 /**
- * Maximum number of cells on the edge of a bounding box. More cells fit the box better, but lead to more ranges. With 192, the covered
- * area outside the box is at most a sixth of the box.
+ * Maximum number of cells on the edge of a bounding box. More cells fit the box better, but lead to more ranges. With 192 cells, the
+ * covered area outside the box is at most a sixth of the area of the box.
  */
 const EDGE_CELLS = 192;
 
 /**
- * Returns sorted ranges that cover the whole box and little area outside it. The edges belong to the box, and the box may cross the 180th
+ * Returns sorted ranges that cover the whole box and little area outside it. The edges are part of the box, and the box may cross the 180th
  * meridian.
  */
 export function geohashRanges(box: Box): AreaRange[] {
@@ -41,8 +41,8 @@ export function geohashRanges(box: Box): AreaRange[] {
 }
 
 /**
- * Tells where a cell lies. Returns an object if the edge of the area may cross the cell. The test of the halves of the cell gets this
- * object.
+ * Returns whether a cell is inside or outside an area. If the edge of the area may cross the cell, returns an object. It is passed as
+ * `known` to the tests of both halves of the cell.
  */
 export type CellTest<Known extends object> = (cell: CellBox, known: Known) => "inside" | "outside" | Known;
 
@@ -106,6 +106,6 @@ function joined(ranges: readonly AreaRange[]): AreaRange[] {
   return long;
 }
 
-/** Returns the geohash of a point. Returns -1 for a row without coordinates, so that such rows are sorted first. */
+/** Returns the geohash of a point. Returns -1 for a row without coordinates, which sorts before all geohashes. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

@@ -18,12 +18,12 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
 /**
- * Version of the format of everything that the index stores. Increase it with each incompatible change, so that other releases refuse the
- * data.
+ * Version of the format of all stored data of the index. Increase it with each incompatible change, so that other releases refuse to read
+ * the data.
  */
 export const INDEX_FORMAT = 1;
 
-/** Throws IndexUnreadable if another release has written the data in a different format. This code would misread the data. */
+/** Throws IndexUnreadable if another release has written the data in another format, because this release would misread it. */
 export function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
   const cause = format > INDEX_FORMAT ? "a later release has written it" : "an earlier release has written it";
@@ -31,8 +31,8 @@ export function checkFormat(label: string, format: number): void {
 }
 
 /**
- * Number of table items that store the data, or 0 if there is no data. Large data needs several items, because DynamoDB limits an item to
- * 400 KB.
+ * Number of table items that store a piece of data, or 0 if the piece is empty. A large piece needs several items, because DynamoDB limits
+ * an item to 400 KB.
  */
 const Parts = z.int();
 
@@ -40,14 +40,14 @@ export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   parts: z.object({ main: Parts, geo: Parts, text: Parts }),
-  /** Bytes of the segment in compressed form. */
+  /** Total bytes of the segment's columns after compression. */
   bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 export const RunContent = z.object({
-  /** Number of rows in all segments of the run. It includes rows that newer runs replace. */
+  /** Number of rows in all segments of the run, including rows of which a newer run has a later version. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -57,14 +57,14 @@ export const RunContent = z.object({
 export interface Run extends z.infer<typeof RunContent> {
   readonly id: string;
   /**
-   * The version overrides of the run (see `Overrides`), if they are small. They tell readers which rows of older runs are outdated.
-   * Larger overrides have separate items.
+   * The version overrides of the run (see `Overrides`), if they are small. With them, readers find out which rows of older runs are
+   * outdated. Larger overrides are in separate items.
    */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
 /**
- * The current runs of the index, the oldest first. The position of a run in this list is called its age, so a higher age means a newer
+ * The current runs of the index, the oldest first. The index of a run in this list is called its age, although a higher age means a newer
  * run.
  */
 export interface Manifest {
@@ -104,30 +104,31 @@ export const Head = z.object({
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
   /**
-   * Number of changes of statuses, tags and users so far. By this number, a reader knows whether the names that it has cached are current.
+   * Number of changes of statuses, tags and users so far. Readers compare it with their caches, to know whether the cached names are
+   * current.
    */
   dictionaryVersion: z._default(z.int(), 0),
   /**
-   * The time at which the compaction lock expires, in milliseconds since 1970. The lock prevents merges of runs during a rebuild. Stored
-   * data contains this old name of the attribute, so do not rename it.
+   * The time at which the compaction lock expires, in milliseconds since 1970. The lock prevents merges of runs during a rebuild. Do not
+   * rename the attribute, because stored rows have this name.
    */
   mergesRestUntil: z._default(z.int(), 0),
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
-  /** The version up to which the change log contains every change. A release without a change log raises only `version`. */
+  /** The head version up to which the change log is complete. A release without a change log increases only `version`. */
   loggedVersion: z._default(z.int(), 0),
-  /** The version from which the change log contains every change. */
+  /** The head version from which on the change log is complete. */
   logBegins: z._default(z.int(), 0),
   /** The version of the newest chunk of the change log. 0 if there is none. */
   lastChunk: z._default(z.int(), 0),
   /**
-   * Identifies the change log. It changes when the company's rows are restored from a backup, because no chunk contains the changes of a
-   * restore.
+   * Identifies the change log. A restore of the company's rows from a backup sets a new id, because no chunk contains the changes that the
+   * restore makes.
    */
   logId: z._default(z.string(), ""),
   /**
-   * Number of changes of territories so far. A reader compares it with the version of the polygons that it has cached. At first, only
-   * changes of polygons were counted, so the attribute is named after them.
+   * Number of changes of territories so far. Readers compare it with the version of their cached polygons. The attribute is named after
+   * polygons, because it first counted only changes of polygons.
    */
   polygonsVersion: z._default(z.int(), 0),
 });
@@ -145,8 +146,8 @@ export function readHead(item: Item | undefined): Head {
 }
 
 /**
- * Returns the write that increments the dictionary version in the head row. Every change of a status, tag or user includes this write, so
- * that readers notice that their cached names are outdated.
+ * Returns the write that increments `dictionaryVersion` in the head row. Every change of a status, tag or user includes this write, so that
+ * readers notice that their cached names are outdated.
  */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
@@ -154,15 +155,15 @@ export const namesChangeInHead = (companyId: number): Write => ({
 });
 
 /**
- * Returns the write that increments the version of territories in the head row. Every transaction that changes territories includes this
- * write once, so that readers notice that their cached territories are outdated.
+ * Returns the write that increments `polygonsVersion` in the head row. Every transaction that changes territories includes this write once,
+ * so that readers notice that their cached territories are outdated.
  */
 export const territoriesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { polygonsVersion: 1 } },
 });
 
-/** Returns the write that begins a new change log for the company. Clients that keep a copy then read all data again. */
+/** Returns the write that begins a new change log for the company. Clients with a copy of the data must then read all data again. */
 export const restartOfLog = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE, logId: randomBytes(6).toString("base64url") } },
@@ -173,8 +174,8 @@ export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
 /**
- * Makes the writes `moves`: the update of the head row and the rows of the change log. A caller may add other writes to the same
- * transaction. `moves` must come first, because `moveHead` expects the failed condition of the head row at index 0.
+ * Executes the writes `moves`: the update of the head row and the rows of the change log. It may execute other writes in the same
+ * transaction, but `moves` must come first, because `moveHead` looks for the failed condition of the head row at index 0.
  */
 export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 
@@ -182,8 +183,8 @@ type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "logged
 
 /**
  * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success. Otherwise
- * returns the current head row, which the caller must check: if the reply was lost, the list may be stored nevertheless. Other attributes
- * of the row are not set, because other processes change them at the same time.
+ * returns the current head row. The caller must check whether it already contains the list, because the response to a successful write may
+ * have been lost. Other attributes of the row are not set, because other processes change them at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -224,15 +225,17 @@ export const runManifestItem = (companyId: number, { runId, fewOverrides, ...res
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
-/** All formats have these attributes. Garbage collection can therefore also read the run manifests of other releases. */
+/**
+ * Parses the item of a run manifest. The item has these attributes in every format, so garbage collection can also read the manifests of
+ * other releases.
+ */
 function runManifestIn(item: Item): RunManifest {
   const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
   return { runId: sk, ...rest, fewOverrides };
 }
 
 /**
- * Reads all run manifests of the company. They belong to current runs, to recently replaced runs, and to runs that were never added to the
- * index.
+ * Reads all run manifests of the company: those of current runs, of recently replaced runs, and of runs that were never added to the index.
  */
 export async function readRunManifests(
   table: Reads,
@@ -247,14 +250,15 @@ export async function readRunManifests(
   return runManifests;
 }
 
+/** The run manifests and runs that the caller has already read. */
 export interface AtHand {
   readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];
 }
 
 /**
- * Reads the manifests of the runs that the caller does not have yet. Throws IndexUnreadable if a run manifest is missing, is damaged, or
- * has an unknown format.
+ * Returns the manifest with these runs. Reads only the run manifests that the caller does not have yet. Throws IndexUnreadable if a run
+ * manifest is missing, is damaged, or has an unknown format.
  */
 export async function readManifest(
   table: Reads,
@@ -264,7 +268,7 @@ export async function readManifest(
 ): Promise<Manifest> {
   const runs = new Map(known.map((run) => [run.id, run]));
   const isAtHand = (id: string): boolean => runs.has(id) || runManifests.has(id);
-  // A damaged head row may contain an id twice. DynamoDB rejects a batch with equal keys.
+  // A damaged head row may contain an id twice, and DynamoDB rejects a batch with equal keys. The set removes equal ids.
   const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
   const read = new Map(items.map(runManifestIn).map((runManifest) => [runManifest.runId, runManifest]));

@@ -17,13 +17,13 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Maximum bytes of a part, because DynamoDB limits an item to 400 KB. */
+/** Maximum bytes of a part. DynamoDB limits an item to 400 KB, including its keys. */
 const PART_BYTES = 380_000;
 
 /** Returns an id of 72 random bits, so that no piece overwrites another piece. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
-/** A piece of a segment or of a run. `parts` is the number of table items that store it. */
+/** A piece of a segment or run. `owner` is the id of the segment or run. `parts` is the number of table items that store the piece. */
 export interface Piece {
   readonly owner: string;
   readonly name: string;
@@ -51,8 +51,8 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
 /**
- * Reads the pieces and returns their bytes in the given order. Eventually consistent reads are cheaper, and they are sufficient because a
- * piece never changes. A part that they do not find yet is read again. Throws IndexUnreadable if a part is missing.
+ * Reads the pieces and returns their bytes in the given order. Pieces never change, so the first read can be eventually consistent, which
+ * is cheaper. Parts that it does not find are read again with strong consistency. Throws IndexUnreadable if a part is missing.
  */
 export async function readPieces(table: Reads, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
@@ -77,8 +77,8 @@ function missing(companyId: number, { owner, name }: Piece): never {
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
 /**
- * Deletes the pieces. A damaged manifest may contain a piece twice, but DynamoDB rejects a batch with equal keys. Equal keys are
- * therefore removed from the batch.
+ * Deletes the pieces. A damaged manifest may contain a piece twice, and DynamoDB rejects a batch with equal keys. The map removes equal
+ * keys.
  */
 export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
   const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
@@ -97,8 +97,8 @@ export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
 /**
- * The data of a run that is not in its segments. `overrides` say which rows of older runs are outdated. `looseNotes` are notes whose
- * prospects are in other runs.
+ * The data of a run that is not in its segments. From `overrides`, readers find out which rows of older runs are outdated. `looseNotes` are
+ * notes whose prospects are in other runs.
  */
 export interface RunOverrides {
   readonly overrides: Overrides;
@@ -124,8 +124,8 @@ export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
 /**
- * Returns one function for each segment, which decodes the segment. Each call decodes the segment again, so that only compressed bytes
- * remain in memory.
+ * Returns one function for each segment, which decodes the segment. Only the compressed bytes stay in memory, so each call decodes them
+ * again.
  */
 export async function readSegments(
   table: Reads,

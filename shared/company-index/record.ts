@@ -1,6 +1,6 @@
-/** The records of a company in the form that its search index stores, and the reads of the table that a rebuild of the index needs. */
+/** The records of a company as its search index stores them, and the interface for reading them from the table during a rebuild. */
 
-/** The searchable fields of a prospect. The index may receive several versions of a prospect in any order. The highest version is valid. */
+/** The searchable fields of a prospect. The index may contain several versions of a prospect, and only the highest version is valid. */
 export interface IndexRow {
   readonly id: number;
   readonly version: number;
@@ -8,7 +8,7 @@ export interface IndexRow {
   readonly createdAt: number;
   /**
    * The time of the last write of the prospect's own row, in milliseconds since 1970. Undefined if release 0.1.0 has written the entry or
-   * the segment of the row.
+   * segment with this row, because it does not store the time.
    */
   readonly updatedAt?: number | undefined;
   readonly statusId: number | null;
@@ -18,9 +18,9 @@ export interface IndexRow {
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** All searchable texts of the prospect except its notes. They are case-folded, with one text per line. */
+  /** All searchable text of the prospect except its notes. It is case-folded and has one field per line. */
   readonly text: string;
-  /** The digits of both phone numbers, with one number per line. */
+  /** The digits of the prospect's phone numbers, with one number per line. */
   readonly phoneDigits: string;
 }
 
@@ -51,17 +51,18 @@ export interface NoteRef {
   readonly noteId: number;
 }
 
+/** Some prospects with their notes. */
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** The texts of all notes, including notes of deleted prospects. A deleted note is not included, because it has no row. */
+  /** All notes, including those of deleted prospects. A deleted note has no row in the table, so it is not included. */
   readonly notes: readonly NoteText[];
 }
 
 /** Reads prospects and notes from the table. All reads are strongly consistent. */
 export interface Records {
   /**
-   * Yields every prospect that has a row when the read begins, including deleted prospects. Each yielded value contains some prospects with
-   * all their notes.
+   * Yields every prospect that has a row when the read begins, including deleted prospects. Each yielded value contains several prospects
+   * and all their notes.
    */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
   /** Reads the given records. A record without a row is left out. */

@@ -37,14 +37,14 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** The columns that few filters need. */
+/** The columns of coordinates and times of changes. Only some filters need them. */
 export interface GeoColumns {
   /** Degrees of each row. A row without a coordinate has NaN. */
   readonly lat: Float64Array;
   readonly lng: Float64Array;
   /**
-   * Milliseconds from the creation to the last change of each row. NaN if they are unknown. Undefined if those of all rows are unknown,
-   * because release 0.1.0 has written them. It stores no times of changes.
+   * Milliseconds from the creation to the last change of each row, or NaN if they are unknown. Undefined if release 0.1.0 has written the
+   * segment, because it stores no times of changes.
    */
   readonly updatedAfter?: Float64Array | undefined;
 }
@@ -55,14 +55,14 @@ export interface GeoColumns {
  */
 export interface TextColumns {
   readonly bytes: Buffer;
-  /** Byte position of each text, and after them the end of the last text. */
+  /** The byte offset of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
   /** The note id of each text. It is 0 if the text belongs to a prospect. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
-  /** Byte position of each row's phone digits, and after them the end of the last digits. */
+  /** The byte offset of each row's phone digits, followed by the end of the last row's digits. */
   readonly digitStarts: Uint32Array;
 }
 
@@ -140,7 +140,7 @@ function encodeGeo(rows: readonly IndexRow[]): Uint8Array {
   into.integer(rows.length);
   writeDegrees(into, column(rows, "lat"));
   writeDegrees(into, column(rows, "lng"));
-  // This column is the last one, because release 0.1.0 does not read it and ignores the bytes at the end.
+  // This column must be the last one. Release 0.1.0 does not know it, and ignores bytes after the columns that it knows.
   if (rows.some(({ updatedAt }) => updatedAt !== undefined)) writeUpdatedAfter(into, rows);
   return into.finish();
 }
@@ -149,7 +149,9 @@ function writeUpdatedAfter(into: ByteWriter, rows: readonly IndexRow[]): void {
   for (const { createdAt, updatedAt } of rows) into.signed(updatedAt === undefined ? UNKNOWN : updatedAt - createdAt);
 }
 
-/** The stored value if the time of the change is unknown. No prospect changes 70 000 years before its creation. */
+/**
+ * The stored value if the time of the last change is unknown. It means 70 000 years before the creation, so no known time has this value.
+ */
 const UNKNOWN = -(2 ** 51);
 
 export const decodeGeo = (label: string, compressed: Uint8Array): GeoColumns =>
@@ -212,8 +214,8 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
   });
 
 /**
- * Writes the lengths of all texts, and then the texts. A line break follows each text. A search word contains no line break, so no match
- * can extend over two texts.
+ * Writes the lengths of all texts, and then the texts. A line break follows each text, so that no match extends over two texts: search
+ * words contain no line breaks.
  */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));

@@ -1,4 +1,7 @@
-/** Reads the facts of the unflushed entries of a company's search index. Searches do not need them, so this code is not part of their bundles. */
+/**
+ * Reads the facts in the unflushed entries of a company's search index. It is a separate file, so that the bundles of searches do not
+ * contain it.
+ */
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { type Fact, factsOfProspect } from "#shared/company-index/facts.ts";
 import { isTombstone } from "#shared/company-index/record.ts";

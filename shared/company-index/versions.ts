@@ -1,6 +1,6 @@
 /**
- * Finds the newest version of each record. A search index may contain a record several times: in several runs (sorted batches of flushed
- * rows), and among the unflushed entries.
+ * Finds the newest version of each record. A search index may contain several versions of a record: in several runs (sorted batches of
+ * flushed rows), and among the unflushed entries.
  */
 import {
   ByteReader,
@@ -15,7 +15,7 @@ import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts"
 
 const EMPTY = 0;
 
-/** The newest version of each record. It is a hash table in typed arrays, in which a million records need only 26 MB. */
+/** The newest version of each record, as a hash table in typed arrays. With a million records it needs only 26 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -27,8 +27,8 @@ export class NewestVersions {
   }
 
   /**
-   * Adds a version of a record. `age` is the position of its run in the list of runs, so a higher age means a newer run. It decides
-   * between equal versions.
+   * Adds a version of a record. `age` is the index of its run in the list of runs, so a higher age means a newer run. If two versions are
+   * equal, the one of the newer run is used.
    */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
@@ -44,8 +44,8 @@ export class NewestVersions {
   }
 
   /**
-   * Returns true if a newer version of the record was added. `age` is the position of the given version's run. A higher age means a newer
-   * run.
+   * Returns true if a newer version of the record was added, or the same version of a newer run. `age` is the index of the given version's
+   * run, so a higher age means a newer run.
    */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
@@ -65,7 +65,7 @@ export class NewestVersions {
 
   #slotOf(id: number): number {
     const mask = this.#ids.length - 1;
-    // Both halves of the id are hashed, so that consecutive ids do not fill consecutive slots.
+    // Both 32-bit halves of the id are hashed, so that consecutive ids do not fill consecutive slots.
     let slot = (Math.imul(id % 0x100000000, 0x9e3779b1) ^ Math.imul(id / 0x100000000, 0x85ebca6b)) >>> 7;
     for (slot &= mask; this.#ids[slot] !== EMPTY && this.#ids[slot] !== id; slot = (slot + 1) & mask);
     return slot;
@@ -89,7 +89,7 @@ export class NewestVersions {
 const isOlder = (version: number, age: number, thanVersion: number, thanAge: number): boolean =>
   version < thanVersion || (version === thanVersion && age < thanAge);
 
-/** Two parallel arrays. The record at a position has the id and the version at this position. */
+/** Two parallel arrays: the record at index i has the id `ids[i]` and the version `versions[i]`. */
 export interface Versions {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
@@ -165,20 +165,20 @@ export interface Delta {
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note that was flushed separately from its prospect. The prospect's row is in another run. */
+/** A note whose prospect is in another run, because the note was flushed separately. */
 export interface LooseNote extends NoteText {
-  /** Position of the note's run in the list of runs. A higher number means a newer run. */
+  /** The index of the note's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
 }
 
-/** The newest flushed version of each record. Also all notes that are in other runs than their prospects. */
+/** The newest flushed version of each record, and all notes that are in other runs than their prospects. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** Combines the overrides of runs. `runs` must be sorted from the oldest to the newest. */
+/** Combines the overrides and loose notes of runs. `runs` must be sorted from the oldest to the newest. */
 export function flushedVersions(
   runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
@@ -194,8 +194,8 @@ export function flushedVersions(
 }
 
 /**
- * Returns the newest unflushed entry of each record. An entry is ignored if a run contains a newer version of the record. If both have
- * the same version, the entry is used.
+ * Returns the newest unflushed entry of each record. An entry is ignored if a run contains a newer version of the record. If a run contains
+ * the same version, the entry is still used.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,

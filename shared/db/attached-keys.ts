@@ -1,7 +1,7 @@
 /**
  * Keys of the rows that belong to prospects: notes, past status changes, appointments, and locators. A locator is a row that finds a note
  * or appointment by id or by time. Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not
- * begin with the prefix of prospects, so that reads of prospects skip them.
+ * begin with `P#`, so reads of the prospects themselves skip them.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
 
@@ -10,12 +10,13 @@ const locatorPartition = (companyId: number, id: number): string => `C#${company
 const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
 const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
 
+/** The notes and the prospects of one block of 128 ids. */
 export const prospectsAndNotes = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "N#",
   upTo: "P#~",
 });
-/** The prospects of one block of 128 ids, and the rows with the numbers of their notes. */
+/** The prospects of one block of 128 ids, and the rows that count the notes of each prospect. */
 export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "NC#",
@@ -30,10 +31,11 @@ export const note = (companyId: number, prospectId: number, createdAt: string, i
 export const notes = (companyId: number, first: number, last = first) => ({
   pk: partitionOf(companyId, first),
   from: `N#${padded(first)}`,
+  // `$` sorts directly after `#`, so the range includes all notes of the prospect `last`.
   // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
   upTo: `N#${padded(last)}$`,
 });
-/** The row with the number of the prospect's notes. It does not count the notes that an import has created together with the prospect. */
+/** The row with the number of the prospect's notes. Notes that an import has created together with the prospect are not counted. */
 export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,
@@ -75,11 +77,11 @@ export const appointmentLocator = (companyId: number, id: number): Key => ({
   pk: locatorPartition(companyId, id),
   sk: "APPOINTMENT",
 });
-/** The company's appointments that start in a month (`YYYY-MM`, UTC), between two times, both included. */
+/** The locators of the company's appointments that start in a month (`YYYY-MM`, UTC) and from `from` to `to`, both included. */
 export const calendar = (companyId: number, month: string, from: string, to: string) => ({
   pk: calendarPartition(companyId, month),
   from,
-  // `$` sorts directly after `#`, so the range includes appointments that start at the last instant.
+  // `$` sorts directly after `#`, so the range includes appointments that start exactly at `to`.
   upTo: `${to}$`,
 });
 export const calendarEntry = (companyId: number, startAt: string, id: number): Key => ({
@@ -87,14 +89,14 @@ export const calendarEntry = (companyId: number, startAt: string, id: number): K
   sk: `${startAt}#${padded(id)}`,
 });
 /**
- * The agenda of a prospect (the times of its appointments). It is in a partition of the user to whom the prospect is assigned. All
- * appointments of the agenda start at `until` or earlier.
+ * The agenda of a prospect (the times of its appointments). It is in the partition of the user to whom the prospect is assigned. `until` is
+ * the start of the agenda's last appointment or a later time.
  */
 export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
   pk: agendaPartition(companyId, assignee),
   sk: `${until}#${padded(prospectId)}`,
 });
-/** The agendas of a user's prospects (or of nobody's) that may have appointments at the time `from` or later. */
+/** The agendas of a user's prospects that may have appointments at the time `from` or later. The user `null` means unassigned prospects. */
 export const agendas = (companyId: number, userId: number | null, from: string) => ({
   pk: agendaPartition(companyId, userId),
   from,

@@ -1,4 +1,4 @@
-/** The batch calls of the table. They retry unprocessed entries and adapt to the rate that DynamoDB accepts. */
+/** The batch reads and writes of the table. They retry unprocessed entries and adapt to the rate that DynamoDB accepts. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   BatchExecuteStatementCommand,
@@ -25,7 +25,7 @@ const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** The fields to return of each item. DynamoDB charges for the whole item nevertheless. */
+  /** The fields of each item to return. DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function projectionOf(fields: readonly string[] | undefined) {
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see only some of them. */
+/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see some items without the others. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
@@ -78,7 +78,7 @@ export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** Codes of the errors of a single statement for which a retry can help. */
+/** Error codes of a single statement for which a retry can help. */
 const temporary: ReadonlySet<string> = new Set([
   "ProvisionedThroughputExceeded",
   "RequestLimitExceeded",
@@ -88,9 +88,9 @@ const temporary: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item whose key is not in use, and returns the items whose key already exists. If a reply was lost, the result may also
- * contain items that this call itself has written. No two items may have the same key. It uses PartiQL, because `BatchWriteItem` accepts no
- * conditions and a transaction costs twice as much.
+ * Writes each item whose key is not in use, and returns the items whose key already exists. If a response was lost, the result may also
+ * contain items that this call itself has written. No two items may have the same key. The function uses PartiQL, because `BatchWriteItem`
+ * accepts no conditions and a transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -151,27 +151,29 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
 
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
-/** Maximum number of concurrent batches. More batches would only wait for a connection. */
+/** Maximum number of concurrent batches. More batches would only wait for one of the client's connections. */
 const SLOTS = 12;
-/** Maximum wait in milliseconds before the next attempt, after an answer that processed no entry. */
+/** Maximum wait in milliseconds before the next attempt, after an attempt that processed no entry. */
 const PAUSE_MS = 2_000;
-/** A caller without a deadline gets an error if no entry was processed for this many milliseconds. */
+/** If the caller has no deadline, TableBusy is thrown when no entry was processed for this many milliseconds. */
 const PATIENCE_MS = 5_000;
-/** A caller with a deadline gets an error this many milliseconds before the deadline, so that it can still answer its client. */
+/**
+ * If the caller has a deadline, TableBusy is thrown this many milliseconds before it, so that the caller can still respond to its client.
+ */
 const RESERVE_MS = 2_000;
 
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 /**
- * Adapts the number of concurrent batches to the rate that DynamoDB accepts. The number grows slowly, and is halved when DynamoDB
- * throttles. It is kept for later calls.
+ * Adapts the number of concurrent batches to the rate that DynamoDB accepts. The number grows slowly, and falls by up to a half when
+ * DynamoDB leaves entries unprocessed. Later calls of `send` begin with this number.
  */
 export class Pace {
   #slots = SLOTS;
 
   /**
-   * Sends until every entry is processed. Throws TableBusy shortly before the deadline, or if no entry was processed for too long. No batch
-   * is still running when it returns or throws.
+   * Sends batches until every entry is processed. Throws TableBusy shortly before the deadline, or if no entry was processed for too long.
+   * No batch is still running when it returns or throws.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };

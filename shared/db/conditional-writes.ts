@@ -1,6 +1,6 @@
 /**
- * Conditional writes. `optimistic` repeats a read and a conditional write after a conflict. `updateEach` makes several updates and
- * returns those whose conditions fail.
+ * Helpers for conditional writes. `optimistic` repeats a read and its conditional write when the condition fails. `updateEach` executes
+ * several updates and returns those whose conditions have failed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
@@ -8,14 +8,15 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 /**
- * Maximum number of attempts. It is enough for about fifty concurrent writers of one record. Usually the request's deadline ends the
- * attempts earlier.
+ * Maximum number of attempts. 60 attempts are enough for about fifty concurrent writers of one record. Usually the request's deadline comes
+ * first.
  */
 const TRIES = 60;
 
 /**
- * Repeats `work` after a failed condition (optimistic concurrency). `work` must read the record at each call, and write only if the record
- * has not changed since this read. If `isConflict` returns false, the error is thrown without a repetition.
+ * Calls `work` again when a condition fails (optimistic concurrency). Each call of `work` must read the record, and must write only on the
+ * condition that the record has not changed since this read. If `isConflict` returns false for an error, the error is thrown without
+ * another call.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,
@@ -35,8 +36,9 @@ export async function optimistic<T>(
 type Update = Extract<Write, { update: unknown }>;
 
 /**
- * Makes each update whose condition holds. Returns the updates whose conditions have failed. Several updates are sent as one transaction,
- * which is a single call but costs one and a half times the write units. A single update is sent without a transaction.
+ * Executes each update whose condition holds, and returns the updates whose conditions have failed. Several updates are sent as one
+ * transaction. A transaction needs only one request, but costs more write units than single updates. A single update is sent without a
+ * transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

@@ -1,6 +1,6 @@
 /**
- * Describes conditions, changes and writes as plain values, and compiles them to DynamoDB expressions. An expression contains a
- * placeholder for each name and value, because a name may be a reserved word of DynamoDB.
+ * Describes conditions, changes and writes as plain values, and compiles them to DynamoDB expressions. An expression contains placeholders
+ * for field names and values, because a field may have the name of a reserved word of DynamoDB.
  */
 import type { Key } from "#shared/db/keys.ts";
 
@@ -22,7 +22,7 @@ export const absent: Condition = missing("pk");
 export const present: Condition = exists("pk");
 
 export interface Change {
-  /** Fields to write. A field with the value `undefined` does not change. */
+  /** Fields to write. A field whose value is `undefined` stays as it is. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly remove?: readonly string[];
   /** Numbers to add to fields, or members to add to sets. */
@@ -57,7 +57,9 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** Returns the names and values of an expression. Empty maps are left out, because DynamoDB rejects them. */
+  /**
+   * Returns the attributes `ExpressionAttributeNames` and `ExpressionAttributeValues`. DynamoDB rejects empty maps, so they are omitted.
+   */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;

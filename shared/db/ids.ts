@@ -1,6 +1,6 @@
 /**
- * Ids that are unique in the whole service. A function reserves blocks of 128 ids from one counter in the table, so that most creates
- * need no write for their ids.
+ * Makes ids that are unique in the whole service. A function reserves a block of 128 ids at a time from one counter in the table. Most new
+ * records therefore need no write for their ids.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -17,8 +17,8 @@ export interface Ids {
   /** Reserves new blocks and returns `count` of their ids in ascending order. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
-   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The row of the id range contains the import's id.
-   * Readers skip the range until the completed import removes its id from the row.
+   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The row of the id range contains `importId`.
+   * Readers skip the range until the completed import removes `importId` from the row.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
   /** Reserves whole blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
@@ -33,8 +33,8 @@ interface Lease {
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * The kinds of records that have separate blocks of ids for each company. Each block is one partition. The company has a row for each range
- * of its blocks. A reader therefore finds all partitions with records of this kind.
+ * The kinds of records that have separate blocks of ids for each company. Each block is one partition. For each range of its blocks, the
+ * company has a row in the table, so a reader finds all partitions with records of this kind.
  */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
@@ -55,7 +55,8 @@ export function leaseIds(table: Table): Ids {
   }
 
   /**
-   * Reserves blocks for a company. The row of the id range is written before any of its ids is used, so that the rows cover every record.
+   * Reserves blocks for a company. The row of the id range is written before any of its ids is used. The rows of the ranges therefore cover
+   * every record.
    */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
@@ -91,7 +92,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Makes a pool that returns the ids of one block after the other. Concurrent callers share a block. */
+/** Makes a pool, which returns the ids of a block and then reserves the next block. Concurrent callers share a block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The keys of the table, with one function for each question that the table answers. Import this file as a namespace (`import * as keys`),
- * so that a bundle contains only the keys that it uses.
+ * The keys of the table, with one function for each access pattern. Import this file as a namespace (`import * as keys`), so that a bundle
+ * contains only the keys that it uses.
  */
 
 export interface Key {
@@ -8,19 +8,16 @@ export interface Key {
   readonly sk: string;
 }
 
-/**
- * Number of ids in a block. All records of a block share a partition. The block is small, so that its partition does not get too many
- * requests.
- */
+/** Number of ids in a block. All records of a block share a partition. The number is small, so that no partition gets too many requests. */
 export const IDS_PER_PARTITION = 128;
 
-/** Number of partitions for the deliveries of one webhook. They divide the load of a busy webhook. */
+/** Number of partitions for the deliveries of one webhook. Several partitions divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Number of partitions of the due index (waiting deliveries by due time). They divide the load of its writes. */
+/** Number of partitions of the due index for waiting deliveries. Several partitions divide the load of the index's writes. */
 export const DUE_SHARDS = 8;
 
-/** Pads the id with zeros, so that the order of the texts is the order of the numbers. 2^53 has 16 digits. */
+/** Pads the id with zeros, so that sorting the strings sorts the numbers. 2^53 has 16 digits. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
@@ -37,8 +34,8 @@ const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
 /**
- * Says that a company was erased. The row outlives the company, so that the company can be erased again after an older backup of the table
- * was restored. It does not count as a row of the company.
+ * Records that a company was erased. The row remains after the erasure. If an older backup of the table is restored, the row shows that the
+ * company must be erased again. The row is not part of the company's data.
  */
 export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
@@ -48,19 +45,19 @@ export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" 
 /** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /**
- * The row of an e-mail address (in lower case). It names the user who owns the address in the whole service. An invited user becomes the
+ * The row of an e-mail address (in lower case). It contains the user who owns the address in the whole service. An invited user becomes the
  * owner only if no user of another company has the address.
  */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
 /**
- * The row of an e-mail address within a company. It names the user of this company who has the address. An invited user has this row even
- * if a user of another company owns the address.
+ * The row of an e-mail address within a company. It contains the user of this company who has the address. An invited user has this row
+ * even if a user of another company owns the address.
  */
 export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,
 });
-/** Counts what the company has used of a daily quota. The day is `YYYY-MM-DD`, UTC. */
+/** Counts how much of a daily quota the company has used. The day is `YYYY-MM-DD`, UTC. */
 export const quota = (companyId: number, name: "INVITATIONS", day: string): Key => ({
   pk: `C#${companyId}#Q`,
   sk: `${name}#${day}`,
@@ -104,12 +101,12 @@ export const prospect = (companyId: number, id: number): Key => ({
   pk: prospectPartition(companyId, blockOf(id)),
   sk: `P#${padded(id)}`,
 });
-/** The rows of the prospects themselves in one block of 128 ids, without notes and other rows. */
+/** The rows of prospects in one block of 128 ids, without the rows of their notes and other details. */
 export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
   pk: prospectPartition(companyId, blockNumber),
   begins: "P#",
 });
-/** The progress of `npm run migrate`, which rewrites the company's prospects in the newest form. */
+/** The progress of `npm run migrate`, which rewrites the company's prospects in the newest shape. */
 export const reshaping = (companyId: number): Key => ({ pk: `C#${companyId}#V`, sk: "PROSPECTS" });
 export const prospectSpan = (companyId: number, first: number, last: number) => ({
   pk: prospectPartition(companyId, blockOf(first)),
@@ -122,7 +119,7 @@ export const idempotency = (companyId: number, userId: number, digest: string): 
   sk: `I#${digest}`,
 });
 
-/** The receipt of one part of a request that makes several transactions. `digest` identifies the request in all its executions. */
+/** The receipt of one part of a request that makes several transactions. `digest` is the same in all repetitions of the request. */
 export const requestPart = (companyId: number, userId: number, digest: string, part: number): Key => ({
   pk: `C#${companyId}#IK#${userId}`,
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
@@ -134,8 +131,8 @@ export const receipt = (companyId: number, userId: number, opId: string): Key =>
   sk: `O#${opId}`,
 });
 /**
- * Finds the prospect that the user created with this id of the client. The row never expires, so that the client's id cannot create a
- * second prospect.
+ * The row of an id that a client has chosen for a new prospect. It contains the prospect that the user created with this id. The row never
+ * expires, so that a repeated create never makes a second prospect.
  */
 export const clientRecord = (companyId: number, userId: number, clientRecordId: string): Key => ({
   pk: `C#${companyId}#CR#${userId}`,
@@ -156,20 +153,20 @@ export const addressBlock = (companyId: number, blockNumber: number): { pk: stri
 const importRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" });
 export const importList = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` });
 export const importEntry = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` });
-/** The imports with lower ids than `id`, or all imports if `id` is undefined. */
+/** The range of sort keys of the imports with ids below `id`, or of all imports if `id` is undefined. */
 export const importsBefore = (id: number | undefined) => ({
   from: "M#",
   upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
 });
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
-/** A job that changes many records, such as a bulk change or its undo. */
+/** The row of a job that changes many records, such as a bulk change or its undo. */
 export const bulkJob = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#J#${id}`, sk: "JOB" });
 export const bulkJobs = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#JL` });
 export const bulkJobEntry = (companyId: number, createdAt: string, id: number): Key => ({
   pk: `C#${companyId}#JL`,
   sk: `J#${createdAt}#${padded(id)}`,
 });
-/** The queue of the company's bulk jobs: the id of the running job, and the ids of the waiting and paused jobs. */
+/** The row with the order of the company's bulk jobs: the id of the running job, and the ids of the waiting and paused jobs. */
 export const bulkQueue = (companyId: number): Key => ({ pk: `C#${companyId}#JQ`, sk: "QUEUE" });
 
 const jobKinds: Readonly<Record<string, "import" | "export" | "bulk">> = { M: "import", E: "export", J: "bulk" };
@@ -205,7 +202,8 @@ export const territory = (companyId: number, createdAt: string, id: number): Key
   sk: `T#${createdAt}#${padded(id)}`,
 });
 /**
- * The row with the number of the company's territories and the total size of their polygons. Conditions on this row enforce both limits.
+ * The row with the number of the company's territories and the total size of their polygons. Conditions on this row enforce the maximum of
+ * each.
  */
 export const territoryCount = (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" });
 /**
@@ -223,9 +221,9 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 });
 
 /**
- * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads them, and
- * reads the head row last. A flush may move an entry into a stored part during the Query. The Query then still finds the entry, or its head
- * row already lists the new part.
+ * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads the entries
+ * first and the head row last. A flush may move an entry into a stored part during the Query. Then the Query has either read the entry
+ * before, or reads a head row that already lists the new part.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -240,7 +238,7 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed entry (recent change) of the search index. This row has the same sort key as the entry. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The chunks of the company's change log with versions above `after`, up to the version `upTo`. */
+/** The change log's chunks with versions above `after` and up to `upTo`. */
 export const changeChunks = (companyId: number, after: number, upTo: number) => ({
   pk: `C#${companyId}#XL`,
   from: `C#${padded(after + 1)}`,
@@ -287,7 +285,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The delivery `id` and all older deliveries of one partition, or all deliveries if `id` is undefined. */
+/** The range of sort keys of the delivery `id` and all older deliveries in one partition, or of all deliveries if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
@@ -303,20 +301,19 @@ export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) 
 export const jobShard = "DUE#JOBS";
 /**
  * The partition of the due index (an index of rows by due time) with the paused backlog of a webhook: the deliveries that wait while the
- * webhook is paused. Deliveries that send events of single records in bulk jobs have a separate partition, because all others are sent
- * first.
+ * webhook is paused. Events of single records in bulk jobs have a separate partition, because the other deliveries are sent first.
  */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /**
  * The partition of the due index (an index of rows by due time) with the throttled backlog of a webhook: the deliveries that wait for a
- * free slot or for the end of an open circuit breaker. Deliveries that send events of single records in bulk jobs have a separate
- * partition.
+ * free slot or for an open circuit breaker to close. Events of single records in bulk jobs have a separate partition.
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /**
- * The two partitions of the paused backlog, and the two of the throttled backlog. Each list has the order in which the partitions are sent.
+ * The two partitions of the paused backlog, and the two of the throttled backlog. Each list is in the order in which its partitions are
+ * sent.
  */
 export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
@@ -336,18 +333,20 @@ export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 
-/** The FNV-1a hash. It serves only to distribute keys over partitions. */
+/** The FNV-1a hash. It only distributes keys over partitions, so it need not be secure. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
 }
 
-/** The secondary index of waiting deliveries, sorted by due time. It contains only rows that have the field `dueShard`. */
+/**
+ * The secondary index that sorts waiting deliveries, unfinished jobs and paused webhooks by due time. Only rows with `dueShard` are in it.
+ */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 
 /**
- * Patterns of partition keys. The IAM policy of a function contains only the patterns that the function needs, in the condition key
+ * Patterns of partition keys. The IAM policy of a function lists the patterns that the function needs in the condition key
  * `dynamodb:LeadingKeys`.
  */
 export const families = {

@@ -1,6 +1,6 @@
 /**
- * Stores many small records as one compressed attribute. DynamoDB charges at least one kilobyte for each written row, so this costs less
- * than separate rows.
+ * Stores many small records as one compressed attribute. DynamoDB charges at least one kilobyte for each written row, so separate rows
+ * would cost more.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type * as z from "zod/mini";

@@ -14,15 +14,16 @@ import { readable, withShape } from "#shared/db/shapes.ts";
 export interface QuerySpec {
   readonly pk: string;
   readonly begins?: string;
-  /** The end of the range of sort keys. It is included. */
+  /** The last sort key of the range, included. */
   readonly upTo?: string;
-  /** The start of the range of sort keys. It is included, and requires `upTo`. */
+  /** The first sort key of the range, included. It requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
-  /** Number of items that DynamoDB returns per page. The iteration still covers all pages. */
+  /** Number of items that DynamoDB returns per page. The result still contains the items of all pages. */
   readonly pageItems?: number;
+  /** Maximum number of items of the result. */
   readonly limit?: number;
-  /** The fields to return of each item. DynamoDB charges for the whole item nevertheless. */
+  /** The fields of each item to return. DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
   /** The default is `strong`. A secondary index supports only eventually consistent reads. */
@@ -37,8 +38,8 @@ export interface Reads {
 }
 
 /**
- * Opens the reads of a table. All batches of a table must share one `pace`, because it adapts the number of concurrent batches to the rate
- * that the table accepts.
+ * Opens a table for reading. All batch reads and batch writes of a table must share one `pace`, because it adapts the number of concurrent
+ * batches to the rate that the table accepts.
  */
 export function openReads(
   tableName: string,

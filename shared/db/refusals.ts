@@ -14,7 +14,10 @@ import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;
 
-/** Retries a call as long as it conflicts with concurrent writes of the same items. The call must be idempotent. */
+/**
+ * Calls `send` again as long as it conflicts with concurrent writes of the same items, at most CONFLICT_TRIES times. `send` must be
+ * idempotent.
+ */
 export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -28,7 +31,9 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns true if a retry can help. It cannot help if a failed condition or invalid input has cancelled the transaction. */
+/**
+ * Returns true if a retry can help. A retry cannot help if the transaction was cancelled because of a failed condition or invalid input.
+ */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
     return !reasonsOf(error).some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
@@ -39,7 +44,7 @@ function isConflict(error: unknown): boolean {
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** Returns the failed conditions of a transaction, each with the stored item. */
+/** Returns the failed conditions of a transaction: the index of each write in the transaction, and the stored item. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
@@ -50,7 +55,7 @@ export function failedConditions(error: unknown): { index: number; item: Item | 
 export const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
   error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
-/** Converts the item in an error. The document client converts only the items in answers. */
+/** Converts the item in an error to JavaScript values. The document client does this only for items in responses. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
 

@@ -1,17 +1,17 @@
 /**
  * The numbers of the shapes of stored rows. A shape is a version of the fields that a type of row has. If a later release has written a row
  * in a shape that this release does not know, reading the row throws. This release therefore cannot misread the row, and cannot write it
- * back without its new fields.
+ * back without the new fields.
  */
 import type { Item } from "#shared/db/expression.ts";
 import { NewerShape } from "#shared/errors.ts";
 
 /**
- * The newest shape that this release can read, by type of row. It is 1 for every other type. Increase the number with each change of a
- * stored row, and store it in the attribute `shape` of the rows with the new shape (docs/releasing.md). Rows of prospects,
- * imports and identities have no such attribute, because their shapes differ in their fields. Deliveries, debounce windows, fan-outs and
- * the rows of the company index have none either: shape 2 adds optional fields, which release 0.1.0 ignores. The fan-outs of bulk jobs lack
- * a field that it needs, but they have a partition of their own, which it does not read.
+ * The newest shape of each type of row that this release can read. It is 1 for a type that is not listed. Increase the number when the
+ * stored fields change, and store it in the attribute `shape` of rows with the new shape (docs/releasing.md). Rows of prospects, imports
+ * and identities have no such attribute, because their fields show which shape they have. Deliveries, debounce windows, fan-outs and the
+ * rows of the company index have none either: their shape 2 adds optional fields, which release 0.1.0 ignores. The fan-outs of bulk jobs
+ * lack a field that release 0.1.0 needs, but release 0.1.0 does not read their partition.
  */
 export const shapes: Readonly<Record<string, number>> = {
   prospect: 2,

@@ -1,7 +1,7 @@
 /**
- * The client of the DynamoDB table. A Query reads all pages, a batch retries unprocessed entries, and a failed condition throws
- * ConditionFailed. If a reply is lost, the retried write recognises that it has already succeeded. Reads are strongly consistent by
- * default.
+ * Reads and writes the DynamoDB table. A Query reads all pages, a batch retries unprocessed entries, and a failed condition throws
+ * ConditionFailed. If the response to a write is lost, the repeated write recognises that the first one has succeeded. Reads are strongly
+ * consistent by default.
  */
 import { randomUUID } from "node:crypto";
 import { type DynamoDBDocumentClient, PutCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
@@ -20,9 +20,9 @@ export interface Table extends Reads {
   /** Writes each item whose key is not in use, without a transaction. Returns the items whose key already exists. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
   batchRemove(keys: readonly Key[]): Promise<void>;
-  /** Makes a write. If it is an update, returns the changed item. Throws ConditionFailed. */
+  /** Executes one write. Returns the changed item if the write is an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
-  /** Makes at most 100 writes in one transaction. Throws ConditionFailed. */
+  /** Executes at most 100 writes in one transaction. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -31,9 +31,9 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   const target = { client, tableName, pace: new Pace() };
 
   /**
-   * Stores a random `writeId` with each conditional write. If a reply is lost, the SDK repeats the write. The condition of this repetition
-   * then fails, because the first attempt has already changed the item. An item with the same `writeId` proves that this has happened, so
-   * the write has succeeded.
+   * Stores a random `writeId` with each conditional write. If the response is lost, the SDK repeats the write. The condition of the
+   * repetition then fails, because the first attempt has already changed the item. If the stored item has the same `writeId`, the first
+   * attempt has succeeded.
    */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
@@ -73,7 +73,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     return count("write", (options) => client.send(command, options));
   }
 
-  /** The request token makes the transaction idempotent. The SDK and this function may therefore retry it. */
+  /** The request token makes the transaction idempotent, so the SDK and `throughConflicts` may repeat it. */
   async function transact(writes: readonly Write[]): Promise<void> {
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),

@@ -2,7 +2,7 @@
 import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 export const limiterKeys = {
-  /** The concurrency limiter of a webhook: its deliveries in flight, and the state of its circuit breaker. */
+  /** The row of a webhook's concurrency limiter: its deliveries in flight, and the state of its circuit breaker. */
   limiter: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
   /** Returns the webhook to which the row of a concurrency limiter belongs. Returns undefined for any other row. */
   limiterAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
@@ -29,10 +29,10 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 export const debounceKeys = {
   /**
    * The open debounce window of a record. A registration with a delay collects the events of a record in a window, and sends them as one
-   * delivery. This row names the delivery. If the row does not exist, the next event opens a window.
+   * delivery. The row contains the id of this delivery. If the row does not exist, the next event opens a window.
    */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
-  /** An event in a debounce window. If the event is published again, it has the same key. */
+  /** An event in a debounce window. If the same event is published again, it has the same key and is stored only once. */
   event: (record: RegisteredRecord, version: number, event: string): Key => {
     const { pk, sk } = debounceKey("V", record);
     return { pk, sk: `${sk}#${padded(version)}#${event}` };
@@ -40,10 +40,10 @@ export const debounceKeys = {
   /** The events of the record from version `from` to version `to`, both included, sorted by version. */
   events: (record: RegisteredRecord, from: number, to: number) => {
     const { pk, sk } = debounceKey("V", record);
-    // `$` sorts directly after `#`, so the range includes every event of the last version.
+    // `$` sorts directly after `#`, so the range includes every event of the version `to`.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
-  /** One partition of a webhook. It contains debounce windows with their events, and manual triggers. */
+  /** All rows of one partition of a webhook: debounce windows with their events, and manual triggers. */
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
@@ -52,8 +52,8 @@ export const debounceKeys = {
 } as const;
 
 /**
- * One of the two sequences (lanes) of a company's fan-outs. Only one function at a time works on a lane, beginning with the oldest fan-out.
- * The events of bulk jobs have a separate lane, so that they do not delay the company's other events.
+ * One of the two queues (lanes) of a company's fan-outs. Only one function at a time works on a lane, and it begins with the oldest
+ * fan-out. The events of bulk jobs have a separate lane, so that they do not delay the company's other events.
  */
 export interface FanOutLane {
   readonly companyId: number;
@@ -63,8 +63,8 @@ export interface FanOutLane {
 const fanOutPartition = ({ companyId, isBulk }: FanOutLane): string => `C#${companyId}#D#F${isBulk ? "B" : ""}`;
 
 /**
- * Keys of fan-outs. A fan-out is an event that matches many subscriptions, or some events of a bulk job. A consumer of the queue creates its
- * deliveries later.
+ * Keys of fan-outs. A fan-out is either an event that matches many subscriptions, or several events of a bulk job. The publisher only
+ * stores the fan-out, and the deliver function creates the fan-out's deliveries later.
  */
 export const fanOutKeys = {
   /** The fan-outs whose deliveries are not all created yet, the oldest first. */
@@ -73,7 +73,7 @@ export const fanOutKeys = {
     pk: fanOutPartition(lane),
     sk: `E#${createdAt}#${eventId}`,
   }),
-  /** The progress of a lane: which function works on it, and how many deliveries of the oldest fan-out exist. */
+  /** The progress of a lane: which function works on it, and how many deliveries of its oldest fan-out already exist. */
   progress: (lane: FanOutLane): Key => ({ pk: fanOutPartition(lane), sk: "PROGRESS" }),
   /** Returns the lane to which a fan-out's row belongs. Returns undefined for any other row. */
   laneAt: ({ pk, sk }: Key): FanOutLane | undefined => {
@@ -81,20 +81,22 @@ export const fanOutKeys = {
     if (companyId === undefined || !sk.startsWith("E#")) return undefined;
     return { companyId: Number(companyId), ...(bulk === "B" && { isBulk: true }) };
   },
-  /** The data of an event whose deliveries do not contain the data themselves. */
+  /** The data of an event whose deliveries do not contain the data because it is large. */
   eventData: (companyId: number, eventId: string): Key => ({ pk: `C#${companyId}#D#E#${eventId}`, sk: "DATA" }),
 } as const;
 
 const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
 
-/** Keys of the ledger of expected deliveries. Reconciliation compares this ledger with the deliveries that exist. */
+/** Keys of the ledger of expected deliveries. Reconciliation compares the ledger with the deliveries that exist. */
 export const expectedKeys = {
   /** An entry of the ledger: the deliveries that an event must have. Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,
   }),
-  /** The entry of a fan-out, which says whether all its deliveries are created. It is in the partition of the event's day. */
+  /**
+   * The ledger entry of a fan-out. It says whether all deliveries of the fan-out are created. It is in the partition of the event's day.
+   */
   fanOut: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `F#${eventId}`,
@@ -111,8 +113,8 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The sort keys of the deliveries whose ids are between `first` and `last`, or begin with one of them. If `after` is set, the range
-   * begins after this delivery and its attempts.
+   * The range of sort keys of the deliveries whose ids are between `first` and `last`, or begin with one of them. If `after` is set, the
+   * range begins after the delivery `after` and its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,
@@ -122,8 +124,8 @@ export const replayKeys = {
 
 export const secretKeys = {
   /**
-   * The data key that encrypts the secrets of the company's webhooks. It has a separate partition, so that the IAM policies of most
-   * functions can exclude this partition.
+   * The data key that encrypts the secrets of the company's webhooks. It has a separate partition, so that most functions' IAM policies can
+   * exclude it.
    */
   dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
   /** The data key that encrypts the tokens of the console's sessions. */

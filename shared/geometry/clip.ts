@@ -4,13 +4,13 @@ export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
 
 /**
- * Leaves out points so that no point of the ring is farther than `tolerance` from the new ring. The result depends on the ring alone, so
- * that neighbouring tiles of a map fit together. The ring may be open or closed, and the result is open.
+ * Removes points of a ring. No removed point is farther than `tolerance` from the new ring. The result depends on the ring alone and not on
+ * a tile, so that a polygon fits together across the edges of tiles. The ring may be open or closed, and the result is open.
  */
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);
 
-/** Leaves out points close to the point before. Few points then remain for the slower second step. */
+/** Removes points within `tolerance` of the last remaining point. This fast first step leaves fewer points for the slower second step. */
 function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   let last: PlanePoint | undefined;
   return points.filter((point) => {
@@ -20,7 +20,7 @@ function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   });
 }
 
-/** Leaves out points close to the line between others (the Douglas-Peucker algorithm). */
+/** Removes points that are close to the line between two remaining points (the Douglas-Peucker algorithm). */
 function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const first = points[0];
   if (first === undefined) return [];
@@ -29,7 +29,7 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const kept = new Uint8Array(points.length);
   kept[0] = 1;
   kept[farthest.at] = 1;
-  // A list of open parts instead of a recursion, because a ring of 5 000 points may be divided 5 000 times.
+  // This list replaces recursive calls, which could overflow the stack: a ring of 5 000 points may be divided 5 000 times.
   const parts: [from: number, to: number][] = [
     [0, farthest.at],
     [farthest.at, points.length],
@@ -88,7 +88,7 @@ export function clipped(ring: PlaneRing, low: number, high: number): PlanePoint[
   return sides.reduce<PlaneRing>((rest, [axis, edge, sign]) => behind(rest, axis, edge, sign), ring).slice();
 }
 
-/** Returns the part of the ring on one side of a line: above `edge` if `sign` is 1, and below if it is -1. */
+/** Returns the part of the ring on one side of a line: at or above `edge` if `sign` is 1, and at or below `edge` if it is -1. */
 function behind(ring: PlaneRing, axis: 0 | 1, edge: number, sign: 1 | -1): PlanePoint[] {
   const result: PlanePoint[] = [];
   let before = ring.at(-1);

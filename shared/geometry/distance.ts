@@ -1,10 +1,10 @@
-/** Distances on the surface of the earth, as on a sphere. The error is below 0.6 %, because the earth is slightly flattened. */
+/** Distances on the surface of the earth, which is taken as a sphere. The error is below 0.6 %, because the earth is slightly flattened. */
 
 /** The mean radius of the earth in metres (IUGG). */
 const EARTH_METERS = 6_371_008.8;
 const RADIANS = Math.PI / 180;
 
-/** Half of the circumference of the earth: no two points are farther apart. */
+/** Half of the circumference of the earth, which is the maximum distance of two points. */
 export const FARTHEST_METERS = Math.PI * EARTH_METERS;
 
 interface LatLng {
@@ -20,12 +20,12 @@ export function metersBetween(from: LatLng, lat: number, lng: number): number {
   return 2 * EARTH_METERS * Math.asin(Math.min(1, Math.sqrt(h)));
 }
 
-/** The share by which a box is larger than its circle, so that rounding never excludes a point of the circle. */
+/** The relative margin by which `boxAround` enlarges its box, so that rounding never excludes a point of the circle. */
 const SPARE = 1e-9;
 
 /**
- * Returns a box that contains all points within a distance: minLng, minLat, maxLng, maxLat. The box crosses the 180th meridian if minLng is
- * greater than maxLng.
+ * Returns a box that contains all points within `meters` of a point: minLng, minLat, maxLng, maxLat. The box crosses the 180th meridian if
+ * minLng is greater than maxLng.
  */
 export function boxAround({ lat, lng }: LatLng, meters: number): [number, number, number, number] {
   const angle = (meters / EARTH_METERS) * (1 + SPARE) + SPARE;
@@ -37,12 +37,12 @@ export function boxAround({ lat, lng }: LatLng, meters: number): [number, number
     Math.min(90, north),
   ];
   if (south <= -90 || north >= 90) return box(-180, 180);
-  // The circle touches its outermost meridians at another latitude than that of its centre.
+  // A circle on a sphere has its westernmost and easternmost points at another latitude than its centre, so this needs the sine formula.
   const width = Math.asin(Math.min(1, Math.sin(angle) / Math.cos(lat * RADIANS))) / RADIANS + SPARE;
   const [west, east] = [lng - width, lng + width];
   if (width >= 180) return box(-180, 180);
   return box(west < -180 ? west + 360 : west, east > 180 ? east - 360 : east);
 }
 
-/** Returns the degrees of latitude that two points at this distance differ by at most. */
+/** Returns the maximum difference in latitude, in degrees, between two points that are at most `meters` apart. */
 export const latitudesWithin = (meters: number): number => (meters / EARTH_METERS / RADIANS) * (1 + SPARE);

@@ -10,22 +10,22 @@ export type Ring = readonly (readonly [lng: number, lat: number])[];
 export type PlainBox = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
 /**
- * Maximum number of list entries per edge. The bands of a ring whose edges are long have long lists, so such a ring gets fewer bands. The
- * limit bounds the memory of a ring with 5 000 points to 200 KB.
+ * Maximum average number of bands that list the same edge. A ring with long edges gets fewer bands, because each band lists every edge that
+ * crosses it. The limit bounds the lists of a ring with 5 000 points to 200 KB.
  */
 const ENTRIES_PER_EDGE = 8;
 
 /**
  * Tests whether points are inside a ring. The latitudes of the ring are divided into bands of equal height, and each band lists its edges,
- * so that a test compares only a few edges. The predicates are exact for coordinates that are 0 or at least 1e-140, so a point on an edge is
- * always found.
+ * so that a test compares only a few edges. The predicates are exact for coordinates that are 0 or whose absolute value is at least 1e-140,
+ * so a point on an edge is always recognised.
  */
 export class RingArea {
   /** The smallest box that contains the ring. */
   readonly box: PlainBox;
   /** Number of edges. */
   readonly size: number;
-  // Each edge goes from its lower point 1 to its upper point 2.
+  // Each edge goes from its lower point (x1, y1) to its upper point (x2, y2).
   readonly #x1: Float64Array;
   readonly #y1: Float64Array;
   readonly #x2: Float64Array;
@@ -42,7 +42,7 @@ export class RingArea {
     this.#bands = bandsOf(this.#y1, this.#y2);
   }
 
-  /** Returns true if the point is inside the ring or on its boundary. A coordinate that is NaN is outside. */
+  /** Returns true if the point is inside the ring or on its boundary. Returns false if a coordinate is NaN. */
   contains(lng: number, lat: number): boolean {
     const [minLng, minLat, maxLng, maxLat] = this.box;
     if (!(lat >= minLat && lat <= maxLat && lng >= minLng && lng <= maxLng)) return false;
@@ -61,15 +61,15 @@ export class RingArea {
       // The sign is negative if the point is left of the edge, because the y axis of the library points downwards.
       const side = lng < x1 && lng < x2 ? -1 : orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0) return true;
-      // The upper point of an edge does not count, so that two edges that meet there are counted once.
+      // An edge does not include its upper point. Otherwise two edges that meet at a point would both be counted there.
       if (side < 0 && lat < y2) isInside = !isInside;
     }
     return isInside;
   }
 
   /**
-   * Returns those of the edges that have a point in the box, its boundary included.
-   *
+   * Returns the edges that have a point in the box or on its boundary. An edge is identified by its index.
+   * 
    * @param among the edges to test. Undefined means all edges
    */
   edgesIn(box: PlainBox, among: readonly number[] = Array.from({ length: this.size }, (_, edge) => edge)): number[] {
@@ -80,7 +80,7 @@ export class RingArea {
     const [x1, y1] = [this.#x1[edge] ?? 0, this.#y1[edge] ?? 0];
     const [x2, y2] = [this.#x2[edge] ?? 0, this.#y2[edge] ?? 0];
     if (y2 < south || y1 > north || (x1 < west && x2 < west) || (x1 > east && x2 > east)) return false;
-    // A line that is not beside the box has corners of the box on both of its sides.
+    // If the line of the edge misses the box, all corners of the box are on the same side of the line.
     const side = Math.sign(orient2d(x1, y1, x2, y2, west, south));
     return (
       side === 0 ||
@@ -118,7 +118,7 @@ function edgesOf(lngs: Float64Array, lats: Float64Array): Edges {
 interface Bands {
   /** Number of bands per degree of latitude. */
   readonly scale: number;
-  /** For each band, the position of its first edge in `edges`. A last element contains the end of the last band. */
+  /** For each band, the index of its first edge in `edges`. The last element is the end of the last band. */
   readonly starts: Uint32Array;
   readonly edges: Uint32Array;
 }
@@ -139,7 +139,8 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
     count >>>= 1;
     scale = scaleOf(count, height);
   }
-  // Only the top of the ring may be in the last band.
+  // Only the northernmost latitude of the ring may be in the last band, which is one more than `count`. One more element is for the end of
+  // this band.
   const starts = new Uint32Array(bandAt(bottom + height) + 2);
   const visit = (work: (band: number, edge: number) => void): void => {
     for (let edge = 0; edge < size; edge++) {
@@ -160,7 +161,9 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
   return { scale, starts, edges };
 }
 
-/** Returns the number of bands per degree. It is 0 if the ring is too flat for the division, and all edges are then in one band. */
+/**
+ * Returns the number of bands per degree. It is 0 if the latitudes are too close together for the division. Then all edges are in one band.
+ */
 function scaleOf(count: number, height: number): number {
   const scale = count / height;
   return Number.isFinite(scale) ? scale : 0;

@@ -1,4 +1,4 @@
-/** Makes the answers of endpoints: common headers, JSON bodies, error bodies (RFC 9457), and the check of Lambda's size limit. */
+/** Makes the responses of endpoints: common headers, JSON bodies, error bodies (RFC 9457), and the check of Lambda's size limit. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
@@ -22,8 +22,8 @@ export function answer(
 }
 
 /**
- * Converts any error to an answer with a problem body (RFC 9457). An answer with a 5xx status has a constant text, unless the error has a
- * detail for the client. Only the log contains the cause.
+ * Converts any error to a response with a problem body (RFC 9457). The detail of a 5xx response is a constant text, unless the error sets
+ * `showsDetail`. The cause of an error is only in the log.
  */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
@@ -43,7 +43,7 @@ export function problemAnswer(request: Request, error: unknown): APIGatewayProxy
   );
 }
 
-/** The detail of the answer to a request that was stopped at its deadline. */
+/** The detail of the response to a request that was stopped at its deadline. */
 export const TOOK_TOO_LONG = "The request took too long.";
 
 function asApiError(error: unknown): ApiError {
@@ -70,8 +70,8 @@ export function commonHeaders(request: Request): Record<string, string> {
 }
 
 /**
- * Returns a Server-Timing header with the number of table calls and read units of the request. The header's `dur` values are these counts
- * and not milliseconds.
+ * Returns a Server-Timing header with the DynamoDB usage of the request: read units, write units, requests and rounds. The `dur` values are
+ * these counts and not milliseconds.
  */
 function serverTiming(): Record<string, string> {
   const usage = usageSoFar();
@@ -100,15 +100,15 @@ function corsHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** Number of bytes that are reserved for the headers, the status and the other JSON of Lambda's answer. */
+/** Number of bytes that are reserved for the headers, the status and the rest of the JSON in which Lambda returns the body. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** Maximum bytes of a character in Lambda's JSON answer. A character has up to three bytes in UTF-8, and an escaped one has two. */
+/** Maximum bytes of a UTF-16 code unit of the body in Lambda's JSON. Unescaped it has up to three bytes in UTF-8, and `\"` has two. */
 const CHARACTER_BYTES = 3;
 
-/** Returns the bytes of the body in Lambda's JSON answer, which contains the body as an escaped string. */
+/** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal` if a body is larger than Lambda's limit. The client then gets a problem body and not the 502 of API Gateway. */
+/** Throws `internal` if a body is larger than Lambda's limit. The client then gets a problem body instead of the 502 of API Gateway. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;
@@ -120,8 +120,8 @@ export function assertAnswerFits(body: string): void {
 }
 
 /**
- * Returns a context that checks the size of the answer before the request's transaction commits. A request whose answer is too large
- * therefore changes nothing.
+ * Returns a context whose `commit` first checks the size of the answer. If the answer is too large, `commit` throws, so that the request
+ * changes nothing.
  */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,

@@ -32,8 +32,8 @@ interface Setup<Services> {
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
 /**
- * Makes the chain of middlewares. `succeed` does the work and makes the answer. The client gets a problem body if `succeed` throws, or if
- * it is still running `reserveMs` before Lambda stops the function.
+ * Makes the chain of middlewares. `succeed` does the work and makes the response. The client gets a problem body if `succeed` throws, or if
+ * `succeed` is still running `reserveMs` before Lambda stops the function.
  */
 export function requestChain<
   Path extends z.ZodMiniType,
@@ -71,7 +71,9 @@ export function requestChain<
     });
 }
 
-/** Reads the caller from the authorizer's context. Throws if the caller lacks the role or permission that the endpoint requires. */
+/**
+ * Reads the caller from the authorizer's context. Throws `permission_denied` if the caller lacks the role or permission for the endpoint.
+ */
 const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     if (allow === "public") return;
@@ -83,7 +85,7 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Throws `internal` if the authorizer's context is missing. The fault is then in the deployment and not in the request. */
+/** Returns the caller in the authorizer's context. Throws `internal` if it is missing, because only a wrong deployment can cause this. */
 function callerOf({ requestContext }: ApiEvent): Caller {
   const handed = z.safeParse(CallerContext, requestContext.authorizer);
   if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
@@ -95,12 +97,12 @@ function isAllowed(caller: Caller, allow: Allow): boolean {
   return allow === "admin" ? isAdmin(caller) : may(caller, allow);
 }
 
-/** A successful request that used at least this number of table units is logged too. */
+/** A successful request is logged if it used at least this number of read and write units. */
 const LOGGED_UNITS = 500;
 
 /**
- * Runs one request with its log context. A request that failed, or that used many table units, is logged by one line. The access log has a
- * line for each request with its company and user, and lines of functions would cost more than half of all logs.
+ * Runs one request with its log context. Logs one line if the request failed or used many table units. Other requests log only at the level
+ * debug: the access log already has a line for each request with its company and user, and a second line would double the cost of logs.
  */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
@@ -115,7 +117,7 @@ export function answering<Answer extends { readonly statusCode: number }>(
   });
 }
 
-/** Removes fields that the contract does not document. Throws `internal` if a value violates the contract. */
+/** Parses a response with the contract's schema, which removes undocumented fields. Throws `internal` if a value violates the contract. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -124,15 +126,17 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
 }
 
 /**
- * Parses the path, the query or the body of a request. If the contract has no schema for it, returns an empty object, so that no endpoint
- * receives input that was not validated.
+ * Parses the path, the query or the body of a request. Returns an empty object if the contract has no schema for this part, so that an
+ * endpoint never receives input that was not validated.
  */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** Joins the values of a repeated parameter with commas. The schema of a parameter that allows only one value then refuses the result. */
+/**
+ * Joins the values of a repeated query parameter with commas. If the parameter allows only one value, its schema then refuses the result.
+ */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

@@ -1,5 +1,5 @@
 /**
- * The contract of an endpoint. `endpoint()` validates requests and answers against the contract, and the OpenAPI generator describes it.
+ * The contract of an endpoint. `endpoint()` validates requests and responses against the contract, and the OpenAPI generator describes it.
  */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
@@ -31,33 +31,35 @@ export interface Contract<
   readonly bodyMediaType?: "application/geo+json";
   /** Middleware that reads a form with one file instead of JSON. The schema in `body` must then be UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
-  /** The HTTP status of a successful answer. An answer with 201, or with 202 and `collection`, has a `Location` header. */
+  /** The HTTP status of a successful response. A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
-  /** The answer to a dry run. Its status is 200. `applies` returns true if an answer is the answer to a dry run. */
+  /** The response to a dry run, which has the status 200. `applies` returns true if the result of the endpoint is that of a dry run. */
   readonly dryRun?: { readonly response: DryRun; readonly applies: (answer: unknown) => boolean };
-  /** True if the answer contains a secret. The copy that is stored for repeated requests is then encrypted with the company's data key. */
+  /**
+   * True if the response contains a secret. The copy that is stored for repeated requests is then encrypted with the company's data key.
+   */
   readonly holdsSecret?: boolean;
   /**
-   * True if the answer has an ETag. A client may then keep a copy of the answer, and send the ETag in `If-None-Match`. If the copy is
-   * current, the service answers 304 without a body.
+   * True if the response has an ETag. A client may then store the response, and send the ETag in `If-None-Match` with its next request. If
+   * the stored response is current, the service answers 304 without a body.
    */
   readonly revalidated?: true;
   /** True if a POST only reads. It may then be repeated without an `Idempotency-Key`. */
   readonly isRead?: true;
-  /** True if the answer may be 410 (Gone). The client must then discard its copies and synchronize from the beginning. */
+  /** True if the response may be 410 (Gone). The client must then discard its copies of the data and synchronize from the beginning. */
   readonly mayReset?: true;
-  /** The media type of the answer if it is JSON of a special kind, or not JSON. The default is `application/json`. */
+  /** The media type of the response, if it is not `application/json`. */
   readonly mediaType?: "application/geo+json" | "application/vnd.mapbox-vector-tile";
-  /** True if the answer may be 204 (No Content). */
+  /** True if the response may be 204 (No Content). */
   readonly mayBeEmpty?: true;
-  /** Present if the answer is a text file (UTF-8) for download and not JSON. */
+  /** Present if the response is a text file (UTF-8) for download and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
   /** The detail of the problem body if the request reaches its deadline and nobody knows whether it has succeeded. */
   readonly unknownOutcome?: string;
   /**
-   * The path of the collection to which a created record belongs, for example `/api/notes`. The header `Location` consists of this path and
-   * the record's id. The default is the path of the request.
+   * The path of the collection to which a created record belongs, for example `/api/notes`. The `Location` header is this path and the
+   * record's id. The default is the path of the request.
    */
   readonly collection?: string;
 }

@@ -1,4 +1,4 @@
-/** Makes the handler that returns an OpenAPI document. The handler adds the address and the settings of this deployment. */
+/** Makes the handler that returns an OpenAPI document. The handler adds the deployment's address and webhook URL policy to the document. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
@@ -26,7 +26,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
   };
 }
 
-/** The parts of the OpenAPI document that describe the answer of these handlers. */
+/** The properties of the route in the OpenAPI document that describe the response of these handlers. */
 export const documentAnswer = {
   tag: "Documentation",
   mediaType: "application/json",

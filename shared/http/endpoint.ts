@@ -1,4 +1,4 @@
-/** Makes the Lambda handler of an endpoint whose answer has at most 6 MB and is sent as a whole. */
+/** Makes the Lambda handler of an endpoint whose response has at most 6 MB and is sent as a whole. */
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
@@ -13,8 +13,8 @@ import type { ApiEvent, Request } from "#shared/http/request.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 
 /**
- * The endpoint answers at the latest this many milliseconds before Lambda stops the function. The client then gets a problem body and not
- * the error of API Gateway. Work that is still running after the answer makes no more calls to the table.
+ * The endpoint responds at the latest this many milliseconds before Lambda stops the function. The client then gets a problem body instead
+ * of the error of API Gateway. Work that is still running after the response sends no more requests to the table.
  */
 const DEADLINE_RESERVE_MS = 1_000;
 

@@ -1,22 +1,22 @@
 /**
- * Entity tags (ETags) of answers, and conditional requests (RFC 9110). A client sends the tag of its copy in `If-None-Match`, and gets
- * 304 without a body if the copy is current.
- *
- * All tags are weak, because an answer has the same tag with and without gzip.
+ * Entity tags (ETags) of responses, and conditional requests (RFC 9110). A client sends the tag of its stored response in `If-None-Match`,
+ * and gets 304 without a body if the stored response is current.
+ * 
+ * All tags are weak, because a response has the same tag with and without gzip.
  */
 import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
 /**
- * A value that is included in every tag. Increase it if a release changes the answers for unchanged records, for example by a new field.
- * Otherwise clients would keep the answers of the earlier release. A test fails if the schemas of the answers change and this value does
+ * A value that is part of every tag. Increase it if a release changes the responses for unchanged records, for example by a new field.
+ * Otherwise clients would keep the responses of the earlier release. A test fails if the schemas of responses change and this value does
  * not.
  */
 export const ANSWER_FORMAT = 4;
 
 /**
- * Returns a hash of everything that determines the answer, except the time. The hash includes the name of the table. After a restore from a
- * backup, versions are lower than before and could repeat, but the restored table always has another name.
+ * Returns a hash of `parts`, which must be everything that determines the response except the time. The hash also includes the name of the
+ * table. After a restore from a backup, version numbers may repeat, but the restored table always has another name.
  */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
@@ -25,7 +25,7 @@ export function fingerprint(...parts: readonly (string | number)[]): string {
     .slice(0, 22);
 }
 
-/** Ends a request whose client already has the current answer. The service answers 304. */
+/** Thrown to end a request whose client already has the current response. The service then answers 304. */
 export class NotModified extends Error {
   readonly etag: string;
   constructor(etag: string) {
@@ -34,28 +34,28 @@ export class NotModified extends Error {
   }
 }
 
-/** Compares the client's tags with the state of the records, and sets the tag of the answer. */
+/** Compares the tags that the client has sent with the state of the records, and sets the tag of the response. */
 export interface Validator {
   /** True if the client has sent a tag. */
   readonly isAsked: boolean;
   /**
-   * Throws NotModified if the client's copy has this fingerprint and has not expired. Call it before the work that a 304 saves. `now` is
-   * the current time in milliseconds since 1970.
+   * Throws NotModified if one of the client's tags has this fingerprint and has not expired. Call it before the work that a 304 saves.
+   * `now` is the current time in milliseconds since 1970.
    */
   check(current: string, now: number): void;
   /**
-   * Sets the tag of the answer. Some answers change at a known time without a write. For such an answer, `validUntil` is the last
-   * millisecond at which it is valid. The tag includes `validUntil`.
+   * Sets the tag of the response. Some responses change at a known time without a write. For such a response, `validUntil` is the last
+   * millisecond at which it is valid. The tag then includes `validUntil`.
    */
   tag(current: string, validUntil?: number): void;
 }
 
-/** A validator for callers without an HTTP request. It does nothing. */
+/** A validator for callers without an HTTP request. Its functions do nothing. */
 export const unconditional: Validator = { isAsked: false, check: () => undefined, tag: () => undefined };
 
 /** @param set receives the ETag of the answer */
 export function validatorOf({ headers }: Pick<Request, "headers">, set: (etag: string) => void): Validator {
-  // `*` in `If-None-Match` means that the client accepts any copy as current. The service cannot know which copies exist, so it ignores
+  // `*` in `If-None-Match` would match any stored response, but the service cannot know what the client has stored. It therefore ignores
   // `*`.
   const sent = [...(headers.get("if-none-match") ?? []).join(",").matchAll(/"([^"]*)"/g)].map(([, tag = ""]) => tag);
   return {

@@ -1,6 +1,4 @@
-/**
- * Writes the frame of a gzip file (RFC 1952) whose text is compressed in several parts. Also compresses a streamed answer in such parts.
- */
+/** Compresses a streamed response in several pieces, and writes the gzip header and trailer around them (RFC 1952). */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
 export type Piece = string | Uint8Array;
@@ -8,8 +6,8 @@ export type Piece = string | Uint8Array;
 export const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
 /**
- * Returns the end of a gzip file: an empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are those of the whole
- * uncompressed text.
+ * Returns the end of a gzip file: an empty last block (RFC 1951) and the trailer. `crc` is the CRC-32 and `textBytes` the length of all
+ * uncompressed data.
  */
 export function gzipEnd(crc: number, textBytes: number): Buffer {
   const end = Buffer.alloc(10);
@@ -20,23 +18,22 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * Measurements on a large answer of map pins led to these options. Level 6 would make the body one sixth shorter, but would take three
- * times as long as level 2. A window of 32 KB would take a tenth longer than 16 KB, with the same length of the body. The flush ends each
- * part at a byte boundary, so that the client can show it at once.
+ * The deflate options after the first bytes of a response. They were measured with a large response of map pins. Level 6 makes the body one
+ * sixth shorter than level 2, but takes three times as long. A window of 32 KB takes a tenth longer than one of 16 KB and makes the body no
+ * shorter. The flush ends each piece at a byte boundary, so that the client can decompress it at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
 /**
- * The first bytes of each answer are compressed at a higher level. Most answers are shorter than this number of bytes. A map view of 1 000
- * pins then becomes a sixth shorter and takes a millisecond longer. This is cheaper, because bytes cost more than processor time
- * (docs/cost.md).
+ * Up to this size, a response is compressed at level 6, and most responses are smaller. With level 6, a map view of 1 000 pins is a sixth
+ * shorter and takes a millisecond longer than with level 2. This is worth it, because bytes cost more than processor time (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, level: 6, windowBits: 15 } as const;
 
 /**
- * Compresses each piece before it requests the next piece. The pieces may therefore share memory. Node's gzip stream would compress in a
- * second thread, and would need new memory for the whole text of each answer.
+ * Compresses each piece before it requests the next one, so the pieces may share memory. Node.js's gzip stream is not used: it compresses
+ * in another thread, and would need separate memory for all data of the response.
  */
 export async function* gzipped(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
   let crc = 0;
@@ -54,7 +51,7 @@ export async function* gzipped(pieces: Iterable<Piece> | AsyncIterable<Piece>): 
   yield Buffer.concat([header, gzipEnd(crc, textBytes)]);
 }
 
-/** Copies each piece before it requests the next piece. The pieces may therefore share memory. */
+/** Copies each piece before it requests the next one, so the pieces may share memory. */
 export async function* copied(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Piece> {
   for await (const piece of pieces) yield typeof piece === "string" ? piece : Uint8Array.from(piece);
 }

@@ -1,7 +1,7 @@
 /**
- * Implements the header `Idempotency-Key` for POST (IETF draft), so that a repeated request has only one effect. First, a row claims the
- * key for one execution of the request. Then one transaction commits the effect and stores the answer in the row. A repeated request gets
- * the stored answer.
+ * Implements the header `Idempotency-Key` for POST (IETF draft), so that a repeated request has only one effect. A request first writes a
+ * row that claims the key. Then one transaction commits the effect and stores the answer in this row. A repeated request gets the stored
+ * answer.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -21,19 +21,19 @@ const RELEASE_TRIES = 4;
 
 export const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** A hash of path, query and body. If a request has the same key but another hash, it is another request and is refused. */
+  /** A hash of path, query and body. A request with the same key and another hash is a different request, so it is refused. */
   fingerprint: z.string(),
   run: z.string(),
   /**
-   * Until this time, in milliseconds since 1970, the execution may still be running. Afterwards it counts as killed, and a repeated request
-   * may claim the key.
+   * The time in milliseconds since 1970 until which the execution may still be running. Afterwards it counts as dead, and a repeated
+   * request may claim the key.
    */
   runsUntil: z.number(),
   /** The answer, encrypted with a secret that is derived from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
   /** An answer that contains a secret. It is encrypted with the company's data key and replaces `answer`. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
-  /** The time from which the key may be used again, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
+  /** The time in milliseconds since 1970 after which another request may use the key. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -43,7 +43,7 @@ export interface Idempotent<T> {
   readonly replayed: boolean;
 }
 
-/** Runs `work` once for each idempotency key. `work` must commit its effect through the context that it receives. */
+/** Runs `work` at most once for each idempotency key. `work` must commit its effect through the context that it receives. */
 export async function idempotently<T>(
   context: ApiContext,
   caller: Caller,
@@ -83,15 +83,16 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // The removal also stops a write of the failed request that is still running, because each of its writes has the claim as a condition.
+    // A commit of the failed request may still be running. Its transaction has the claim as a condition, so removing the claim makes it
+    // fail.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
 /**
- * Removes the claim of a failed request. It tries more often than other writes, because a remaining claim refuses the client's next
- * attempt for 30 seconds.
+ * Removes the claim of a failed request. It tries several times, because the service refuses the client's next attempt while the claim
+ * exists (up to 30 seconds).
  */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
@@ -114,7 +115,7 @@ interface EarlierAnswer {
   readonly sealed: boolean;
 }
 
-/** Claims the idempotency key. Returns undefined if this succeeds, or the stored answer of an earlier request. */
+/** Claims the idempotency key. Returns undefined if the claim succeeds. Otherwise returns the stored answer of an earlier request. */
 async function claim(
   context: ApiContext,
   row: Key,
@@ -151,8 +152,8 @@ async function claim(
 }
 
 /**
- * Returns the seconds after which the client should repeat the request. The first execution may still be running or may have been killed.
- * The result equals the time since its start, but at most the time until it counts as killed.
+ * Returns the seconds after which the client should repeat the request while an earlier execution holds the claim. They equal the time
+ * since this execution began, but not more than the time after which it counts as dead.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -185,13 +186,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. Anyone who can read the table and guesses the
- * key can decrypt the answer. For an answer that contains a secret, set `holdsSecret` in its contract instead.
+ * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. An attacker who can read the table and
+ * guesses the idempotency key can decrypt the answer. If an answer contains a secret, set `holdsSecret` in its contract.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // The answer is compressed first, because a row may have at most 400 KB, and the list of faults in the answer of an import may be longer.
+  // The answer is compressed, because a row may have at most 400 KB, and the list of faults of a large import could be longer.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -1,6 +1,6 @@
 /**
- * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do this: it answers only requests of a media type for which
- * it has a template.
+ * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do this, because it responds only to requests with a media
+ * type for which it has a template.
  */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { ApiError } from "#shared/errors.ts";

@@ -1,4 +1,4 @@
-/** Schemas that many routes share: ids in a path, and the answer to a DELETE. */
+/** Schemas that many routes share: ids in a path, and the response to a DELETE. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { Id, named, PathId } from "#shared/schema.ts";
@@ -7,7 +7,7 @@ export const IdPath = z.object({ id: PathId });
 export const RegistrationPath = z.object({ id: PathId, registrationId: PathId });
 export const DeliveryPath = z.object({
   id: PathId,
-  /** An id of any form. Its form is not checked, because every unknown id must lead to 404. */
+  /** An id of any form. An unknown id must lead to 404 and not to 400, so its form is not checked. */
   deliveryId: z.string(),
 });
 

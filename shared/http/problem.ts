@@ -1,4 +1,4 @@
-/** The problem body of an error answer (RFC 9457), with the status and title of each code. */
+/** The problem body of an error response (RFC 9457), with the status and title of each code. */
 import type { Fault, Problem, ProblemCode } from "#shared/problem.ts";
 
 export const problems: Record<ProblemCode, { readonly status: number; readonly title: string }> = {

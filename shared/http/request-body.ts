@@ -10,15 +10,15 @@ import * as limits from "#shared/limits.ts";
 const JSON_MEDIA_TYPE = "application/json";
 
 /**
- * The JSON parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because that check also
- * accepts types such as `application/problem+json`.
+ * The JSON parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because it would also
+ * accept types such as `application/problem+json`.
  */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
 /**
  * Checks the size and the media type, then parses the JSON. An empty body becomes `{}`.
- *
- * @param other a media type that is accepted too
+ * 
+ * @param other a media type that is accepted besides `application/json`
  */
 export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
@@ -50,7 +50,7 @@ export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 export interface Upload {
   /** Maximum bytes of the file. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** A sentence that says what the client should do with a larger file. The error message ends with it. */
+  /** A sentence that says what the client should do with a larger file. The error message for a larger file ends with it. */
   readonly otherwise: string;
 }
 
@@ -66,8 +66,8 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // The fingerprint for `Idempotency-Key` is computed from the file only. Clients choose a new form boundary for each attempt, so the
-    // whole body would differ.
+    // The fingerprint of the idempotency key is computed from `body`. Clients choose a new form boundary for each attempt, so the original
+    // body would differ each time. A hash of the file replaces it.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -75,7 +75,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Maximum bytes of the form without the file. */
+/** Maximum bytes of the form apart from the file. */
 const FORM_BYTES = 8_192;
 
 /** Extracts the file from the form. Throws `validation_failed` or `payload_too_large`. */

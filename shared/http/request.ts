@@ -1,14 +1,14 @@
-/** The request as the service reads it from API Gateway's event. Header names are in lower case. */
+/** Converts API Gateway's event to the request that the service reads. Header names are in lower case. */
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Caller } from "#shared/auth/caller.ts";
 
 export interface Request {
   readonly requestId: string;
   readonly method: string;
-  /** The path as the client sent it. It includes the stage, except behind the console's address. */
+  /** The path as the client sent it. It begins with the stage, except on the console's address and on a custom domain. */
   readonly path: string;
   readonly resource: string;
-  /** The beginning of the path, before the resource. On API Gateway's own host name it is the stage. On a custom domain it is empty. */
+  /** The part of the path before the resource. On API Gateway's own host name it is the stage. Otherwise it is empty. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
@@ -26,8 +26,8 @@ export interface ApiEvent extends APIGatewayProxyEvent {
 }
 
 /**
- * CloudFront sends this header with each request on the console's address (infra/stack/console.ts). Paths in the answer then have no stage.
- * Another client that sends the header changes only the paths in its own answer.
+ * CloudFront sends this header with each request to the console's address (infra/stack/console.ts). Paths in the response then have no
+ * stage. If another client sends the header, it changes only the paths in that client's own response.
  */
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 

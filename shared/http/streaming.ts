@@ -1,5 +1,5 @@
 /**
- * Makes the Lambda handler of an endpoint whose answer may exceed 6 MB. The handler streams the answer, and compresses it if the client
+ * Makes the Lambda handler of an endpoint whose response may exceed 6 MB. The handler streams the response, and compresses it if the client
  * accepts gzip.
  */
 import { Readable, type Writable } from "node:stream";
@@ -20,9 +20,9 @@ import { errorFields, log } from "#shared/log.ts";
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
-  /** Sets a response header. Call it before the first item is yielded, because the headers are sent before the items. */
+  /** Sets a response header. Call it before you yield the first item, because the headers are sent with the first item. */
   readonly header: (name: "Link", value: string) => void;
-  /** Sets the answer's ETag, for endpoints whose contract is `revalidated`. */
+  /** Checks and sets the response's ETag, for endpoints whose contract sets `revalidated`. */
   readonly validator: Validator;
 }
 
@@ -32,8 +32,8 @@ export interface StreamEndpoint {
 
 /**
  * Streams one JSON value. The whole value is in memory before its first byte is sent.
- *
- * @param body reads the body of the request. Endpoints without a body do not need it, and their bundles do not contain it
+ * 
+ * @param body the middleware that reads the request body. Endpoints without a body omit it, so that their bundles do not contain it
  */
 export function streamEndpoint<
   Response extends z.ZodMiniType,
@@ -54,7 +54,7 @@ export function streamEndpoint<
   );
 }
 
-/** Streams a JSON array of any length. Each item is validated and written as soon as it arrives. */
+/** Streams a JSON array of any length. Each item is validated and serialized as soon as it arrives. */
 export function streamItems<
   Item extends z.ZodMiniType,
   Path extends z.ZodMiniType,
@@ -71,7 +71,7 @@ export function streamItems<
   });
 }
 
-/** Streams JSON text that `work` writes itself. The text is not checked by a schema, so the tests of `work` must check it. */
+/** Streams JSON that `work` serializes itself. No schema checks the JSON, so the tests of `work` must check it. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   work: (
@@ -83,7 +83,7 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Streams an answer of bytes. The answer is 204 if there are none. */
+/** Streams the bytes that `work` returns. If it returns undefined, the response is 204. */
 export function streamBytes<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>,
   work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Uint8Array | undefined>,
@@ -103,7 +103,10 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Makes the streaming handler. An error before the first byte leads to a problem body. A later error breaks the connection. */
+/**
+ * Makes the streaming handler. If an error occurs before the first byte, the client gets a problem body. A later error closes the
+ * connection.
+ */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
@@ -127,7 +130,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
     const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
       ...{ statusCode, headers: { ...headers, ...varyOnEncoding(headers) } },
-      // Lambda sends the headers only with the first part, so the body is one empty part.
+      // Lambda sends the headers together with the first piece, so there must be one piece, even if it is empty.
       pieces: [""],
     });
     if (first instanceof NotModified) return withoutBody(304, { ...common, ETag: first.etag });
@@ -158,20 +161,20 @@ function contentHeaders({ file, mediaType }: Contract): Record<string, string> {
 }
 
 /**
- * Makes a streaming handler inside Lambda, and a plain handler elsewhere. The presence of the global `awslambda` does not prove that the
- * code runs in Lambda: the AWS SDK creates it too, but without `streamifyResponse`.
+ * Makes a streaming handler inside Lambda, and returns the handler unchanged elsewhere. The check includes `streamifyResponse`, because the
+ * AWS SDK also creates a global `awslambda` outside Lambda, but without this function.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** The client may keep the answer, but must ask before each use whether its copy is current. Shared caches may not keep it. */
+/** The client may store the response, but must check before each use that it is current. Shared caches may not store it. */
 const REVALIDATED = { "Cache-Control": "private, no-cache" } as const;
 
 const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<string, string> => ({
   Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding`,
 });
 
-/** Returns the headers about compression. The service compresses a streamed answer itself, because API Gateway does not. */
+/** Returns the headers about compression. API Gateway does not compress streamed responses, so the service does it. */
 function encodingHeaders(request: Request, headers: Readonly<Record<string, string>>): Record<string, string> {
   const vary = varyOnEncoding(headers);
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
@@ -190,15 +193,15 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** Approximate number of characters in a part of the sent text. A part of this length compresses well and needs little memory. */
+/** Approximate number of characters in a piece of the body. A piece of this length compresses well and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
-  /** The parts of the body. Each part is valid only until the next part is requested, because parts may share memory. */
+  /** The pieces of the body. Each piece is valid only until the next one is requested, because pieces may share memory. */
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
 }
 
-/** Yields a JSON array in parts of about 64 KB. Each item is validated before it is written. */
+/** Yields a JSON array in pieces of about 64 KB. Each item is validated before it is serialized. */
 export async function* jsonArray<Item extends z.ZodMiniType>(
   schema: Item,
   items: Iterable<z.input<Item>> | AsyncIterable<z.input<Item>>,
@@ -216,7 +219,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Waits for the first part of the body. If it fails, the client can still get a problem body, because nothing was sent yet. */
+/** Waits for the first piece of the body. If it fails, the client can still get a problem body, because nothing has been sent yet. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   return allOf(await pieces.next(), pieces);
 }
@@ -228,14 +231,14 @@ async function* allOf(first: IteratorResult<Piece, unknown>, others: AsyncGenera
 }
 
 /**
- * Resolves when the stream has accepted the whole answer. An error destroys the stream, so that no client takes an incomplete answer for a
- * complete one.
+ * Resolves when the stream has accepted the whole response. An error destroys the stream, so that no client mistakes an incomplete response
+ * for a complete one.
  */
 export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
   try {
-    // The stream buffers at most one part, because a part may have several megabytes.
+    // The high-water mark of 1 lets the stream buffer only one piece, because a piece may have several megabytes.
     await pipeline(Readable.from(isZipped ? gzipped(pieces) : copied(pieces), { highWaterMark: 1 }), body);
   } catch (error) {
     log.error("answer broken off", errorFields(error));

@@ -1,6 +1,6 @@
 /**
- * Validates the path, query and body of a request with their schemas. Each fault names the faulty value (by a JSON pointer or a parameter)
- * and the reason.
+ * Validates the path, query and body of a request with their schemas. Each fault contains a JSON pointer or a parameter name for the faulty
+ * value, and the reason.
  */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
@@ -9,7 +9,7 @@ import type { Fault } from "#shared/problem.ts";
 
 z.config(en());
 
-/** Maximum number of faults in an answer. Twenty are enough to correct a form, and the answer to a hostile body stays small. */
+/** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
 const MAX_FAULTS = 20;
 
 export type Part = "body" | "path" | "query";

@@ -1,13 +1,13 @@
 /**
- * The tiles of web maps. At the zoom z, the map of the world (Web Mercator) is divided into 2^z columns and 2^z rows of tiles. Each point
- * is in exactly one tile of a zoom.
+ * The tiles of web maps. At zoom level z, the map of the world (Web Mercator) is divided into 2^z columns and 2^z rows of tiles. At each
+ * zoom level, every point is in exactly one tile.
  */
 import * as z from "zod/mini";
 import type { Box } from "#shared/company-index/criteria.ts";
 import { explain } from "#shared/documentation.ts";
 import { cellAt, latAt, lngAt, MAX_ZOOM, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** The width and height of a tile in units of its grid. Positions in a tile are whole numbers. */
+/** The number of grid units along each side of a tile. Positions in a tile are whole numbers of these units. */
 export const EXTENT = 4_096;
 
 export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";
@@ -26,7 +26,10 @@ const Column = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}$/, { error: "must be a whole number" })),
   z.transform(Number),
 );
-/** API Gateway supports no parameter with a fixed text after it, so the parameter of the row contains the file name extension. */
+/**
+ * The last part of the path: the row and the file name extension. API Gateway supports no fixed text after a path parameter, so the
+ * parameter includes `.mvt`.
+ */
 const RowFile = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}\.mvt$/, { error: "must be a whole number, followed by .mvt" })),
   z.transform((name) => Number.parseInt(name, 10)),
@@ -60,10 +63,13 @@ const number = (description: string, example: number, maximum: number) => ({
   },
 }));
 
-/** Degrees by which rounding may move a point over the edge of a tile at most. */
+/** Margin in degrees. Rounding moves a point over the edge of a tile by less than this. */
 const ROUNDING = 1e-9;
 
-/** Returns a box that contains all points of the tile, and few others. The outermost tiles also contain the points near the poles. */
+/**
+ * Returns a box that contains all points of the tile and few other points. The tiles in the top and bottom row also contain the points up
+ * to the pole.
+ */
 export function boxAround({ z: zoom, x, y }: Tile): Box {
   const tiles = 2 ** zoom;
   return [
@@ -74,13 +80,16 @@ export function boxAround({ z: zoom, x, y }: Tile): Box {
   ];
 }
 
-/** Returns true if the point is in the tile. The western and the northern edge belong to a tile, and the other edges to its neighbours. */
+/**
+ * Returns true if the point is in the tile. A tile includes its western and northern edge. Its southern and eastern edge belong to the next
+ * tiles.
+ */
 export function contains({ z: zoom, x, y }: Tile, lat: number, lng: number): boolean {
   const tiles = 2 ** zoom;
   return cellAt(mercatorX(lng), tiles) === x && cellAt(mercatorY(lat), tiles) === y;
 }
 
-/** Returns the position of a point of the tile, each number from 0 to EXTENT - 1. The numbers count from the north-western corner. */
+/** Returns the position of a point in its tile, counted from the north-western corner. Each number is from 0 to EXTENT - 1. */
 export function positionIn({ z: zoom, x, y }: Tile, lat: number, lng: number): readonly [x: number, y: number] {
   const tiles = 2 ** zoom;
   return [cellAt(mercatorX(lng) * tiles - x, EXTENT), cellAt(mercatorY(lat) * tiles - y, EXTENT)];

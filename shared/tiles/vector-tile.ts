@@ -2,36 +2,39 @@
 import { PbfWriter } from "pbf";
 import { EXTENT } from "#shared/tiles/tile.ts";
 
-/** Numbers of the fields of the specification's messages. */
+/** Field numbers of the Protocol Buffers messages in the specification. */
 const TILE = { layer: 3 } as const;
 const LAYER = { name: 1, feature: 2, key: 3, value: 4, extent: 5, version: 15 } as const;
 const FEATURE = { id: 1, tags: 2, type: 3, geometry: 4 } as const;
 const VALUE = { text: 1, unsigned: 5 } as const;
+/** Values of the specification's enumeration `GeomType`. */
 const GEOMETRY_TYPE = { point: 1, polygon: 3 } as const;
 const VERSION = 2;
 
-/** Commands of a geometry. A command contains its number in the lowest three bits, and how often it is applied in the other bits. */
+/** Numbers of the geometry commands. `command` puts such a number into the lowest three bits, and the repeat count into the other bits. */
 const [MOVE_TO, LINE_TO, CLOSE_PATH] = [1, 2, 7];
 const command = (id: number, count: number): number => (count << 3) | id;
 const zigzag = (value: number): number => (value << 1) ^ (value >> 31);
 
 export type Position = readonly [x: number, y: number];
 
-/** A text, or a whole number from 0. */
+/** A string, or a non-negative integer. */
 export type AttributeValue = string | number;
 
 type Attributes = Readonly<Record<string, AttributeValue>>;
 
 interface Feature {
-  /** A whole number from 0. */
+  /** A non-negative integer. */
   readonly id?: number;
   readonly type: keyof typeof GEOMETRY_TYPE;
   readonly geometry: number[];
-  /** The positions of names and values of attributes in the lists of the layer, in pairs. */
+  /** Pairs of indexes: an attribute's name in the layer's list of names, and its value in the layer's list of values. */
   readonly tags: number[];
 }
 
-/** Collects the features of one layer. The layer stores each name and each value of attributes once. */
+/**
+ * Collects the features of one layer. Features refer to attribute names and values by index, so the layer stores each name and value once.
+ */
 export class Layer {
   readonly #name: string;
   readonly #features: Feature[] = [];
@@ -46,7 +49,10 @@ export class Layer {
     this.#add("point", [command(MOVE_TO, 1), zigzag(x), zigzag(y)], attributes, id);
   }
 
-  /** Adds a polygon with one ring. The ring must be open and clockwise on the screen, and have at least three positions. */
+  /**
+   * Adds a polygon with one ring of at least three positions. The ring must not repeat its first position at the end, and must be clockwise
+   * on the screen.
+   */
   addPolygon(ring: readonly Position[], attributes: Attributes, id?: number): void {
     const geometry: number[] = [];
     let [lastX, lastY] = [0, 0];
@@ -100,7 +106,7 @@ function writeValue(value: AttributeValue, into: PbfWriter): void {
   else into.writeVarintField(VALUE.unsigned, value);
 }
 
-/** Returns the bytes of a tile. It contains the layers that have features. */
+/** Returns the bytes of a tile. Layers without features are left out. */
 export function vectorTile(layers: readonly Layer[]): Uint8Array {
   const tile = new PbfWriter();
   for (const layer of layers) {

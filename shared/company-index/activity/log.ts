@@ -1,6 +1,6 @@
 /**
  * The log of a company's activity. A flush of the search index moves the facts of the unflushed entries into the log, in the transaction
- * that moves the head row. Later flushes move them from the log into the sums of days.
+ * that updates the head row. Later flushes move the facts from the log into the sums of days.
  */
 import * as z from "zod/mini";
 import { decoded } from "#shared/company-index/activity/unreadable.ts";
@@ -18,24 +18,27 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/** Maximum numbers of facts and of different days in a row, so that the transaction that sums a row up stays within DynamoDB's limits. */
+/**
+ * Maximum numbers of facts and of different days in a row of the log. One transaction adds all facts of a row to the sums of their days,
+ * and these maxima keep it within DynamoDB's limits.
+ */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
 export const MS_PER_DAY = 86_400_000;
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** Says which facts of the log are in the sums of days. */
+/** The state row. It says which facts of the log the sums of days already contain. */
 export const FactState = z.object({
   /** The time since which every fact is counted, in milliseconds since 1970. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
-  /** The version of the head row with which the sums last changed. */
+  /** The version that the head row got in the transaction that last changed the sums. */
   version: z._default(z.int(), 0),
-  /** The sort key of the last row of the log whose facts are in the sums. Empty if there is none. */
+  /** The sort key of the last row of the log whose facts the sums contain. Empty if there is none. */
   upTo: z._default(z.string(), ""),
-  /** The days whose sums last changed. */
+  /** The days whose sums the last change of the sums has written. */
   days: z._default(z.array(z.string()), []),
-  /** Bytes of all rows that were written when the sums last changed. */
+  /** Total bytes of the rows that the last change of the sums has written. */
   bytes: z._default(z.int(), 0),
 });
 export type FactState = z.infer<typeof FactState>;
@@ -49,7 +52,7 @@ export const LoggedFacts = z.object({
 /** One row of the log. */
 export interface LogRow {
   readonly sk: string;
-  /** The version of the head row with which the row became part of the log. */
+  /** The version that the head row got in the transaction that added the row to the log. */
   readonly version: number;
   readonly facts: readonly Fact[];
   readonly imported: ImportedFacts | undefined;
@@ -71,18 +74,18 @@ export const logRow = (item: Item): LogRow =>
     };
   });
 
-/** Decodes the row that says which facts are in the sums. Throws ActivityUnreadable. */
+/** Decodes the state row. Throws ActivityUnreadable. */
 export const factState = (item: Item): FactState => decoded(item.sk, () => FactState.parse(item));
 
 const stateWrite = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
-/** Returns the write with which a new company begins: all its facts are counted. */
+/** Returns the write of a new company's state row: all facts of the company are counted. */
 export const firstState = (companyId: number): Write =>
   stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
-/** Returns the write that says that earlier activity of the company is not counted. */
+/** Returns the write that records that facts of the company from before `nowMs` are not counted. */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
   change: { set: { type: "factState", since: nowMs } },
@@ -96,20 +99,20 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
 }
 
 /**
- * Returns the time since which every fact is counted, or null if all are. A release without the log may have moved the head row last, and
- * its facts are then lost.
+ * Returns the time since which every fact is counted, or null if all facts are counted. If there is no state row, or if a release without
+ * the log has updated the head row last, earlier facts may be missing. The result is then `nowMs`.
  */
 export const countedSince = (head: Head, state: FactState | undefined, nowMs: number): number | null =>
   state === undefined || isInterrupted(head) ? nowMs : state.since;
 
 const isInterrupted = ({ version, loggedVersion }: Head): boolean => version > 0 && loggedVersion !== version;
 
-/** The write of a new row of the log. */
+/** The write that adds a row to the log. */
 export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the rows of the log for these facts. Put them into the transaction that gives the head row this version. */
+/** Returns the rows of the log for these facts. Write them in the transaction that gives the head row the version `version`. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
@@ -130,7 +133,7 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
   }));
 }
 
-/** Returns the row of the log for the facts of an import. Put it into the transaction that gives the head row this version. */
+/** Returns the row of the log for an import. Write it in the transaction that gives the head row the version `version`. */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
     ...activityKeys.loggedFacts(companyId, version, 0),

@@ -1,6 +1,6 @@
 /**
- * Reads a company's activity in a time range: from the sums of whole days, and from single facts elsewhere. The newest facts come from the
- * log and from the unflushed entries of the search index, so each acknowledged write is counted.
+ * Reads a company's activity in a time range. Whole days are read from the sums, and the rest of the range from single facts. The newest
+ * facts come from the log and from the unflushed entries of the search index, so each acknowledged write is counted.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,15 +24,15 @@ import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
-/** Counts what a read finds. Each activity is passed to exactly one of the three functions. */
+/** Counts what a read finds. Each fact is passed to exactly one of the three functions: alone, or as a part of a cell or an import. */
 export interface Counting {
-  /** A part of the sums of a whole day. */
+  /** The counts of one user and one status on a whole day. */
   readonly cell: (cell: Cell, day: string) => void;
   readonly fact: (fact: Fact) => void;
   readonly imported: (imported: ImportedFacts) => void;
 }
 
-/** Both ends are included, in milliseconds since 1970. */
+/** A time range in milliseconds since 1970. Both ends are included. */
 export interface TimeRange {
   readonly from: number;
   readonly to: number;
@@ -45,17 +45,20 @@ export interface ActivityRead<C> {
 }
 
 export interface HowToCount<C> {
-  /** If false, only single facts are passed to the functions. */
+  /** True if whole days may be counted by `cell`. If false, `cell` is never called, and all facts are read one by one. */
   readonly sumsSuffice: boolean;
   readonly nowMs: number;
-  /** Returns an object that has counted nothing. It is called again if the read must be repeated. */
+  /** Returns a new object without any counts. It is called again if the read must be repeated. */
   readonly newCounting: () => C;
   readonly maxBytes?: number;
 }
 
 const TRIES = 10;
 
-/** Counts the activity in the range. Throws `validation_failed` if too much must be read. Throws ActivityUnreadable and TableBusy. */
+/**
+ * Counts the activity in the range. Throws `validation_failed` if the report would read more than `maxBytes`. Throws ActivityUnreadable and
+ * TableBusy.
+ */
 export async function countActivity<C extends Counting>(
   table: Reads,
   companyId: number,
@@ -80,19 +83,19 @@ interface Found {
   readonly state: FactState | undefined;
 }
 
-/** Returns undefined if facts have moved from the log into the sums during the read. */
+/** Counts once. Returns undefined if facts have moved from the log into the sums during the read, because some may be counted twice. */
 async function tryToCount(
   table: Reads,
   companyId: number,
   wanted: Wanted,
   counting: Counting,
 ): Promise<Found | undefined> {
-  // The entries are read before the log, and the log before the sums: facts move in this direction, so none is missed.
+  // Facts move from the entries to the log and from the log to the sums. Reading in this order misses no fact.
   const { head, facts: unflushed } = await readUnflushedFacts(table, companyId);
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
-  // The facts of a later row were unflushed when the entries were read, or were written afterwards.
+  // The facts of a row with a higher version were still unflushed when the entries were read, or are newer. They must not be counted again.
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
@@ -112,7 +115,10 @@ export async function readLog(
   return { rows, state };
 }
 
-/** Counts the facts that are not in the sums. A fact may be an unflushed entry and also be in several rows of the log. */
+/**
+ * Counts the facts that are not in the sums yet. The same fact may be an unflushed entry and also be in several rows of the log, but is
+ * counted once.
+ */
 function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range: TimeRange, counting: Counting): void {
   const seen = new Set<string>();
   for (const fact of [...unflushed, ...rows.flatMap(({ facts }) => facts)]) {
@@ -125,7 +131,7 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
-/** Counts the facts that are in the sums. Returns false if the rows are newer or older than the state says. */
+/** Counts the facts that are in the sums. Returns false if the rows that it reads are newer or older than the state row says. */
 async function countOlder(
   table: Reads,
   companyId: number,
@@ -157,7 +163,7 @@ async function countOlder(
       }
     }
   }
-  // The rows of a transaction do not become visible at the same instant. A row that the state names may be missing for a moment.
+  // The rows of a transaction do not become visible at the same instant, so a row of a day in `days` may still be missing.
   return changed.size === 0;
 }
 
@@ -169,7 +175,7 @@ export const DayRow = z.object({
 });
 const dayKey = /^[SF]#([^#]+)#(\d+)/;
 
-/** Limits the bytes that a report reads. */
+/** Limits the bytes that a report reads. `spend` throws when the limit is exceeded. */
 class Budget {
   #left: number;
 
@@ -205,13 +211,13 @@ interface Days {
 const isIn = (day: string, days: Days | undefined): boolean =>
   days !== undefined && days.first <= day && day <= days.last;
 
-/** Returns the days (UTC) of which every instant is in the range. */
+/** Returns the days (UTC) that are completely in the range. */
 function wholeDays({ from, to }: TimeRange): Days | undefined {
   const [first, end] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY)];
   return first < end ? { first: dayOf(first * MS_PER_DAY), last: dayOf((end - 1) * MS_PER_DAY) } : undefined;
 }
 
-/** Returns the other days of the range. */
+/** Returns the days that are only partly in the range. If `whole` is undefined, returns all days of the range. */
 function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
   const [first, last] = [dayOf(from), dayOf(to)];
   if (whole === undefined) return [{ first, last }];

@@ -1,9 +1,9 @@
-/** Shows the rows of a company's activity as plain JSON, for exports. */
+/** Converts the rows of a company's activity to plain JSON, for exports. */
 import { decodeCells } from "#shared/company-index/activity/sums.ts";
 import { decodeFacts, decodeImported } from "#shared/company-index/facts.ts";
 import type { Item } from "#shared/db/expression.ts";
 
-/** Returns the row with unpacked fields. Returns undefined for a row that is not of the activity. */
+/** Returns the row with its binary fields decoded. Returns undefined if the row does not belong to a company's activity. */
 export function readableActivity({ facts, imported, bytes, ...row }: Item): Item | undefined {
   if (row.type === "loggedFacts") {
     return {
@@ -18,7 +18,7 @@ export function readableActivity({ facts, imported, bytes, ...row }: Item): Item
   return row.type === "dayImport" ? { ...row, imported: plainImport(bytes) } : undefined;
 }
 
-/** Bit i of a bitmap belongs to the prospect with the id `first` + i. */
+/** Converts the facts of an import. Bit i of a bitmap (base64) belongs to the prospect with the id `first` + i. */
 function plainImport(bytes: Uint8Array): Item {
   const { byStatus, created, withStatus, withNote, ...rest } = decodeImported(bytes);
   const base64 = (bits: Uint8Array): string => Buffer.from(bits).toString("base64");

@@ -1,6 +1,6 @@
 /**
- * Moves facts from the log of a company's activity into the sums of days. The sums of a day say how often each user did what. A flush of the
- * search index does this from time to time, in the transaction that moves the head row, so that each fact is in the sums exactly once.
+ * Moves facts from the log of a company's activity into the sums of days, which say how often each user did what. Some flushes of the
+ * search index do this. They do it in the transaction that updates the head row, so that each fact gets into the sums exactly once.
  */
 
 import {
@@ -24,18 +24,24 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** Number of versions of the head row after which the log is summed up. A report reads at most about this number of rows of the log. */
+/**
+ * Number of versions of the head row after which the facts of the log are added to the sums. A report reads at most about this number of
+ * rows of the log.
+ */
 export const VERSIONS_PER_SUM = 32;
-/** About the bytes of one flush in the log. If the sums are large, the log is summed up less often, because they are then written again. */
+/**
+ * Approximate bytes that one flush adds to the log. Adding facts to the sums of a day writes these sums again. If they are large, it is
+ * therefore done after more flushes.
+ */
 const BYTES_PER_VERSION = 512;
-/** Maximum bytes of the log, and number of days, that are summed up at once. A transaction writes at most 4 MB and 100 rows. */
+/** Maximum bytes, and number of days, for adding to the sums in one transaction. A transaction writes at most 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
-/** Maximum numbers of cells and of facts in a row, which has at most 400 KB. */
+/** Maximum numbers of cells and of facts in a row of a day. They keep the row below DynamoDB's limit of 400 KB. */
 const CELLS_PER_ROW = 20_000;
 const FACTS_PER_ROW = 20_000;
 
-/** What a flush adds to its transaction, and the rows of the log that it must delete afterwards. */
+/** The writes that a flush adds to its transaction, and the keys of the log's rows that it must delete afterwards. */
 export interface Activity {
   readonly writes: readonly Write[];
   readonly done: readonly Key[];
@@ -43,11 +49,11 @@ export interface Activity {
 
 export interface WhenToSum {
   readonly nowMs: number;
-  /** Number of versions of the head row, usually `VERSIONS_PER_SUM`. */
+  /** Minimum number of versions of the head row between two additions to the sums, usually `VERSIONS_PER_SUM`. */
   readonly sumAfter: number;
 }
 
-/** Returns what a flush of these entries does for the company's activity. */
+/** Returns the writes with which a flush logs the facts of the unflushed entries and, if it is time, adds older facts to the sums. */
 export async function activityOf(
   table: Reads,
   companyId: number,
@@ -69,7 +75,7 @@ export async function activityOf(
   return { writes: state?.since === since ? own : [...own, nextState(companyId, known)], done: [] };
 }
 
-/** Returns undefined if a row of the activity is damaged, because such a row must not stop the flushes of the search index. */
+/** Returns undefined if a row of the activity is damaged. A damaged row must not stop the flushes of the search index. */
 async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -81,8 +87,9 @@ async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Prom
 }
 
 /**
- * Sums up the oldest rows of the log. A killed flush leaves its entries in the table, and the next flush adds their facts to the log once
- * more. So a row is summed up only when no unflushed entry has one of its facts any more: no later row can then contain them.
+ * Adds the oldest rows of the log to the sums. If a flush stops before it deletes its entries, the next flush adds their facts to the log
+ * again. A row is therefore added to the sums only when none of its facts is in an unflushed entry any more: no later row can then contain
+ * them.
  */
 async function sumUp(
   table: Reads,
@@ -111,14 +118,14 @@ async function sumUp(
   return { writes: [...writes, nextState(companyId, { ...state, version, upTo, days: batch.days, bytes })], done };
 }
 
-/** A day to whose sums facts are added. */
+/** The sums of a day, and the facts that are added to them. */
 interface Day {
   readonly sums: Sums;
   readonly facts: Fact[];
   readonly imports: ImportedFacts[];
 }
 
-/** The rows of the log that are summed up together, and the sums of their days. */
+/** The rows of the log that are added to the sums together, and the sums of their days. */
 class Batch {
   readonly #table: Reads;
   readonly #companyId: number;
@@ -135,7 +142,7 @@ class Batch {
     return [...this.#days.keys()];
   }
 
-  /** Adds a row of the log. Returns false if the batch is full. The first row always fits. */
+  /** Adds a row of the log. Returns false if the batch is full. The first row is always accepted. */
   async add({ facts, imported, bytes }: LogRow): Promise<boolean> {
     const days = new Set([...facts, ...(imported === undefined ? [] : [imported])].map(({ at }) => dayOf(at)));
     const isFirst = this.#days.size === 0;
@@ -169,7 +176,7 @@ class Batch {
     return day;
   }
 
-  /** Returns the new sums of each day, and the facts by day. */
+  /** Returns the writes of the new sums and of the single facts of each day. */
   writes(version: number): { put: Key & Item & { bytes: Uint8Array } }[] {
     return [...this.#days].flatMap(([day, { sums, facts, imports }]) => {
       const cells = inParts([...sums].toSorted(byUser), CELLS_PER_ROW);

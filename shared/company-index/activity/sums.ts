@@ -9,7 +9,7 @@ import {
 } from "#shared/company-index/encoding.ts";
 import { countBits, type Fact, factKinds, type ImportedFacts } from "#shared/company-index/facts.ts";
 
-/** The counts of one user and one status. They are in the order of `factKinds`. */
+/** The counts of one user and one status. `counts[i]` belongs to `factKinds[i]`. */
 export interface Cell {
   readonly userId: number;
   readonly statusId: number | null;

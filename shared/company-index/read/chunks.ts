@@ -13,7 +13,7 @@ const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 const assignees = { before: z.optional(Assignee), after: Assignee };
 
-/** The changes of a chunk. JSON text leaves out a field whose value is false or not known. */
+/** The changes of a chunk. The stored JSON omits fields that are false or unknown. */
 const Changes = z.array(
   z.discriminatedUnion("kind", [
     z.object({ kind: z.literal("prospect"), ...common, ...assignees, isRestored: z._default(z.boolean(), false) }),
@@ -62,34 +62,38 @@ export class ChunkLost extends Error {
 }
 
 /**
- * Maximum number of tries to read a chunk that the head row names. A Query is not isolated from transactions, so it may see the head row
- * before the chunk.
+ * Maximum number of attempts to read a chunk to which the head row refers. A Query is not isolated from transactions, so it may return the
+ * new head row while the chunk is not visible yet.
  */
 const TRIES = 8;
 
 /**
- * Maximum numbers of rows and of changes that one request reads of the log. The client gets the remaining ones with further requests. A row
- * usually contains 64 changes, and at most 8 000.
+ * Maximum numbers of rows and of changes that one request reads from the log. The client gets the rest with further requests. A row usually
+ * contains 64 changes, and at most 8 000.
  */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
 /**
- * Maximum bytes of the chunks that are read at the same time as the head row. They are less than one page of a Query, so they are read by a
- * single request.
+ * Maximum bytes of the chunks that are read at the same time as the head row. They fit into one page of a Query (1 MB), so one request to
+ * DynamoDB reads them.
  */
 const EARLY_BYTES = 512 * 1_024;
 
 /**
- * Bytes of the unflushed entries and the head row for whose read DynamoDB charges two units. A request that finds nothing must not cost
- * more than two units, so it does not read chunks beside them, which would cost half a unit even if there are none.
+ * Range of the bytes of the unflushed entries and the head row for which DynamoDB charges two read units. A request that finds no change
+ * must not cost more than two units. In this range, it therefore does not read chunks at the same time, because a Query costs half a unit
+ * even if it finds nothing.
  */
 const TWO_UNITS = [4_096, 8_192] as const;
 
-/** By company, the version of the newest chunk that this function has seen. It contains only companies whose last read cost two units. */
+/**
+ * The version of the newest chunk that this function instance has seen, by company id. Only companies whose last read cost two units are in
+ * it.
+ */
 const newestSeen = new WeakMap<Reads, Map<number, number>>();
 const REMEMBERED_COMPANIES = 1_000;
 
-/** Returns true if a read of chunks after `version` would probably find none and make the request too expensive. */
+/** Returns true if reading chunks after `version` would probably find nothing and would make the request cost more than two units. */
 function isTooDear(table: Reads, companyId: number, version: number): boolean {
   return (newestSeen.get(table)?.get(companyId) ?? Number.POSITIVE_INFINITY) <= version;
 }
@@ -113,8 +117,8 @@ export interface Log {
 }
 
 /**
- * Reads the change log after the head version `after`. The chunks are usually read at the same time as the head row. `rowsAtOnce` is the
- * number of rows that the reader will probably use.
+ * Reads the change log after the head version `after`. Chunks are usually read at the same time as the head row. `rowsAtOnce` is the number
+ * of rows that the caller will probably use.
  */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const [unflushed, early] = await Promise.all([
@@ -138,9 +142,9 @@ async function earlyRows(table: Reads, companyId: number, after: number, limit: 
 }
 
 /**
- * Yields the chunks after the head version `after`, up to the version of `head`. Each chunk names its predecessor. If a chunk is not
- * visible yet, the reader therefore notices the gap and reads again. The first reads can then be eventually consistent, at half the price.
- * Throws ChunkLost if a chunk remains missing.
+ * Yields the chunks after the head version `after`, up to the version of `head`. Each chunk contains the version of the chunk before it. If
+ * a chunk is not visible yet, the reader therefore notices the gap and reads again. This allows cheaper, eventually consistent first reads.
+ * Throws ChunkLost if a chunk is still missing after all attempts.
  */
 async function* chunksAfter(
   table: Reads,

@@ -1,6 +1,6 @@
 /**
- * Reads a company's search index. Each read makes one strongly consistent Query. It returns the unflushed entries (recent changes) and
- * the head row, which lists the runs (sorted batches of rows). The run manifest of a run lists its segments. Segments stay in memory for
+ * Reads a company's search index. Each read begins with one strongly consistent Query for the unflushed entries (recent changes) and the
+ * head row, which lists the runs (sorted batches of rows). The manifest of each run lists the run's segments. Segments stay in memory for
  * later reads.
  */
 
@@ -15,21 +15,21 @@ import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Assumed memory of a process that is not a Lambda function, in MB. */
+/** Memory in MB that is assumed if the process is not a Lambda function. */
 const USUAL_MB = 1_024;
 
 /**
- * Maximum number of reads if a part of the index is missing or damaged. The part may belong to a run that was replaced during the read. The
- * next read then uses the run that has replaced it.
+ * Maximum number of attempts if a part of the index is missing or damaged. The part may belong to a run that was replaced during the read.
+ * The next attempt then reads the run that has replaced it.
  */
 const UNREADABLE_TRIES = 3;
 /**
- * Maximum number of snapshots that one `find` takes. During a search, a flush may delete texts that the search needs. The search then needs
- * a newer snapshot.
+ * Maximum number of snapshots that one `find` takes. During a search, a flush may delete texts that the search still needs. The search then
+ * takes a newer snapshot.
  */
 const SNAPSHOT_TRIES = 10;
 
-/** The rows or texts of a snapshot have changed during the read. The reader must take a newer snapshot. */
+/** Rows or texts of the snapshot have changed during the read, so the reader must take a newer snapshot. `staleBecause` is the reason. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
@@ -49,8 +49,8 @@ export interface IndexSnapshot {
 
 export interface SnapshotOptions {
   /**
-   * True if the criteria will contain search words. If the company's last snapshot had long texts, they are then read at the same time as
-   * the index.
+   * True if the criteria will contain search words. If the company's last snapshot had long texts, the long texts are then read at the same
+   * time as the index.
    */
   readonly searches?: boolean;
   /** Finds the notes for the result. Pass `liveNotes`, so that only functions that need the notes contain its code. */
@@ -75,10 +75,10 @@ export interface Found<Names> extends Hits {
   readonly criteria: Criteria;
 }
 
-/** Criteria with any word make the index load the texts, with which the ids of the notes are stored. */
+/** Adds a word to the criteria, so that the index loads the text columns. These columns also contain the ids of the notes. */
 const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: "" }] });
 
-/** Makes the criteria of a read. A polygon that it uses must have the version in the head row or a later one. */
+/** Makes the criteria of a read. If they contain a polygon, it must be at least as new as `polygonsVersion` of the head row. */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
 export interface CompanyIndex {
@@ -86,8 +86,8 @@ export interface CompanyIndex {
   /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the index and, at the same time, the names of statuses, tags and users. Repeats both if the snapshot is stale. Throws
-   * IndexUnreadable. Throws TableBusy after too many stale snapshots.
+   * Reads the index and, at the same time, the names of statuses, tags and users. Reads both again if the snapshot is stale. Throws
+   * IndexUnreadable. Throws TableBusy if too many successive snapshots are stale.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
@@ -111,8 +111,8 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   const cache = new Map<number, LoadedIndex>();
 
   /**
-   * Ids of the companies whose last snapshot had long texts. For other companies the texts are not read in advance, because a Query costs
-   * half a read unit even if it finds nothing.
+   * Ids of the companies whose last snapshot had long texts. For other companies, the long texts are not read at the same time as the
+   * index, because a Query costs half a read unit even if it finds nothing.
    */
   const haveLongTexts = new Set<number>();
 
@@ -127,7 +127,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Texts are dropped first, because they need three quarters of the memory and only searches use them.
+    // The texts of other companies are dropped first, because texts use three quarters of the memory and only searches need them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;
@@ -149,8 +149,8 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   }
 
   /**
-   * Reads the head row. If the function does not have the company's index in memory, it reads all run manifests at the same time, to save
-   * a round trip.
+   * Reads the head row and the unflushed entries. If the function has no version of the company's index in memory, it reads all run
+   * manifests at the same time, to save a round trip.
    */
   async function snapshot(
     companyId: number,
@@ -225,16 +225,18 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 }
 
 const MB = 2 ** 20;
-/** Memory in MB that the cache must not use. Node.js, the code, and one read of a company with a million prospects need it. */
+/** Memory in MB that the cache must leave free for Node.js, for the code, and for one read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/** Share of the remaining memory that the cache may use. The rest is a reserve for fragmentation and garbage. */
+/**
+ * Share of the remaining memory that the cache may use. The rest is a reserve for fragmentation and for garbage that is not collected yet.
+ */
 const SHARE = 0.85;
 /**
- * Minimum bytes of the cache. The index of a company with 100 000 prospects and its texts needs this much. With a smaller cache, each
- * search would load all texts again.
+ * Minimum bytes of the cache. The index of a company with 100 000 prospects and its texts needs this much memory. With a smaller cache,
+ * each search would load all texts again.
  */
 const LEAST_BYTES = 20 * MB;
 
-/** Returns the maximum bytes of the cache. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
+/** Returns the maximum bytes of the cache. `memoryMb` is the memory of the function (`AWS_LAMBDA_FUNCTION_MEMORY_SIZE`). */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

@@ -1,7 +1,7 @@
 /**
  * One version of a company's search index in memory. It contains only the parts of the index that reads have needed so far. The index
- * consists of sorted runs, each run of segments, and each segment of columns and texts. Recent changes are in unflushed entries, which no
- * run contains yet.
+ * consists of sorted runs, a run consists of segments, and a segment consists of columns. Recent changes are not in a run yet, but in
+ * unflushed entries.
  */
 import { type Criteria, canMeet, needsGeo } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
@@ -44,7 +44,7 @@ export class LoadedIndex {
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Reuses the segments and other data that are already in memory from an earlier version of the index. */
+  /** Reuses segments and other data that `earlier`, an earlier version of the index, already has in memory. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
@@ -57,8 +57,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the version overrides of the run. They say which rows of older runs are outdated. If the run manifest contains the overrides,
-   * they are decoded at the first use.
+   * Returns the version overrides of the run, which show which rows of older runs are outdated. If the run manifest contains the overrides,
+   * they are decoded at the first call.
    */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
@@ -85,7 +85,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Prevents the texts from being dropped until the caller calls the returned function. */
+  /** Prevents `dropTexts` from dropping the texts until the caller calls the returned function. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -98,7 +98,7 @@ export class LoadedIndex {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // The segment objects are replaced and not changed, because reads of an earlier version of the index may use the same objects.
+    // Segment objects are replaced and not changed, because a read of an earlier version of the index may still use them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#runsWithNotes = undefined;
@@ -107,7 +107,7 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Discards the known size in memory if a search has built word indexes or will build them, because word indexes change the size. */
+  /** Discards the cached `bytes` if a search has built word indexes or will build them, because word indexes need additional memory. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
@@ -163,7 +163,7 @@ export class LoadedIndex {
       yield {
         piece: { owner: id, name: "main", parts: parts.main },
         keep: (bytes, label) => {
-          // A concurrent read may already have loaded this segment, with more columns.
+          // A concurrent read may already have loaded this segment, possibly with more columns, so it is not replaced.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
         },
       };
@@ -187,8 +187,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the index as one read sees it: segments and unflushed entries. First call `load` with the same criteria. The result may include
-   * segments without a match.
+   * Returns the index as one read sees it: segments and unflushed entries. First call `load` with the same criteria. Segments without a
+   * match may be included.
    */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
@@ -203,7 +203,7 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /** Returns all loaded segments without unflushed entries. The result is reused until another segment is loaded. */
+  /** Returns all loaded segments without unflushed entries. The result is cached until another segment is loaded. */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -217,8 +217,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version of each record in the runs. First call `load` with the same criteria. Notes that are stored separately from
-   * their prospects are included only if the criteria contain words, because only searches load these notes.
+   * Returns the newest version of each record in the runs. First call `load` with the same criteria. Loose notes (notes whose prospects are
+   * in other runs) are included only if the criteria contain words, because only searches load them.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
@@ -251,13 +251,16 @@ function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string):
   if (found !== undefined) to.set(id, found);
 }
 
-/** Data that must be loaded, with a function that decodes its bytes and stores the result. */
+/** A piece that must be loaded, with a function that decodes its bytes and stores the result. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
 }
 
-/** Reads the data concurrently. A batch is decoded while later batches are still being read. Returns false if there is nothing to load. */
+/**
+ * Loads the pieces in concurrent batches. A batch is decoded while other batches are still being read. Returns false if there is nothing to
+ * load.
+ */
 export async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
@@ -272,21 +275,23 @@ export async function loadAll(table: Reads, companyId: number, loads: Iterable<L
 async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // The order matters: the main columns of a segment must be in memory before its other columns.
+  // The main columns of a segment come first in `loads`, because they must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // Release the stored bytes before the next piece is decoded, to save memory.
+    // The stored bytes are released before the next piece is decoded, to save memory.
     bytes[i] = new Uint8Array();
   }
 }
 
-/** Maximum number of concurrent calls to the table. Further calls would only wait for a connection. */
+/** Maximum number of concurrent batch reads. Further ones would only wait for one of the client's connections. */
 const PARALLEL = 40;
 
-/** Maximum number of items in one call. It limits the memory, because the items are in memory both compressed and decoded. */
+/** Number of table items at which a batch is full. A batch is in memory both compressed and decoded, so its size bounds the memory. */
 const BATCH_PARTS = 32;
 
-/** Divides the data into batches. All data of a segment is in the same batch, so that the segment's main columns can be decoded first. */
+/**
+ * Divides the pieces into batches. All pieces of a segment are in the same batch, so that the segment's main columns can be decoded first.
+ */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

@@ -1,4 +1,4 @@
-/** Removes the damaged rows of a company's activity, so that reports can be made again. */
+/** Removes the damaged rows of a company's activity, so that reports work again. */
 import * as z from "zod/mini";
 import type { Clock } from "#shared/clock.ts";
 import { type FactState, factState, logRow, nextState } from "#shared/company-index/activity/log.ts";
@@ -14,8 +14,9 @@ import type { Table } from "#shared/db/table.ts";
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Removes the damaged rows, and stores that activity is completely counted only from now on. Changes nothing if no row is damaged. Returns
- * the sort keys of the removed rows. The company may be in use, but a flush at the same moment can store the earlier time again.
+ * Removes the damaged rows, and records that activity is completely counted only from now on. Changes nothing if no row is damaged. Returns
+ * the sort keys of the removed rows. The company may be in use, but a flush at the same moment can overwrite the recorded time with the
+ * earlier one.
  */
 export async function repairActivity(
   { table, clock }: { readonly table: Table; readonly clock: Clock },
@@ -45,10 +46,11 @@ export async function repairActivity(
   }
   if (damaged.length === 0) return [];
   const nowMs = clock.now();
-  // If the state itself is damaged, nobody knows which rows of the log are in the sums. No row may be counted twice, so none is added.
+  // If the state row itself is damaged, it is unknown which rows of the log the sums contain. All rows then count as contained, because
+  // counting a row twice would be wrong.
   const { version } = readHead(await table.get(keys.indexHead(companyId)));
   const known: FactState = state ?? { since: null, version, upTo, days: [], bytes: 0 };
-  // A report waits for rows of the days in `days`, which may be among the removed ones.
+  // `days` becomes empty, because a report waits for the rows of these days, and they may be among the removed rows.
   await table.transact([nextState(companyId, { ...known, since: nowMs, days: [] })]);
   await table.batchRemove(damaged.filter(({ sk }) => sk !== stateKey));
   return damaged.map(({ sk }) => sk);

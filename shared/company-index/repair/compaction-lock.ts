@@ -1,6 +1,6 @@
 /**
  * The compaction lock prevents merges while a rebuild of a company's search index prepares to replace the index's runs. It is a lease in
- * the head row of the index, so it expires if the rebuild is killed.
+ * the head row of the index, so it expires even if the rebuild's process stops.
  */
 import { logAfter } from "#shared/company-index/change-log.ts";
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
@@ -9,12 +9,12 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Milliseconds of the lease. The rebuild renews the lease until it ends. */
+/** Duration of the lease in milliseconds. The rebuild renews the lease until it ends. */
 export const COMPACTION_LOCK_MS = 60_000;
 
 /**
  * Acquires the lock and returns the changed head row. Returns undefined if another process has changed the row first. Acquiring the lock
- * raises the row's version number, so that a running merge fails.
+ * increments the row's version, so that a merge that is already running fails at its condition.
  */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
@@ -33,13 +33,13 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // If the row contains this rebuild's id, an earlier attempt has acquired the lock, and only its reply was lost.
+    // If the row contains this rebuild's id, an earlier attempt has acquired the lock, and only its response was lost.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };
 }
 
-/** Throws ConditionFailed if another rebuild has acquired the lock. */
+/** Extends the lease. Throws ConditionFailed if another rebuild has acquired the lock. */
 export async function renewCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,

@@ -1,7 +1,7 @@
 /**
  * Rebuilds the search index of a company from the rows of the table. The rebuild stores one new run (sorted batch of rows, divided into
- * segments). One update of the head row then replaces all runs that existed when the rebuild began. During the rebuild, reads, writes and
- * flushes continue. Runs that flushes add in this time are not replaced. Unflushed entries are changes that no run contains yet.
+ * segments). One update of the head row then replaces all runs that existed when the rebuild began. Meanwhile, reads, writes and flushes
+ * continue, and the runs that flushes add are not replaced. Unflushed entries are changes that no run contains yet.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,11 +36,11 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Milliseconds to wait. After this time, all rows of earlier transactions are visible, and earlier Queries have ended. */
+/** Milliseconds after which all rows of earlier transactions are visible and all earlier Queries have ended. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
-/** The rebuild was stopped and has changed nothing. The operator may start it again. */
+/** The rebuild was stopped before it changed the index. The operator may start it again. */
 export class RebuildRefused extends Error {
   override name = "RebuildRefused";
 }
@@ -55,12 +55,13 @@ export interface Rebuilt {
   readonly notes: number;
   readonly segments: number;
   readonly replaced: number;
-  /** Number of runs that flushes added during the rebuild. They remain in the index. */
+  /** Number of runs that flushes have added during the rebuild. They are not replaced. */
   readonly staying: number;
 }
 
 /**
- * Rebuilds the index of a company. If the process is killed, the index is either unchanged or completely replaced. Throws RebuildRefused.
+ * Rebuilds the index of a company. If the process stops at any point, the index is either unchanged or completely replaced. Throws
+ * RebuildRefused.
  */
 export async function rebuild(
   context: IndexContext,
@@ -90,7 +91,7 @@ export async function rebuild(
   }
 }
 
-/** Acquires the compaction lock and returns the head row. While the lock is held, no process merges runs. */
+/** Acquires the compaction lock and returns the head row. No process merges runs until the lock is released or expires. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -114,7 +115,7 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/** Renews the lock's lease in the background. The lease is four times as long as the interval of renewals, so a single renewal may fail. */
+/** Renews the lock's lease in the background. The lease is four times as long as the interval between renewals, so a renewal may fail. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -174,10 +175,10 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Ids of the old runs that the rebuild replaces, the oldest first. */
+  /** Ids of the old runs that the rebuild replaces, sorted from the oldest to the newest. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
-  /** Ids of notes that were deleted before the rebuild could read them. */
+  /** Ids of notes that were deleted before the rebuild read the table's rows. */
   readonly deletedNotes: Set<number>;
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
@@ -187,7 +188,7 @@ interface Job {
 
 /**
  * Replaces the old runs. Returns the number of newer runs that remain. If the rebuild is refused, its new segments are deleted. After any
- * other error they are kept, because the update of the head row may have succeeded.
+ * other error the segments remain, because the update of the head row may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -203,7 +204,10 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer runs that remain. Returns undefined if another process has changed the head row meanwhile. */
+/**
+ * Tries once to replace the old runs. Returns the number of newer runs that remain, or undefined if another process has changed the head
+ * row.
+ */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushedFacts(context.table, companyId);
@@ -216,8 +220,8 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   job.lease.check();
   const run = await completeRun(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [run, ...staying].map(({ id }) => id);
-  // The rebuild deletes entries without a flush, so it must record them in the change log.
-  // An entry that is missing now was flushed meanwhile, so its facts are already in the log.
+  // The rebuild deletes entries without a flush, so it must add their changes to the change log and their facts to the activity log.
+  // Entries in `before` that are not in `unflushed` have been flushed meanwhile, so their facts are already in the activity log.
   const logged = {
     changes: [...job.before.changes, ...unflushed.changes],
     others: (version: number) => logWrites(companyId, version, unflushed.facts),
@@ -230,7 +234,7 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Returns the runs that were added since the rebuild began. */
+/** Returns the runs that were added after the rebuild began. */
 async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
@@ -240,7 +244,7 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 
 /**
  * Throws RebuildRefused if an import was completed during the rebuild. The run of an import does not list the versions of its rows, so the
- * rebuild cannot know which of these rows it has already read.
+ * rebuild cannot know which of these rows it has already read from the table.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
@@ -248,7 +252,7 @@ function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverri
 }
 
 /**
- * Deletes the entries that were unflushed when the rebuild began. Call it only when the new run, which contains their records, is in the
+ * Deletes the entries that were unflushed when the rebuild began. Call it only after the new run, which contains their records, is in the
  * index.
  */
 export async function removeFlushedEntries(
@@ -267,8 +271,8 @@ export async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // Some entries are newer than the rows that the rebuild has read. Such an entry must stay if the table now has a row of its version or a
-  // later one. Otherwise its write has failed, and the entry is deleted.
+  // An entry that is newer than the row that the rebuild has read must stay, if the table now has the row in this version or a later one.
+  // Otherwise the write of the entry has failed, and the entry is deleted.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -281,7 +285,7 @@ export async function removeFlushedEntries(
   await removeUnflushed(table, companyId, { keys: going, withLongText });
 }
 
-/** The versions of all records that the rebuild has read, including deleted prospects. */
+/** The versions of all records that the rebuild has read from the table, including deleted prospects. */
 export interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;
@@ -292,15 +296,15 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** The unflushed entries and the newer runs. They may contain other versions of the rebuilt records. */
+/** The unflushed entries and the runs that were added during the rebuild. They may contain other versions of the records in the new run. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
 /**
- * Returns the records whose versions the new run must list, so that readers ignore lower versions in `others`. Writes continue during the
- * rebuild, so the new run may contain a newer version of a record than `others`.
+ * Returns the records whose versions the new run must list, so that readers ignore lower versions in `others`. Such lower versions exist,
+ * because writes continue during the rebuild and the new run may contain a newer version of a record than `others`.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -315,8 +319,8 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The version of a deletion is one above the note's last version. The new run must list the deletion, because it replaces the older
-  // runs.
+  // The new run must list deletions of notes, so that `others` cannot make these notes visible again. A deletion has the version after the
+  // note's last version.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),
@@ -336,8 +340,8 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Adds to `deletedNotes` the notes that `others` contain but that were deleted before the rebuild read them. A missing row is read again
- * after a pause, because the entry of a new note can become visible before the note's row.
+ * Finds the notes that `others` contain although they were deleted before the rebuild read the table, and adds their ids to `deletedNotes`.
+ * A missing row is read again after a pause, because the entry of a new note can become visible before the note's row.
  */
 export async function findDeletedNotes(
   records: Records,

@@ -1,6 +1,6 @@
 /**
- * The notes of a company's search index: which prospects have notes, and the ids and versions of these notes. The texts of the index must
- * be loaded, because the ids are stored with them.
+ * The notes in a company's search index: which prospects have notes, and the ids and versions of these notes. The text columns of the
+ * segments must be loaded, because they contain the ids.
  */
 
 import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
@@ -15,13 +15,15 @@ export interface NoteVersion {
 export interface LiveNotes {
   /** Number of notes of the matching prospects. */
   count(): number;
-  /** Returns the matching prospects with notes: those with the `count` lowest ids from `from` up to `upTo`, with their notes. */
+  /**
+   * Returns the notes of at most `count` matching prospects: those that have notes, with the lowest ids from `from` to `upTo` (included).
+   */
   byProspect(from: number, upTo: number, count: number): Map<number, NoteVersion[]>;
 }
 
 export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
 
-/** Returns the versions of all matching prospects by id. */
+/** Returns the version of each matching prospect by id. */
 export function versionsOf({ segments, unflushed }: Matches): NewestVersions {
   const versions = new NewestVersions();
   for (const { inView, rows } of segments) {
@@ -66,12 +68,15 @@ export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
   };
 }
 
-/** Additional ids that are kept before the lowest ones are chosen. With more, this happens less often. */
+/**
+ * Number of additional ids that are collected before all but the `count` lowest are dropped. A higher number means that ids are sorted less
+ * often.
+ */
 const SPARE = 512;
 
 const ascending = (a: number, b: number): number => a - b;
 
-/** Yields all notes that are not deleted, each in its newest version. */
+/** Yields the newest version of each note that is not deleted. */
 function* notesIn(view: IndexView): Generator<NoteVersion & { readonly prospectId: number }> {
   for (const { segment, age } of view.segments) {
     const { text, main } = segment;

@@ -1,7 +1,7 @@
 /**
- * A segment of a search index in memory: up to 4 096 rows with their columns, sort orders and texts. Also finds the rows of the segment
- * that newer versions replace. A newer version is in a newer run (each run is a batch of rows that was stored together) or in an
- * unflushed entry (a change that no run contains yet).
+ * A segment of a search index in memory: up to 4 096 rows with their columns, sort orders and texts. Also finds outdated rows of the
+ * segment. The newer version of an outdated row is in a newer run (a batch of rows that was stored together) or in an unflushed entry (a
+ * change that no run contains yet).
  */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
@@ -12,8 +12,8 @@ import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
 /**
- * The columns for which a segment builds postings lists. A postings list contains the row numbers of one value. The lists of a column are
- * built when a filter first uses the column.
+ * The columns for which a segment builds postings lists. A postings list contains the numbers of the rows with one value. The lists of a
+ * column are built when a filter uses the column for the first time.
  */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
@@ -22,7 +22,7 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: SegmentTexts | undefined;
-  /** True after the first read of the segment. Only later reads sort the segment. */
+  /** True after the first read of the segment. Only later reads sort its rows. */
   isRead = false;
   #byId: Uint16Array | undefined;
   #newest: Uint16Array | undefined;
@@ -55,8 +55,8 @@ export class LoadedSegment {
   }
 
   /**
-   * Number of rows that a read should now sort by creation time. It is 0 before the second read, because the first read must answer soon
-   * and leaves the sorting to a later read.
+   * Number of rows that a read should now sort by creation time. It is 0 during the first read of the segment, which leaves the sorting to
+   * a later read in order to respond sooner.
    */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
@@ -94,7 +94,7 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Estimated memory in bytes. It includes the sort orders and postings lists that later reads will build. */
+  /** Estimated memory in bytes. It includes the sort orders and postings lists that later reads may build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
@@ -104,15 +104,15 @@ export class LoadedSegment {
 }
 
 /**
- * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search reads
- * through all texts. Later searches build a word index, with which searches are faster and need less memory.
+ * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search reads all
+ * texts. Later searches build a word index, with which a search is faster and needs less memory.
  */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The phone digits of each row. A phone number is treated as one word. */
+  /** The phone digits of each row. Each phone number is one word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -125,26 +125,26 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** Calls `visit` for each text that contains the word. It may call it several times for the same text. */
+  /** Calls `visit` for each text that contains the word, and possibly several times for the same text. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
     this.#texts.visitTextsWith(word, visit);
   }
 
-  /** Calls `visit` for each row with a phone number that contains the digits. It may call it several times for the same row. */
+  /** Calls `visit` for each row with a phone number that contains the digits, and possibly several times for the same row. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** Returns the position of a note in `noteIds`. Returns -1 if the text belongs to the prospect itself. */
+  /** Returns the index of the text's note in `noteIds`. Returns -1 if the text belongs to the prospect itself. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
   /**
-   * Bytes of text for which a word index can be built. It is 0 before the first search, because the first search must answer soon and
-   * builds no word index.
+   * Bytes of text for which a word index can be built. It is 0 during the first search, which builds no word index in order to respond
+   * sooner.
    */
   get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
@@ -161,14 +161,14 @@ export class SegmentTexts {
   }
 }
 
-/** A double represents whole numbers of up to 53 bits exactly. */
+/** Number of bits up to which a double represents whole numbers exactly. */
 const EXACT_BITS = 53;
 
 export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
 /**
- * Returns row numbers in list order: the newest row first, and the higher id first if the creation times are equal. They are 16-bit
- * numbers to save memory.
+ * Returns row numbers in list order: the newest row first, and the higher id first if the creation times are equal. The row numbers have 16
+ * bits, to save memory.
  */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
@@ -180,8 +180,9 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Sorts rows by two values: by `values`, and rows with equal `values` by `low`. Returns the `low` value of each row in this order. If both
- * values together fit into 53 bits, they are packed into one number, because sorting plain numbers takes half the time.
+ * Sorts rows by `values`, and rows with equal `values` by `low`. Returns the `low` value of each row in this order. If both values of a row
+ * fit into 53 bits together, they are packed into one number. Sorting plain numbers takes half as long as sorting with a comparison
+ * function.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -218,9 +219,9 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** Position of the segment's run in the list of runs. A higher number means a newer run. */
+  /** The index of the segment's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
-  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if no row is replaced or deleted. */
+  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -231,7 +232,7 @@ export interface IndexView {
   readonly delta: Delta;
 }
 
-/** Returns true if a newer run or an unflushed entry contains a newer version of the note. `age` is the position of the note's run. */
+/** Returns true if a newer run or an unflushed entry has replaced or deleted the note. `age` is the index of the run with this version. */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
   return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }
@@ -240,7 +241,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Returns an array with a 1 for each row that a newer run replaces. Returns undefined if no row is replaced. */
+/** Returns an array with a 1 for each row that a newer run replaces or deletes. Returns undefined if there is no such row. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -253,7 +254,8 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
 }
 
 /**
- * Returns a copy of `dead` that also marks the rows that unflushed entries replace. If there are no such rows, it returns `dead` itself.
+ * Returns a copy of `dead` that also marks the rows that unflushed entries replace or delete. If there are no such rows, returns `dead`
+ * itself.
  */
 export function deadUnder(
   segment: LoadedSegment,

@@ -35,9 +35,9 @@ import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** Row numbers. Callers must not change the array, because several segments share it. */
+  /** Row numbers. Several segments may share the array, so callers must not change it. */
   readonly rows: Uint16Array;
-  /** False if the order of the rows is undefined. */
+  /** True if the rows are in list order (the newest first). If false, their order is unspecified. */
   readonly inListOrder: boolean;
 }
 
@@ -45,15 +45,15 @@ export interface Matches {
   readonly segments: readonly SegmentMatches[];
   readonly unflushed: readonly IndexRow[];
   readonly total: number;
-  /** Number of rows that a search with a bounding box has compared. Benchmarks report it. */
+  /** Number of rows whose coordinates a search with a bounding box has compared. Benchmarks report it. */
   readonly looked: number;
-  /** The nearest matches come first in pages. Undefined for the order of lists. */
+  /** The point of the criteria. If it is set, pages begin with the nearest matches. Otherwise, matches are in list order. */
   readonly near?: LatLng | undefined;
 }
 
 /**
  * Finds the matches. The view must contain every segment whose zone map (summary of its values) allows a match, with the columns that the
- * criteria use. If the criteria contain words, it must contain every segment.
+ * criteria need. If the criteria contain words, the view must contain all segments.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -76,7 +76,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
 }
 
 /**
- * Maximum number of rows that one read sorts for later reads. Sorting them takes about 10 ms. In a sorted segment, a read of one page
+ * Maximum number of rows that one read sorts for later reads. Sorting 100 000 rows takes about 10 ms. In a sorted segment, reading one page
  * examines only a few matches.
  */
 const SORTED_AT_ONCE = 100_000;
@@ -107,8 +107,8 @@ class Search {
   }
 
   /**
-   * Returns the matches of one segment. It applies the filter with the fewest rows first, so that the other filters test only these rows.
-   * `at` is the position of the segment in the view.
+   * Returns the matches of one segment. The filter with the smallest `size` is applied first, so that the other filters test only its rows.
+   * `at` is the index of the segment in the view.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
@@ -144,7 +144,7 @@ function areaFilter({ geo }: LoadedSegment, area: Area): AreaFilter {
   return new AreaFilter(geo, area);
 }
 
-/** Returns the filters by status, assignee, tags and city. A filter that every row of the segment passes is left out. */
+/** Returns the filters by status, assignee, tags and city. A filter that every row of the segment passes is omitted. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
@@ -186,7 +186,7 @@ function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedF
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
-/** Returns the assignee of each prospect in `ids` that is not deleted. `matches` must come from criteria without filters. */
+/** Returns the assignee of each prospect in `ids`, without deleted prospects. `matches` must be the result of criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

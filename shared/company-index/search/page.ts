@@ -1,6 +1,6 @@
 /**
- * Returns one page of matches, or all matches, in list order: the newest first, and the higher id first if the creation times are equal.
- * Matches near a point are in the order of their distance instead, and the lower id comes first if the distances are equal.
+ * Returns one page of matches, or all matches, in list order: the newest first, and the higher id first if the creation times are equal. If
+ * the criteria contain `near`, the nearest matches come first instead, and the lower id first if the distances are equal.
  */
 import type { LatLng } from "#shared/company-index/criteria.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
@@ -9,31 +9,34 @@ import { latitudesWithin, metersBetween } from "#shared/geometry/distance.ts";
 export interface ProspectRef {
   readonly id: number;
   /**
-   * The version of the prospect in the index. A caller compares it with the version of the prospect's row. If they differ, one of them is
-   * outdated.
+   * The version of the prospect in the index. If the version of the prospect's row is different, the index or the row was read too early.
+   * Callers compare them.
    */
   readonly version: number;
-  /** Milliseconds since 1970. Undefined if the matches are in the order of their distance. */
+  /** Milliseconds since 1970. Undefined if the matches are sorted by distance or by id. */
   readonly createdAt?: number;
-  /** The distance from the point that the request names. */
+  /** The distance from `near` in metres. Undefined if the matches are not sorted by distance. */
   readonly distanceMeters?: number;
 }
 
-/** Returns at most `count` matches from the position `offset` on. It sorts only the matches that the result needs. */
+/** Returns at most `count` matches from the index `offset` on. It sorts only the matches that the result needs. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
   const { near } = matches;
   if (near !== undefined) return nearestFrom(first, matches, near, offset);
-  // The rows of the newest runs (batches of rows that were stored together) are offered first, so that most older rows are rejected at
-  // once.
+  // The rows of the newest runs (batches of rows that were stored together) are offered first. They are mostly the newest rows, so most
+  // older rows are then rejected at once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset).map(({ rank, id, version }) => ({ id, version, createdAt: rank }));
 }
 
-/** The nearest match has the highest rank, and of equally distant ones the match with the lowest id. */
+/**
+ * Ranks matches by the negative distance, so that the nearest match has the highest rank. Ids are negated too, so that the lowest id comes
+ * first among matches at the same distance.
+ */
 function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: LatLng, offset: number): ProspectRef[] {
   for (const { inView, rows } of segments) {
     const { main, geo } = inView.segment;
@@ -42,7 +45,7 @@ function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: L
     let latitudes = latitudesWithin(-farthest);
     for (const row of rows) {
       const lat = geo.lat[row] ?? 0;
-      // The difference of latitude alone rules out most rows, which saves the calculation of their distance.
+      // The difference in latitude alone excludes most rows, which saves the calculation of their distance.
       if (Math.abs(lat - near.lat) > latitudes) continue;
       first.offer(-metersBetween(near, lat, geo.lng[row] ?? 0), -(main.ids[row] ?? 0), main.versions[row] ?? 0);
       if (first.leastRank === farthest) continue;
@@ -56,15 +59,18 @@ function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: L
   return first.from(offset).map(({ rank, id, version }) => ({ id: -id, version, distanceMeters: 0 - rank }));
 }
 
-/** Returns the rows in list order if this order is already known. This is the case if all rows of a sorted segment match. */
+/**
+ * Returns the rows in list order if this order is already known, which is the case if all rows of a sorted segment match. Otherwise returns
+ * them unchanged.
+ */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
 /**
- * Additional capacity of the arrays. When they are full, all rows except the newest `wanted` rows are discarded. A higher capacity makes
- * this less frequent.
+ * Additional capacity of the arrays. When the arrays are full, all rows except the `wanted` first ones are discarded. A higher capacity
+ * makes this less frequent.
  */
 const SPARE = 512;
 
@@ -77,8 +83,8 @@ interface Ranked {
 const byRank = (a: Ranked, b: Ranked): number => b.rank - a.rank || b.id - a.id;
 
 /**
- * Keeps the `wanted` rows with the highest ranks of all offered rows. In a list, the rank is the creation time. A page at the end of
- * a list needs all rows before it, so `wanted` may be large. Parallel typed arrays save memory.
+ * Keeps the `wanted` rows with the highest ranks of all offered rows. In a list, the rank is the creation time. The last page of a list
+ * needs all rows before it, so `wanted` may be large. Parallel typed arrays save memory.
  */
 class FirstRefs {
   readonly #wanted: number;
@@ -86,7 +92,7 @@ class FirstRefs {
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Rows with a lower rank are rejected. */
+  /** Offered rows with a lower rank are rejected. */
   #least = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -102,8 +108,8 @@ class FirstRefs {
   }
 
   /**
-   * Offers all matches of a segment (up to 4 096 rows of the index). If they are sorted by creation time, it stops at the first row that
-   * is too old.
+   * Offers all matches of a segment (up to 4 096 rows of the index), with the creation time as the rank. If the matches are in list order,
+   * it stops at the first one that is too old.
    */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
@@ -133,7 +139,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the kept rows without the first `offset` ones, the highest rank first. */
+  /** Returns the kept rows with the highest rank first, without the first `offset` of them. */
   from(offset: number): Ranked[] {
     this.#keepWanted();
     this.#part(offset);
@@ -152,8 +158,8 @@ class FirstRefs {
   }
 
   /**
-   * Quickselect with Hoare's partition scheme. It moves the row with rank `nth` to the index `nth`. Afterwards, rows of a lower rank are
-   * before this index, and all other rows are after it.
+   * Quickselect with Hoare's partition scheme. Afterwards, the row at the index `nth` is the one that would be there after a complete sort
+   * by descending rank. Rows that come earlier in this order are before it, and all others are after it.
    */
   #part(nth: number): void {
     let low = 0;
@@ -187,7 +193,7 @@ class FirstRefs {
   }
 }
 
-/** Returns the `count` matches with the lowest ids above `after` and up to `upTo`, sorted by id. */
+/** Returns the `count` matches with the lowest ids that are above `after` and at most `upTo`, sorted by id. */
 export function matchesAfter(
   { segments, unflushed }: Matches,
   after: number,
@@ -213,7 +219,10 @@ export function matchesAfter(
 
 const byId = (a: { id: number }, b: { id: number }): number => a.id - b.id;
 
-/** Yields all matches in order. It sorts them in typed arrays, because there may be millions. */
+/**
+ * Yields all matches in list order, or by distance if the criteria contain `near`. It sorts them in typed arrays, because there may be
+ * millions.
+ */
 export function* inOrder({ segments, unflushed, total, near }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);

@@ -1,12 +1,12 @@
 /**
- * Finds texts that contain a word. The texts are UTF-8. Trigram filters (which store sequences of three bytes) exclude most texts from the
- * search.
+ * Finds the texts that contain a word. The texts are in UTF-8. Trigram filters (which store sequences of three bytes) exclude most texts
+ * before their bytes are compared.
  */
 
-/** Texts in one buffer of UTF-8 bytes. A line break follows each text. */
+/** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {
   readonly bytes: Buffer;
-  /** Byte position of each text, and after them the end of the last text. */
+  /** The byte offset of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
 
   constructor(bytes: Buffer, starts: Uint32Array) {
@@ -30,8 +30,8 @@ export class PlainTexts {
 }
 
 /**
- * Returns the number of the text at a byte position. The next match is often near the previous one, so it first looks near `from`
- * (exponential search). Then it uses binary search.
+ * Returns the number of the text at a byte offset. The next match is often near the previous one, so it first searches near the text `from`
+ * (exponential search), and then uses binary search.
  */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
@@ -52,20 +52,20 @@ function textAt(starts: Uint32Array, at: number, from: number): number {
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
 
-/** Returns true for letters. All bytes of characters outside ASCII count as letters. */
+/** Returns true for ASCII letters, and for all bytes of characters outside ASCII. */
 const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * Returns true if a search word consists only of letters. Such a word can match only within one letter sequence of a text. Examples of
- * letter sequences are `rita`, `cole`, `example` and `com` in an e-mail address. There are far fewer different letter sequences than
- * different words.
+ * Returns true if a search word consists only of letters. Such a word can match only inside one letter sequence of a text. For example, an
+ * e-mail address may contain the letter sequences `rita`, `cole`, `example` and `com`. There are far fewer distinct letter sequences than
+ * distinct words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
 /**
- * Replaces each word by its letter sequences, separated by spaces. `starts` contains the byte position of each word, and after them the end
- * of the last word.
+ * Replaces each word by its letter sequences, separated by spaces. `starts` contains the byte offset of each word, followed by the end of
+ * the last word.
  */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
@@ -85,22 +85,22 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** Number of parts into which a trigram filter divides its text. A set of parts is a bit mask of two 32-bit numbers. */
+/** Number of parts into which a trigram filter divides its text. A set of parts is a bit mask in two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
 /**
- * A trigram filter. It stores which parts of a text contain which trigrams (sequences of three bytes). A part can contain a word only if it
- * contains all trigrams of the word. Like a Bloom filter, it has false positives, because several trigrams share a bucket.
+ * A trigram filter. It stores which trigrams (sequences of three bytes) each part of a text contains. A part can contain a word only if it
+ * contains all trigrams of the word. Several trigrams share a bucket, so there are false positives, as in a Bloom filter.
  */
 export class Grams {
-  /** A bit mask for each bucket of trigrams: the parts that contain a trigram of the bucket. A mask is stored as two numbers. */
+  /** For each bucket of trigrams, a bit mask of the parts that contain one of its trigrams. A mask is stored as two 32-bit numbers. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` contains the byte position of each part, and after them the end of the last part. */
+  /** `starts` contains the byte offset of each part, followed by the end of the last part. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // The number of buckets is about the number of bytes of a part, because a part has about this number of different trigrams.
+    // A part has about as many distinct trigrams as bytes, so the number of buckets is about the number of bytes of a part.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)
@@ -125,7 +125,7 @@ export class Grams {
     }
   }
 
-  /** Returns a bit mask (two numbers) of the parts that can contain the word. A word of fewer than three bytes can be in any part. */
+  /** Returns the parts that can contain the word, as a bit mask in two numbers. A word of fewer than three bytes can be in any part. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

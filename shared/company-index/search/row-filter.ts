@@ -1,6 +1,6 @@
 /**
- * Filters for the rows of one segment of the search index: by the values of a column, by a bounding box, or by the result of a text
- * search.
+ * Filters for the rows of one segment of the search index: by the values of a column, by a bounding box, by an area, or by the result of a
+ * text search.
  */
 
 import type { Area, AreaRange, Box } from "#shared/company-index/criteria.ts";
@@ -9,7 +9,9 @@ import { geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /** Number of rows that pass. It includes rows that newer versions replace. The filter with the smallest number is applied first. */
+  /**
+   * Maximum number of rows that can pass, including rows that newer versions replace. The filter with the smallest `size` is applied first.
+   */
   readonly size: number;
   readonly inListOrder: boolean;
   /** The row numbers without duplicates. Callers must not change the array. */
@@ -21,7 +23,7 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** Returns the numbers from 0 to `count` - 1. Callers must not change the array, because all segments share it. */
+/** Returns the numbers from 0 to `count` - 1. All segments share the array, so callers must not change it. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
@@ -38,8 +40,8 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
 }
 
 /**
- * Maximum number of rows for which a linear search is used. It is cheaper than a bit mask for the whole segment. Rare search words match
- * only a few rows.
+ * Maximum number of rows for which `has` searches the list of rows. For so few rows, this is cheaper than a bit mask for the whole segment.
+ * Rare search words match only a few rows.
  */
 const FEW = 8;
 
@@ -85,32 +87,32 @@ function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
 
-/** A wanted value: an id, null for "unassigned", or a city name. */
+/** A value for which a filter searches: an id, null for "unassigned", or a city name. */
 export type Wanted = number | string | null;
 
 /**
- * The postings lists of a column. They contain the row numbers of each value, so that a filter reads only the rows with the wanted
- * values.
+ * The postings lists of a column. They contain the row numbers of each value, so that a filter reads only the rows that have a wanted
+ * value.
  */
 export interface Postings {
   /**
-   * The codes of each value. The column is dictionary-encoded: each row has a code instead of its value. In the tags column, a code
-   * stands for a list of tags and is listed under each of these tags.
+   * The codes of each value. The column is dictionary-encoded, so each row has a code instead of its value. In the tags column, a code
+   * represents a list of tags, and `codes` contains it for each of these tags.
    */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the position of its first row in `rows`. A last element contains the end of the rows of the last code. */
+  /** For each code, the index of its first row in `rows`. The last element is the end of the last code's rows. */
   readonly starts: Uint32Array;
-  /** Row numbers, grouped by the code of the row. If `inListOrder` is true, each group has the newest rows first. */
+  /** Row numbers, grouped by the code of the row. If `inListOrder` is true, the newest rows are first in each group. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
 
-/** The value of a row. A list matches a filter if it contains a wanted value. */
+/** The value of a row. A list of tags matches a filter if it contains a wanted tag. */
 export type Value = Wanted | readonly number[];
 
 /**
- * Builds the postings lists of a column: for each value, the numbers of its rows. `order` contains all row numbers with the newest rows
- * first. It is undefined if the segment is not sorted.
+ * Builds the postings lists of a column. `order` contains all row numbers with the newest rows first. It is undefined if the segment is not
+ * sorted yet.
  */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
@@ -161,7 +163,7 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values. It iterates over the smaller of the two collections. */
+/** Returns the codes of the wanted values. It iterates over the smaller of the two collections, to save time. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -170,7 +172,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Returns a function that tests whether a row has one of the chosen codes. It builds its lookup table at the first call. */
+/** Returns a function that tests whether a row has one of the chosen codes. The lookup table is built at the first test. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {
@@ -200,7 +202,9 @@ export class BboxFilter implements RowFilter {
   readonly #box: Box;
   /** The rows of each geohash range: the first row, and the first row after the range. */
   readonly #spans: readonly Span[];
-  /** Number of rows in the geohash ranges. Rows near the edge of the box may be outside the box. */
+  /**
+   * Number of rows in the geohash ranges. Some of these rows may be outside the box, because the ranges cover a little more than the box.
+   */
   readonly size: number;
   #compared = 0;
 
@@ -224,7 +228,7 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** Returns true if the row is in the box. A row without coordinates has NaN and is never in the box. */
+  /** Returns true if the row is in the box. A missing coordinate is NaN, so the row is in no box. */
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
@@ -235,7 +239,7 @@ export class BboxFilter implements RowFilter {
   }
 }
 
-/** Keeps the rows inside an area. Rows in a geohash range that is known to be inside are not compared. */
+/** Finds the rows inside an area. If a geohash range is known to be inside the area, `rows` does not test the rows of this range. */
 export class AreaFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
@@ -264,7 +268,7 @@ export class AreaFilter implements RowFilter {
   }
 }
 
-/** Consecutive rows of a geohash range: the first row, the first row after the range, and whether the range is inside the area. */
+/** The rows of a geohash range: the first row, the first row after the range, and whether the range is completely inside the area. */
 type Span = readonly [first: number, end: number, isInside: boolean];
 
 const rowsIn = (spans: readonly Span[]): number => spans.reduce((sum, [first, end]) => sum + end - first, 0);

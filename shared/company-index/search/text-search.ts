@@ -1,25 +1,27 @@
 /**
- * Finds the rows whose texts or notes contain the words of a search, in a company's search index. The index consists of segments (up to
- * 4 096 rows with their notes) and of unflushed entries (changes that no segment contains yet).
+ * Finds the prospects whose searchable text or notes contain the words of a search, in a company's search index. The index consists of
+ * segments (up to 4 096 rows with their notes) and of unflushed entries (changes that no segment contains yet).
  */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import { type IndexView, isReplaced, type SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
 export interface WordHits {
-  /** For each segment of the view, the rows whose texts or notes contain the word. Undefined for a segment without a match. */
+  /**
+   * For each segment of the view, the rows whose texts, phone numbers or notes contain the word. Undefined for a segment without a match.
+   */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Ids of unflushed prospects whose notes contain the word. */
+  /** Ids of prospects in unflushed entries whose notes contain the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 
 /**
- * Maximum bytes of text for which one search builds word indexes. This takes about 100 ms. After two searches all texts of 100 000
- * prospects are indexed, and after fifteen those of a million.
+ * Maximum bytes of text for which one search builds word indexes. Building them takes about 100 ms. All texts of 100 000 prospects are
+ * indexed after two such searches, and those of a million prospects after fifteen.
  */
 const WORDS_AT_ONCE = 8_000_000;
 
-/** Builds the word indexes of some segments. The first search of a cold function builds none, so that it answers sooner. */
+/** Builds the word indexes of some segments. The first search of a cold function builds none, so that it responds sooner. */
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
@@ -32,8 +34,8 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Returns the matches of each word, in the order of the criteria. It searches for the longest word first. It searches for each further word
- * only among the matches of the words before it. A segment with replaced rows is searched completely, because its notes may belong to rows
+ * Returns the matches of each word, in the order of the criteria. The longest word is searched first, and each further word only among the
+ * matches of the words before it. A segment with outdated rows is searched completely for each word, because its notes may belong to rows
  * in other segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
@@ -53,10 +55,12 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** The rows of a segment that can still match after the previous words. Undefined if no row can match any more. */
+/**
+ * The rows of a segment in which the current word is searched, because they match the words before. Undefined if no row can match any more.
+ */
 type Among = RowSet | "all" | undefined;
 
-/** Finds the matches of one word. `amongIn` returns the rows of the segment with index `at` that can still match. */
+/** Finds the matches of one word. `amongIn` returns the rows in which the word is searched, for the segment with the index `at`. */
 export function findWord(
   view: IndexView,
   word: SearchWord,
@@ -85,8 +89,8 @@ interface WordBytes {
 }
 
 /**
- * Returns the rows of the segment that contain the word and are not replaced. A matching note may be stored in the same segment as an
- * outdated row of its prospect. The prospect is then added to `strays`, and the caller finds the prospect's newest row.
+ * Returns the current rows of the segment that contain the word. A matching note may be stored with an outdated row of its prospect. In
+ * this case, the prospect's id is added to `strays`, and the caller finds the prospect's newest row.
  */
 function hitsIn(
   view: IndexView,

@@ -1,30 +1,30 @@
 /**
- * The word index of a segment (up to 4 096 rows). It contains each different word, and the numbers of the texts that contain the word.
- *
- * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. A search for
- * letters should not read all those words. It therefore uses a second, smaller index of the letter sequences in these words, because there
- * are few different letter sequences.
+ * The word index of a segment (up to 4 096 rows). It contains each distinct word, and the numbers of the texts that contain the word.
+ * 
+ * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. Reading all
+ * those words would slow such a search down. It therefore uses a second, smaller index of the letter sequences in these words. The second
+ * index is smaller because there are few distinct letter sequences.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
-  /** All words. A line break follows each word. The words that occur in several texts come first. */
+  /** All words, each followed by a line break. The words that occur in several texts come first. */
   readonly #bytes: Buffer;
-  /** Byte position of each word, and after them the end of the last word. */
+  /** The byte offset of each word, followed by the end of the last word. */
   readonly #starts: Uint32Array;
   /** For each word, the numbers of the texts that contain it. */
   readonly #texts: Uint16Array | Uint32Array;
   /**
-   * For each word that occurs in several texts, the position of its first text number in `#texts`. A last element contains the position
-   * at which the text numbers of the other words begin.
+   * For each word that occurs in several texts, the index of its first text number in `#texts`. The last element is the index at which the
+   * text numbers of the other words begin.
    */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
-  /** Number of words in each part of the trigram filter. */
+  /** Number of words in each of the parts for which the trigram filter can exclude a match. */
   readonly #wordsOfPart: number;
   /**
-   * The second index, which contains the letter sequences of the words that occur in only one text. The second index itself has no such
-   * index, so this is undefined there.
+   * The second index: the letter sequences of the words that occur in only one text. It is itself a `Words` object without a second index,
+   * and there this field is undefined.
    */
   readonly #runs: Words | undefined;
 
@@ -99,7 +99,7 @@ export class Words {
     return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
   }
 
-  /** Returns the number of the word at a byte position. The word's number must be between `from` and `end`. */
+  /** Returns the number of the word at a byte offset. The result must be known to be at least `from` and below `end`. */
   #wordAt(place: number, from: number, end: number): number {
     let low = from;
     let high = end;
@@ -122,13 +122,13 @@ function countsOf(list: WordList): Uint32Array {
   return counts;
 }
 
-/** Words are sorted by this number of bytes at their beginning. */
+/** Number of bytes at the beginning of a word by which the words are sorted. */
 const ORDERED = 3;
 
 /**
- * Puts the words that occur in several texts first. Sorts each of the two groups by the first bytes of the words. Similar words are then in
- * the same part of the trigram filter, so that the filter excludes more parts. For example, a part that contains only numbers contains no
- * trigram of a name.
+ * Puts the words that occur in several texts first, and sorts both groups by the first bytes of the words. Similar words are then in the
+ * same part of the trigram filter, so that the filter excludes more parts. For example, a part with numbers only contains no trigram of a
+ * name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -205,12 +205,12 @@ const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
 /**
- * Collects different words in the order of their first occurrence, with the texts of each word. It is a hash table with open addressing
+ * Collects the distinct words in the order of their first occurrence, and the texts of each word. It is a hash table with open addressing
  * in typed arrays.
  */
 export class WordList {
   readonly #bytes: Uint8Array;
-  /** The word number in each slot of the hash table. At least half of the slots are free. */
+  /** The word number in each slot of the hash table. At least half of the slots are free, to keep searches short. */
   #slots: Uint32Array;
   #size = 0;
   /** For each word, the byte position of its first occurrence, its length, and the number of the last text that contains it. */
@@ -222,7 +222,7 @@ export class WordList {
   #pairTexts: Uint32Array;
   #pairs = 0;
 
-  /** `bytes` must be UTF-8 text. A space or a line break must follow each word. */
+  /** `bytes` must be UTF-8, and a space or a line break must follow each word. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
@@ -317,8 +317,8 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
 /**
- * Mixes the high bits of the hash into its low bits, because the low bits select the slot. The multiplication in `hashed` alone is not
- * enough: it does not move high bits to low bits.
+ * Mixes the high bits of the hash into its low bits, because the low bits select the slot. The multiplication in `hashed` does not move
+ * high bits to low bits.
  */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 

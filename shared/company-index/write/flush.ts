@@ -24,28 +24,28 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
  * The total weight of unflushed entries at which a flush starts. An entry of up to 1 KB has the weight 1. A flush writes at least six
- * items. It is not worthwhile for fewer entries, which add only a few kilobytes to each read.
+ * items. With fewer entries this is not worthwhile, because they add only a few kilobytes to each read.
  */
 export const FLUSH_ENTRIES = 64;
 
 const TEXT_TRIES = 5;
 
 /**
- * Milliseconds until flushed entries are deleted. A Query that began before the flush changed the head row (the list of runs) may still
- * need them.
+ * Milliseconds between a flush's change of the head row (the list of runs) and the deletion of the flushed entries. A Query that has read
+ * the old head row may still be reading these entries.
  */
 const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /** Weight of the entries that were not flushed. They are too few for a flush, or another flush handles them. */
+  /** Weight of the entries that this flush has not moved, because they are too few or because another flush moves them. */
   readonly left: number;
   readonly merges: number;
 }
 
 /**
- * Moves the company's unflushed entries into a run. The flush is idempotent: it may be killed at any point, repeated, or run twice at the
- * same time.
+ * Moves the company's unflushed entries into a run. The flush is idempotent: the process may stop at any point, and the flush may be
+ * repeated or run twice at the same time.
  */
 export async function flush(
   context: IndexContext,
@@ -74,8 +74,8 @@ export async function flush(
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // The entries are deleted before the merge. The merge may drop the records of deletions, and without them the entries of deleted records
-  // would become visible again.
+  // The entries are deleted before the merge. A merge may drop the records of deletions. If older entries of a deleted record still existed
+  // then, the record would become visible again.
   return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
 }
 
@@ -85,8 +85,8 @@ interface Put {
 }
 
 /**
- * Adds the unflushed entries to the index as a run. If a merge would be due after that, the entries are merged with older runs immediately,
- * so that no separate run is written. This merge never includes the oldest run. Returns undefined if another flush was faster.
+ * Adds the unflushed entries to the index as a run. If this run would make a merge necessary, merges the entries with older runs at once,
+ * which saves writing a separate run. Such a merge never includes the oldest run. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -110,8 +110,9 @@ async function putNewRun(
 }
 
 /**
- * Adds entries to the change log that the index does not need, because the runs contain newer versions. No chunk may contain these entries
- * yet: a flush may have seen the later of two changes and missed the earlier one. Returns undefined if another flush was faster.
+ * Adds the entries to the change log only. The index does not need them, because its runs already contain newer versions. They may be
+ * missing from the log, because an earlier flush may have seen the later of two changes but not the earlier one. Returns undefined if
+ * another flush was faster.
  */
 async function logOnly(
   { table, clock }: IndexContext,
@@ -127,8 +128,8 @@ async function logOnly(
 }
 
 /**
- * Returns true while a rebuild has the compaction lock. No merge may run in this time. It could put rows that are newer than the rebuild
- * into a run that the rebuild replaces.
+ * Returns true while a rebuild holds the compaction lock. No merge may run then. Otherwise it could put rows that are newer than the
+ * rebuild into a run that the rebuild replaces.
  */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
@@ -175,8 +176,8 @@ async function newRun(
 }
 
 /**
- * Adds the long texts to the entries. Tries again while texts are missing, because a Query is not isolated from transactions and a text may
- * become visible later than its entry.
+ * Adds the long texts to the entries. If texts are missing, tries again after a pause: a Query is not isolated from transactions, so a text
+ * may become visible later than its entry.
  */
 async function withSettledTexts(
   table: Table,
@@ -193,7 +194,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs from the position `from` on by one new run. Returns undefined if another flush was faster. */
+/** Replaces the runs from the index `from` on by one new run. Returns undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -212,15 +213,15 @@ async function putRun(
 }
 
 /**
- * A run is merged with all newer runs if the newer runs together have at least this many times its rows. With a higher ratio, readers must
- * read more runs. But rows are rewritten less often, because each merge rewrites all rows of the run.
+ * A run is merged with all newer runs if the newer runs together have at least this many times its rows. A higher ratio means that readers
+ * must read more runs. It also means that rows are rewritten less often, because each merge rewrites all rows of its runs.
  */
 export const MERGE_RATIO = 5;
 
 /**
- * Returns the position of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
- *
- * The sizes of runs grow sixfold from level to level, with up to five runs on each level, as in an LSM tree. There are therefore few runs,
+ * Returns the index of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
+ * 
+ * As in an LSM tree, the sizes of runs grow sixfold from level to level, and each level has up to five runs. There are therefore few runs,
  * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
@@ -237,8 +238,8 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 type Sized = Pick<Run, "rows">;
 
 /**
- * Returns the number of rows of a run, but at least 1. A run that contains only deletions and notes has no rows, and the next flush would
- * always merge it.
+ * Returns the number of rows of a run, but at least 1. A run that contains only deletions and notes has 0 rows. With the size 0, the next
+ * flush would always merge it.
  */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
@@ -254,9 +255,9 @@ async function merge(
 }
 
 /**
- * Returns true if the runs contain a newer version of a record than one of its unflushed entries. Such an entry exists if a flush has
- * missed it, because a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must then keep deletions.
- * The next flush deletes the entry.
+ * Returns true if an unflushed entry is older than the version of its record in the runs. An earlier flush has missed such an entry,
+ * because a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must not drop deletions yet. The next
+ * flush deletes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -264,8 +265,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If an entry has a long text, an entry whose version the runs already contain counts too. A flush may have deleted its text but not yet
-  // the entry.
+  // If there are entries with long texts, an entry whose version equals the version in the runs counts too. A flush may have deleted its
+  // text but not yet the entry.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -274,11 +275,10 @@ async function hasRemainders(
 }
 
 /**
- * Handles a batch of stream records: adds up the weights of the new entries of each company, and flushes the companies with enough
- * weight.
- *
- * A warm function remembers the weight since the last flush. A cold function reads the table at the first record of a company. A failed
- * flush does not stop the flushes of other companies, because failures are reported at the end.
+ * Handles a batch of stream records: adds up the weights of each company's new entries, and flushes the companies with enough weight.
+ * 
+ * A warm function remembers the weight since a company's last flush. A cold function does not know it, so it tries a flush at the company's
+ * first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at the end.
  */
 export function flushStream(
   context: () => IndexContext,

@@ -1,6 +1,6 @@
 /**
- * Deletes runs of a search index that newer runs have replaced, as soon as no reader can use them any more. A run is a sorted batch of
- * rows. The run manifest of a run lists the runs that it has replaced, so the head row of the index need not list them.
+ * Deletes runs of a search index that newer runs have replaced, when no reader can use them any more. A run is a sorted batch of rows. The
+ * run manifest of each run lists the runs that it has replaced, so the head row of the index need not list them.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -9,14 +9,14 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /**
- * Milliseconds for which replaced runs are kept, because readers that started before the replacement still use them. Every request takes
- * less than half of this time.
+ * Milliseconds for which replaced runs remain stored, because readers that began before the replacement still use them. This is safe,
+ * because every request takes less than half of this time.
  */
 export const RETIRED_MS = 60_000;
 
 /**
- * Age in milliseconds at which a run manifest is deleted if its run was never in the index. A killed process has left such a manifest
- * behind.
+ * Age in milliseconds at which a run manifest is deleted if its run was never in the index. Such a manifest remains when a process stops
+ * between storing a run and updating the head row.
  */
 const ORPHAN_MS = 24 * 3_600_000;
 
@@ -37,8 +37,8 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 
 /**
  * Deletes the runs that are no longer needed. The caller must have read `manifest` and `runManifests` together, and must have changed the
- * head row afterwards. A process that has read an older head row can then not store a list that contains a deleted run. Run manifests are
- * deleted last, so that garbage collection can be repeated after a kill.
+ * head row after that. A process that has read an older head row can then no longer store a list that contains a deleted run. Run manifests
+ * are deleted last, so that an interrupted garbage collection can be repeated.
  */
 export async function collectGarbage(
   table: Table,
@@ -61,8 +61,8 @@ export async function collectGarbage(
 }
 
 /**
- * Returns a list with the run. Returns an empty list if the run manifest cannot be read. The ids of the run's data are then unknown, so the
- * data remains in the table.
+ * Returns a list with the run, or an empty list if the run manifest cannot be read. In the latter case, the ids of the run's data are
+ * unknown, so the data remains in the table.
  */
 function readable(read: () => Run): Run[] {
   try {

@@ -25,7 +25,7 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** Position of the run in the list of runs. A higher number means a newer run. */
+  /** The index of the run in the list of runs. A higher number means a newer run. */
   readonly age: number;
   /** Functions that decode the segments, in geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
@@ -33,7 +33,7 @@ export interface RunToMerge {
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Converts new rows to a run in memory, so that a merge can include them before they are stored. */
+/** Converts new rows to the form of a stored run, so that a merge can include them before they are stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -45,8 +45,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * Merges the runs. `isOldest` is true if the index has no older run. The merge then drops deletions and version overrides, because there
- * are no older versions to hide. The rows of the result can be read only once.
+ * Merges the runs. `isOldest` is true if the index has no run that is older than these. The merge then drops deletions and version
+ * overrides, because there are no older versions to hide. The rows of the result can be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
@@ -65,8 +65,8 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 }
 
 /**
- * Returns the notes that are not stored with the newest row of their prospect, by prospect id. Also returns the ids of the prospects whose
- * newest row is in these runs.
+ * Returns the notes that are not stored with the newest row of their prospect, by prospect id (`strays`). Also returns the ids of the
+ * prospects whose newest row is in these runs (`present`).
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();

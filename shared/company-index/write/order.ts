@@ -6,12 +6,15 @@ import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/** Maximum number of rows in a segment. Row numbers then have 16 bits, and a group of columns usually fits into one table item. */
+/**
+ * Maximum number of rows in a segment. With this size, row numbers fit into 16 bits, and a group of columns usually fits into one table
+ * item.
+ */
 export const SEGMENT_ROWS = 4_096;
-/** Maximum number of characters of all texts in a segment. It limits the memory. A segment with long texts has fewer rows. */
+/** Maximum number of characters of all texts in a segment, to limit the memory. A segment with long texts therefore has fewer rows. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** Returns the geohash of a row. Returns -1 for a row without coordinates, so that such rows come first. */
+/** Returns the geohash of a row. Returns -1 for a row without coordinates, so that such rows sort first. */
 export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
@@ -19,7 +22,7 @@ export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: numb
 
 /**
  * Divides sorted rows into segments at the positions where consecutive geohashes differ most. A segment then ends at the edge of a large
- * geohash cell and covers a compact area, so that a bounding box meets few segments.
+ * geohash cell. It therefore covers a compact area, and a bounding box overlaps few segments.
  */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
@@ -41,14 +44,14 @@ export function* cutIntoSegments(
 }
 
 /**
- * Minimum number of rows in a segment, as a share of the maximum. Many small segments would make the run manifest (a list of segments)
- * long.
+ * Minimum number of rows in a segment, as a share of the rows that are divided. With many small segments, the run manifest (the list of
+ * segments) would be long.
  */
 const LEAST_PART = 1 / 4;
 
 /**
- * Returns the number of rows before the position where consecutive geohashes differ most. If several positions are equal, the last one is
- * used. `next` is the first row after `rows`.
+ * Returns the number of rows before the position where consecutive geohashes differ most. If several positions have the same difference,
+ * the last one is used. `next` is the first row after `rows`.
  */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
@@ -72,8 +75,8 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 const LOW = 2 ** 26;
 
 /**
- * Returns a measure of the distance between two geohashes: the number of bits that follow their common first bits. It is large if only a
- * large geohash cell contains both.
+ * Returns a measure of the distance between two geohashes: the number of bits that follow their common first bits. A high number means that
+ * only a large geohash cell contains both.
  */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
@@ -122,16 +125,16 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
   entry,
 });
 
-/** Number of rows that are sorted together in memory. They need some tens of megabytes. */
+/** Number of rows that are sorted together in memory. They need tens of megabytes. */
 const CHUNK_ROWS = 32_768;
-/** Maximum number of characters of all texts of rows that are sorted together in memory. */
+/** Maximum number of characters of all texts in the rows that are sorted together in memory. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
 /**
- * Sorts any number of rows by geohash. It sorts chunks of rows, keeps each chunk in compressed form, and merges the chunks (external
- * sort).
+ * Sorts any number of rows by geohash (external sort). It sorts chunks of rows, stores each chunk compressed in memory, and finally merges
+ * the chunks.
  */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
@@ -144,7 +147,7 @@ export class RowSorter {
     if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 
-  /** Yields all added rows in geohash order. The rows can be read only once. */
+  /** Yields all added rows in geohash order. Call it only once, because it frees the rows. */
   *sorted(): Generator<RowWithNotes> {
     this.#pack();
     yield* mergeSorted(this.#chunks.map(decodedRows));

@@ -1,6 +1,6 @@
 /**
- * Adds runs (sorted batches of rows) to a company's search index. The data of a run is stored first. One update of the head row, which
- * lists the runs, then makes the data visible.
+ * Adds runs (sorted batches of rows) to a company's search index. The data of a run is stored first, where no reader finds it. Then one
+ * update of the head row, which lists the runs, makes the data visible.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -31,8 +31,8 @@ import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 /**
- * Maximum bytes of version overrides inside the run manifest. Overrides say which rows of older runs are outdated. Larger overrides have a
- * separate item, which costs another write, and later a delete.
+ * Maximum bytes of version overrides inside the run manifest. Overrides show which rows of older runs are outdated. Larger overrides are in
+ * a separate item, which costs one more write, and later a delete.
  */
 const INLINE_BYTES = 2_048;
 
@@ -42,18 +42,18 @@ export interface NewRun {
   /** The rows, sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Versions of prospects. Readers ignore lower versions in older runs. */
+  /** The versions of the prospects in the run. Readers ignore lower versions of these prospects in older runs. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
 
-/** Stores the data of a run without adding the run to the index. `newId` creates the ids of the run and of its segments. */
+/** Stores the data of a run, but does not add the run to the index. `newId` creates the ids of the run and of its segments. */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
 /**
- * Stores the rows as segments. `rows` must be sorted by geohash. `between` is awaited before each segment is stored, so that a caller can
- * renew its lease.
+ * Stores the rows as segments. `rows` must be sorted by geohash. `between` is called and awaited before each segment is stored, for example
+ * to renew a lease.
  */
 export async function storeSegments(
   table: Table,
@@ -78,7 +78,7 @@ export async function storeSegments(
 }
 
 /**
- * Stores the version overrides, and the notes whose prospects are in other runs. Returns the run, which consists of these and of the
+ * Stores the version overrides, and the notes whose prospects are in other runs. Returns the run, which consists of this data and the
  * segments.
  */
 export async function completeRun(
@@ -113,10 +113,10 @@ async function storePiece(
 }
 
 /**
- * Replaces the list of runs in the head row by `manifest`, which contains the new run. Returns the new head row, or undefined if another
- * process has changed the head row first. Also stores the run manifest, a separate row that lists the runs that the new run replaces.
- * Garbage collection deletes those runs later. `logged` becomes a chunk of the change log. It must contain every unflushed entry that the
- * caller will delete.
+ * Replaces the list of runs in the head row by `manifest`, which must contain the new run. Returns the new head row, or undefined if
+ * another process has changed the head row since `from` was read. Before that, stores the run manifest, a separate row. It lists the runs
+ * that the new run replaces, and garbage collection deletes these runs later. `logged` becomes a chunk of the change log. It must contain
+ * every unflushed entry that the caller will delete.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -142,7 +142,7 @@ export async function publish(
   return undefined;
 }
 
-/** Returns true if the run is in the index, or was in the index and has been replaced. */
+/** Returns true if the run is in the index, or was in the index and has been replaced since. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
@@ -159,7 +159,7 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Yields segments of sorted rows. Only one segment is in memory at a time, so a run may be larger than the memory. */
+/** Yields the segments of sorted rows one by one. Only one segment is in memory at a time, so a run may be larger than the memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
@@ -179,19 +179,22 @@ const TRIES = 20;
 
 export interface ImportedOptions {
   /**
-   * Creates the ids of the stored data. A caller that chooses the ids can find and delete the data even if the run is never added to the
-   * index.
+   * Creates the ids of the stored data. A caller that chooses these ids itself can find and delete the data even if the run is never added
+   * to the index.
    */
   readonly newId?: () => string;
-  /** Makes the write that adds the run to the index, together with other writes of the caller. By default, it is the only write. */
+  /**
+   * Executes the writes that add the run to the index, together with other writes of the caller. By default, these writes are executed
+   * alone.
+   */
   readonly commit?: Commit;
   /** The user who imports the rows. Their creation and status changes then count as this user's activity. */
   readonly by?: number;
-  /** The activity that the rows show, if it is not that of an import. */
+  /** Facts that are added to the activity log with the rows. They are used only if `by` is undefined. */
   readonly facts?: readonly Fact[];
 }
 
-/** Adds new prospects with their notes as one run, without unflushed entries. All rows become visible at the same time. */
+/** Adds new prospects with their notes as one run, without unflushed entries. All rows become visible at the same moment. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -208,7 +211,10 @@ export async function addImported(
   await addRun(context, companyId, run, { ...(range !== undefined && { range }), others }, commit);
 }
 
-/** Returns what `Logged` needs to add the facts of these rows to the activity of the user `by`. */
+/**
+ * Returns the function `others` of `Logged`. It makes the write that logs the creation and status changes of these rows as the user's
+ * activity.
+ */
 const importedFacts = (companyId: number, by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]) => {
   const collector = new ImportCollector(by, from, to);
   for (const row of rows) collector.add(row);
@@ -223,8 +229,8 @@ function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
 }
 
 /**
- * Adds a run whose data is already stored. `logged` contains the ids of its prospects. If the run cannot be added, its data is deleted.
- * Throws TableBusy.
+ * Adds a run whose data is already stored. `logged` contains the range of its prospects' ids. If the head row keeps changing, deletes the
+ * data of the run and throws TableBusy.
  */
 export async function addRun(
   context: IndexContext,
