@@ -1,4 +1,4 @@
-/** The clock. Code that needs the time gets the clock as a parameter, so that tests control the time. */
+/** The interface of a clock. Code that needs the time gets a clock as a parameter, so that tests can control the time. */
 
 export interface Clock {
   /** Returns milliseconds since 1970 (UTC). */

@@ -14,7 +14,7 @@ const List = z.pipe(
 /** A URL. The schema is not `z.url()`, because that would add 2 KB to every bundle. */
 const Url = z.string().check(z.refine((value) => URL.canParse(value)));
 
-/** The schemas of all settings. Each function reads only the settings that it needs, so all other settings may be missing. */
+/** The schemas of all settings. A function reads a setting only when it needs it, so all other settings may be missing. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
   BUCKET_NAME: z.string().check(z.minLength(1)),
@@ -34,7 +34,7 @@ const settings = {
   AUDIENCE: List.check(z.minLength(1)),
   /** The name of the SSM parameter with the secret of the console's client. It is not set for a client without a secret. */
   CONSOLE_SECRET_PARAMETER: z.optional(z.string().check(z.minLength(1))),
-  /** The scopes, beside `openid`, that the console requests at the issuer. They are separated by blanks. */
+  /** The scopes that the console requests from the issuer in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
   /**
    * The prefix of the API keys by which API Gateway counts and limits the requests of companies. A key is this prefix and a slot number.

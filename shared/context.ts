@@ -1,6 +1,6 @@
 /**
- * The services that domain code uses, as one object: the table, the clock, queues and so on. A function instance creates the object once.
- * Tests replace the whole object.
+ * The services that domain code uses, as one object: the table, the clock, queues and so on. Each instance of a Lambda function creates the
+ * object once. Tests replace the whole object.
  */
 import type { DynamoDBRecord } from "aws-lambda";
 import type { Objects } from "#shared/aws/s3.ts";

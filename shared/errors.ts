@@ -1,4 +1,4 @@
-/** The errors of the service: the error codes of the API, and the failures of the table and the bucket. */
+/** The errors of the service: ApiError for the error codes of the API, and classes for failures of the table and the bucket. */
 import type { Fault, ProblemCode, ProblemMembers } from "#shared/problem.ts";
 
 export class ApiError extends Error {
@@ -79,12 +79,12 @@ export class Outdated extends Error {
   }
 }
 
-/** DynamoDB still rejects a call after all retries, because of conflicts or throttling. */
+/** DynamoDB still rejects a request after all retries, because of conflicts or throttling. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** The work was stopped at its deadline. A call that was already sent may still take effect. */
+/** The work was stopped at its deadline. A request to DynamoDB that was already sent may still take effect. */
 export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed";
 }
@@ -96,7 +96,7 @@ export class NewerShape extends Error {
   override readonly name = "NewerShape";
 }
 
-/** S3 still fails after all retries. The file itself is not the cause. */
+/** S3 still fails after all retries, for a reason other than a missing or replaced file. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }

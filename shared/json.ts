@@ -10,8 +10,8 @@ interface Entry {
 }
 
 /**
- * Rejects numbers that JSON text cannot represent. `1e999` is valid JSON, but parsing it gives Infinity, which JSON.stringify writes as
- * null. Use this check only for values of limited size and depth.
+ * Rejects numbers that JSON.stringify cannot write. `1e999` is valid JSON, but JSON.parse returns Infinity for it, which JSON.stringify
+ * writes as null. Use this check only for values of limited size and depth.
  */
 export const finiteNumbers = /* @__PURE__ */ z.check<Record<string, unknown>>(({ value: object, issues }) => {
   const entries: Entry[] = [{ value: object, path: [] }];

@@ -25,7 +25,7 @@ export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
 export const appointmentLocation = 255;
 export const appointmentNotes = 10_000;
-/** The default and the maximum time range of a calendar request, in days. */
+/** The default (`calendarDays`) and the maximum time range of a calendar request, in days. */
 export const calendarDays = 31;
 export const calendarDaysMax = 366;
 export const search = 200;
@@ -116,7 +116,7 @@ export const bufferedAnswerBytes = 6 * 1024 * 1024;
  */
 export const streamBodyMs = 275_000;
 
-/** Maximum rows and bytes of a CSV file that is imported within one request. Larger files need an import job. */
+/** Maximum rows and bytes of a CSV file that is imported within one request. A larger file needs an import job. */
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
 /**
@@ -158,7 +158,7 @@ export const openJobs = 100;
 export const jobErrors = 100;
 /** Seconds for which a presigned URL is valid. An upload must begin within this time. */
 export const fileLinkSeconds = 3_600;
-/** Time for which an upload may continue after its URL has expired, if it began before. */
+/** Time after the expiry of its URL for which an upload may continue, if it began before the expiry. */
 export const uploadMs = 3_600_000;
 export const exportKeptDays = 7;
 export const mappedColumns = 100;
@@ -170,8 +170,8 @@ export const ignoredColumn = 100;
 /** Maximum characters of a row of a CSV file. It is ten times the maximum of all columns together. */
 export const csvRow = 1_000_000;
 /**
- * Maximum difference between the number of blank rows and the number of other rows in a CSV file. Reading a blank row takes as long as
- * reading any other row, although nothing is imported.
+ * Maximum number by which the blank rows of a CSV file may exceed its other rows. Reading a blank row takes as long as reading any other
+ * row, although nothing is imported.
  */
 export const csvBlankLines = 100_000;
 export const exportBatch = 500;
@@ -198,8 +198,8 @@ export const dictionaryCacheMs = 60_000;
  */
 export const subscriptionsCacheMs = 60_000;
 /**
- * Time after a change of registrations in which the publisher (the function that makes events from changed rows) does not cache
- * registrations. Some of the rows that it reads may still be from before the change.
+ * Time after a change of registrations in which the publisher (the function that makes events) does not cache registrations. Its Query may
+ * run during the change and return some rows from before and others from after the change. A cache would keep this mixture.
  */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
@@ -246,7 +246,7 @@ export const lookupsAtOnce = 200;
 export const nameKeptMs = 30_000;
 export const noNameKeptMs = 5_000;
 export const namesKept = 1_000;
-/** Maximum duration of an exchange with a receiver: look-up, connection, request and answer. */
+/** Maximum duration of an exchange with a receiver: look-up, connection, request and response. */
 export const exchangeMs = 10_000;
 /**
  * Time after which an idle connection to a receiver is closed. Most servers close an idle connection only after two seconds or more. The
@@ -256,7 +256,7 @@ export const connectionKeptMs = 1_000;
 /** Maximum age of a connection to a receiver. An older one is closed, because the host name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
-/** Maximum bytes of a receiver's answer that are stored with the attempt. The service reads up to `answerBytes`. */
+/** Maximum bytes of a receiver's response that are stored with the attempt. The service reads up to `answerBytes`. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
 /**
@@ -271,7 +271,7 @@ export const activityDays = 366;
 /** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts. */
 export const activityBytes = 32_000_000;
 
-/** The default and the maximum number of items in an answer of `GET /api/changes`. */
+/** The default and the maximum number of items in a response of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
 /** Maximum bytes of the items in a response of `GET /api/changes`. Items above this size are in the next page. */
@@ -283,11 +283,11 @@ export const changesCursor = 512;
 export const sessionMs = 8 * 3_600_000;
 /** Time within which a user must sign in on the pages of the identity provider. */
 export const signInMs = 10 * 60_000;
-/** Time for which the old id of a session works after a refresh. Requests that are already under way contain the old id. */
+/** Time for which the old id of a session still works after a refresh, because requests that are already under way contain it. */
 export const sessionOverlapMs = 60_000;
 /** A session is refreshed only if its access token expires within this time. Otherwise each request for a refresh would call the issuer. */
 export const refreshBeforeMs = 5 * 60_000;
-/** Maximum time of a refresh. Afterwards another request may begin a refresh of the same session. */
+/** Maximum time of a refresh of a session. Afterwards, another request may begin a refresh of the same session. */
 export const refreshMs = 15_000;
 /** Maximum characters of the path to which the console returns after a sign-in. */
 export const returnTo = 2_000;

@@ -27,7 +27,9 @@ export const ProblemCode = z.enum([
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
-/** One fault in a request. `pointer` is a JSON pointer into the body; `parameter` names a path, query or header parameter. */
+/**
+ * One fault in a request. `pointer` is a JSON pointer to a field of the body. `parameter` is the name of a path, query or header parameter.
+ */
 export const Fault = named(
   "Fault",
   z.object({

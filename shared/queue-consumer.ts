@@ -1,6 +1,6 @@
 /**
- * Makes the handler of a function that reads an SQS queue. The handler reports each failed message, so that only failed messages return
- * to the queue.
+ * Makes the handler of a Lambda function that reads an SQS queue. The handler reports the failed messages, so that only these return to the
+ * queue.
  */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
@@ -75,7 +75,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** Converts work on a single message to work on a batch. The messages of a batch are handled concurrently. */
+/** Converts a function for a single message to one for a batch. It handles the messages of a batch concurrently. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>
@@ -83,7 +83,7 @@ export const eachAlone =
 
 const receiveCount = ({ attributes }: SQSRecord): number => Number(attributes.ApproximateReceiveCount);
 
-/** Returns undefined for text that is not JSON. No schema accepts undefined. */
+/** Returns undefined if the text is not JSON. The message then fails the check of its schema, because no schema accepts undefined. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -23,7 +23,7 @@ export const malformed =
   ({ code }: { readonly code: string }): string | undefined =>
     code === "invalid_format" ? message : undefined;
 
-/** An id in a path. Only digits are allowed, because `Number` would also accept `1e3`, `0x10` and ` 1`. */
+/** An id in a path. Only digits are allowed. `Number` alone would also accept `1e3`, `0x10` and ` 1`. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
@@ -50,7 +50,7 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins. For the first page it is 0. */
+/** The id after which a page begins. It is 0 for the first page. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
@@ -84,7 +84,7 @@ export const Email = z
   .email({ pattern: mailbox, error: malformed("must be a valid e-mail address") })
   .check(atMost(limits.email));
 
-/** A time as the API formats it: RFC 3339 in UTC with milliseconds. */
+/** A time in the API's format: RFC 3339 in UTC with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 export type Timestamp = z.infer<typeof Timestamp>;
 

@@ -17,7 +17,7 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
 /**
- * API Gateway answers 401 only if the authorizer throws an error with exactly this message. After any other error it answers with a
+ * API Gateway responds with 401 only if the authorizer throws an error with exactly this message. After any other error, it responds with a
  * server error.
  */
 const UNAUTHORIZED = "Unauthorized";
@@ -35,7 +35,7 @@ export interface Authorization {
   readonly usageIdentifierKey: string;
 }
 
-/** The values that API Gateway puts into its answer to a refused token (infra/stack/gateway.ts). */
+/** The values that API Gateway puts into its response to a request with a refused token (infra/stack/gateway.ts). */
 interface RefusalContext {
   readonly reason: Refusal;
   /** The value of the header `WWW-Authenticate`. */

@@ -32,7 +32,7 @@ type Identity = z.infer<typeof Identity>;
 
 /**
  * Returns the user with this token subject. The first sign-in accepts the invitation. Throws `unauthenticated` if the user is unknown or
- * disabled, or if the invitation has expired.
+ * disabled, if the company is suspended, or if the invitation has expired.
  */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;

@@ -14,13 +14,13 @@ export interface IdentityProvider {
    * interrupted registration. `known` is the token subject that the user had before this invitation.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
-  /** Withdraws an invitation. Does nothing if the user is unknown or has signed in. */
+  /** Withdraws an invitation. Does nothing if the user is unknown or has already signed in. */
   withdraw(email: string): Promise<void>;
 }
 
 /**
- * The provider for an external token issuer, which manages its users itself. The inviter may choose the token subject. Otherwise the
- * subject is random.
+ * The provider for deployments with an external token issuer, where another system manages the users. It returns the subject `known` or a
+ * random one, and sends no mail.
  */
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,

@@ -3,7 +3,7 @@
  * limit of the key, API Gateway answers 429 (infra/stack/company-throttle.ts).
  */
 
-/** Number of throttle keys for companies. The probability that two given companies share a key is 1 / 32. */
+/** Number of throttle keys for companies. Several companies may share a key: for two given companies, the probability is 1 / 32. */
 export const THROTTLE_KEYS = 32;
 
 /** The slot of requests with refused tokens. No company has this slot, so refused requests never use up the limit of a company. */

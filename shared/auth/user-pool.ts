@@ -1,6 +1,6 @@
 /**
- * Makes the identity provider of this deployment. It is either a Cognito user pool, which mails the invitations, or `directoryOnly`, which
- * sends no mail.
+ * Creates the identity provider of this deployment. It is either a Cognito user pool, which mails the invitations, or `directoryOnly`,
+ * which sends no mail.
  */
 import {
   AdminCreateUserCommand,

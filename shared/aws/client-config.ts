@@ -9,9 +9,9 @@ export interface Credentials {
 export interface ClientSettings {
   /** The URL of the AWS service. By default, the SDK reads it from AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
-  /** By default the SDK reads the environment variable AWS_REGION. */
+  /** By default, the SDK reads the region from the environment variable AWS_REGION. */
   readonly region?: string | undefined;
-  /** By default the SDK finds the credentials itself. In a Lambda function, they are those of the function's role. */
+  /** By default, the SDK finds the credentials itself. In a Lambda function, it uses the credentials of the function's role. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
   /** Milliseconds without a byte of the response after which a request fails. */
@@ -24,7 +24,7 @@ const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
 const ATTEMPTS = 3;
 
-/** Maximum number of connections of one client. They stay open between calls. */
+/** Maximum number of connections of one client. They stay open between requests. */
 const CONNECTIONS = 50;
 
 /**

@@ -1,4 +1,7 @@
-/** The KMS client for data keys. It loads the SDK at the first call, so a function with cached data keys never loads the SDK. */
+/**
+ * The KMS client for data keys. It loads the SDK at its first request, so a function that has all its data keys in its cache never loads
+ * the SDK.
+ */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /**

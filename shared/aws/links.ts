@@ -16,7 +16,7 @@ export interface Link {
  */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** With the value `*`, S3 refuses the upload if the file already exists. */
+  /** Must be `*`. S3 then refuses the upload if the file already exists. */
   readonly "if-none-match": string;
   readonly "content-length"?: string | undefined;
   readonly "x-amz-checksum-sha256"?: string | undefined;

@@ -69,7 +69,7 @@ export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
   /** Reads a whole file into memory. Throws FileGone if it does not exist. */
   get(key: string): Promise<Uint8Array>;
-  /** Streams the file. Throws FileGone if the file is missing or has another etag. */
+  /** Streams the file. Throws FileGone if the file does not exist, has another ETag, or has a content encoding. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;

@@ -41,7 +41,7 @@ export interface Queued<Message extends Grouped = Grouped> {
 }
 
 export interface DeliveryQueue {
-  /** Sends all messages, or throws. */
+  /** Sends all messages. Throws if a message was not sent after several attempts; other messages may then have been sent. */
   send(entries: readonly Queued[]): Promise<void>;
   /** Makes a received message visible again after `seconds`, instead of after the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;

@@ -39,7 +39,7 @@ export interface AppointmentChange extends Versioned, Assignees {
 export interface NoteChange extends Versioned {
   readonly kind: "note";
   readonly prospectId: number;
-  /** Milliseconds since 1970. It is part of the note's key. Undefined if the writer did not record it. */
+  /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined in an entry of release 0.1.0. */
   readonly createdAt?: number | undefined;
   /** The assignee of the note's prospect. Undefined unless the transaction of the change ensures that the prospect has this assignee. */
   readonly assignee?: number | undefined;
@@ -54,7 +54,7 @@ export const SharedChange = z.object({
   isDeleted: z._default(z.boolean(), false),
   /** True if other records show the changed fields, such as the name of a user. */
   isShownElsewhere: z._default(z.boolean(), false),
-  /** Milliseconds since 1970. Only territories have it, because it is part of their key. */
+  /** The creation time in milliseconds since 1970. Only changes of territories have it, because it is part of a territory's key. */
   createdAt: z.optional(z.int()),
 });
 export type SharedChange = z.infer<typeof SharedChange>;

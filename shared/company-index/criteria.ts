@@ -114,7 +114,7 @@ export interface AreaRange {
   readonly isInside: boolean;
 }
 
-/** An area on the map: the inside of a polygon or of a circle. */
+/** An area on the map: the inside of a polygon, a circle or a box. */
 export interface Area {
   /** A box that contains the area. Null if the area is empty. */
   readonly box: Box | null;
@@ -135,7 +135,7 @@ export interface LatLng {
 export interface Criteria {
   /** The edges belong to the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
   readonly box?: Box | undefined;
-  /** The first and the last creation time that pass, in milliseconds since 1970. */
+  /** The earliest and the latest creation time that pass, in milliseconds since 1970. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
   /** The earliest time of the last change that passes, in milliseconds since 1970. */
@@ -145,11 +145,11 @@ export interface Criteria {
   readonly tagIds?: ReadonlySet<number> | undefined;
   /** City names in trimmed and case-folded form. */
   readonly cities?: ReadonlySet<string> | undefined;
-  /** A row must be inside each of these areas. */
+  /** Areas on the map. A row must be inside each of them. */
   readonly areas?: readonly Area[] | undefined;
   /** The point to which the nearest rows come first. Set `onMap` too, because rows without coordinates have no distance. */
   readonly near?: LatLng | undefined;
-  /** If true, the coordinates of all matches are loaded. Rows without coordinates pass too. */
+  /** If true, the coordinates of all matches are loaded into memory. Rows without coordinates still pass. */
   readonly located?: boolean | undefined;
   /** If true, only rows with both coordinates pass. */
   readonly onMap?: boolean | undefined;

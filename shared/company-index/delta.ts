@@ -21,7 +21,7 @@ export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
-  /** The same entries as changes. They are the newest part of the company's change log. */
+  /** The changes that these entries describe. They are the newest part of the company's change log. */
   readonly changes: readonly Change[];
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty in `entries` and `notes`. */
@@ -62,7 +62,7 @@ export const DeltaFields = z.tuple([
   z.string(),
 ]);
 
-/** What the change log and activity reports need to know about the change of a prospect. */
+/** Data about the change of a prospect that only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the prospect was deleted before the change. */
@@ -121,9 +121,9 @@ const filled = ({ by, at, past }: FactFields): FactFields => ({
   ...(past !== undefined && { past }),
 });
 
-/** What the change log and activity reports need to know about the change of a note. */
+/** Data about the change of a note that only the change log and activity reports need. */
 export interface NoteDeltaOptions {
-  /** Only for a new note. */
+  /** The fact that the note was added. Undefined for a change of an existing note. */
   readonly fact?: FactFields | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt?: number;
@@ -163,9 +163,9 @@ export const sharedDelta = (companyId: number, change: SharedChange): Write => (
 });
 
 /**
- * Deletes flushed entries. The long text of an entry is deleted first. If the process stops between the two deletions, the entry remains
- * without its text, and a later flush deletes it. In the opposite order, the text could remain without its entry, and no later flush would
- * find the text.
+ * Deletes flushed entries. The long text of an entry is deleted before the entry. If the process stops in between, the entry remains
+ * without its text, which shows readers that it was flushed. A later flush deletes it. In the opposite order, the text could remain without
+ * its entry, and no later flush would find the text.
  */
 export async function removeUnflushed(
   table: Table,
@@ -253,7 +253,9 @@ export const DeltaItem = z.object({
   createdAt: z.optional(z.int()),
   /** The assignee of the note's prospect, if a condition of the transaction has ensured it. */
   assignee: z.optional(z.int()),
-  /** The user who has made the change, the time, and the status of a past change (see FactFields). */
+  /**
+   * The fields of `FactFields`: the user who has made the change, the time of the fact, and the status of a change that was reported late.
+   */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),

@@ -55,7 +55,8 @@ export interface FactFields {
   /** The time of the fact in milliseconds since 1970. If undefined, it is the creation time of the record. */
   readonly at?: number | undefined;
   /**
-   * The status that a late report of an earlier status change has set. Such a change does not change the current status. 0 means no status.
+   * The status of a status change that was reported late and therefore did not become the current status. 0 means no status. Undefined in
+   * other entries.
    */
   readonly past?: number | undefined;
 }

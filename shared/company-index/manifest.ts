@@ -1,6 +1,6 @@
 /**
- * The manifest lists the current runs of a company's search index. A run is a sorted batch of rows that never changes, as in an LSM tree
- * (a common structure of databases). Each flush, import and rebuild adds a run. The head row of the index contains the ids of the runs.
+ * The manifest lists the current runs of a company's search index. A run is a sorted batch of rows that never changes, as in an LSM tree (a
+ * data structure of many databases). Each flush, import and rebuild adds a run. The head row of the index contains the ids of the runs.
  * Each run has a run manifest, which is written once and lists the run's segments (pieces of up to 4 096 rows).
  */
 import { randomBytes } from "node:crypto";
@@ -100,7 +100,7 @@ export function runOf(companyId: number, { runId, format, bytes, fewOverrides }:
 export const HEAD_TYPE = "indexHead";
 
 export const Head = z.object({
-  /** Increases with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
+  /** Incremented with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
   /**

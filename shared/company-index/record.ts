@@ -65,6 +65,6 @@ export interface Records {
    * and all their notes.
    */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
-  /** Reads the given records. A record without a row is left out. */
+  /** Reads the given records. The result omits records that have no row. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;
 }

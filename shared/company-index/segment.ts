@@ -39,7 +39,7 @@ export interface MainColumns {
 
 /** The columns of coordinates and times of changes. Only some filters need them. */
 export interface GeoColumns {
-  /** Degrees of each row. A row without a coordinate has NaN. */
+  /** The degrees of each row, in `lat` and `lng`. A missing coordinate is NaN. */
   readonly lat: Float64Array;
   readonly lng: Float64Array;
   /**

@@ -27,7 +27,7 @@ export const note = (companyId: number, prospectId: number, createdAt: string, i
   pk: partitionOf(companyId, prospectId),
   sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
 });
-/** The notes of the prospects from `first` to `last`, both included. Both prospects must be in the same block of 128 ids. */
+/** The range of the notes of the prospects from `first` to `last`, both included. Both prospects must be in the same block of 128 ids. */
 export const notes = (companyId: number, first: number, last = first) => ({
   pk: partitionOf(companyId, first),
   from: `N#${padded(first)}`,

@@ -139,7 +139,7 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/** Sends the entries and returns the unprocessed ones. If DynamoDB throttles the whole batch, all entries are unprocessed. */
+/** Calls `send`, which returns the unprocessed entries. If DynamoDB throttles the whole batch, returns all entries as unprocessed. */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();

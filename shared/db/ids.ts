@@ -41,8 +41,8 @@ export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
   /**
-   * Reserves blocks and returns the number of the first one. The counter only grows. If a reply is lost, its blocks stay unused, but no id
-   * is used twice.
+   * Reserves blocks and returns the number of the first one. The counter only grows. If the response is lost, the reserved blocks stay
+   * unused, but no id is used twice.
    */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });

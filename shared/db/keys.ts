@@ -79,8 +79,8 @@ export const tag = (companyId: number, id: number): Key => ({
   sk: `TAG#${padded(id)}`,
 });
 /**
- * Reserves the value of a status or tag (the text that users see) in case-folded form. A company can therefore not have two statuses or two
- * tags with the same value.
+ * Reserves the case-folded `value` of a status or tag (the name that users see). A company therefore cannot have two statuses or two tags
+ * with the same value.
  */
 export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
   pk: referencePartition(companyId),
@@ -244,7 +244,7 @@ export const changeChunks = (companyId: number, after: number, upTo: number) => 
   from: `C#${padded(after + 1)}`,
   upTo: `C#${padded(upTo)}~`,
 });
-/** One row of a chunk of the change log. Readers see the chunk as soon as the head row of the index has the version `version`. */
+/** One row of a chunk of the change log. Readers use the chunk as soon as the head row of the index has the version `version`. */
 export const changeChunk = (companyId: number, version: number, part: number): Key => ({
   pk: `C#${companyId}#XL`,
   sk: `C#${padded(version)}#${String(part).padStart(3, "0")}`,
@@ -319,7 +319,7 @@ export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>
   [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
-/** Returns true if this partition of the due index contains a paused backlog of the webhook. */
+/** Returns true if `shard` is a partition of the due index that contains the paused backlog of the webhook. */
 export const isPausedBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
   pausedBacklogShards(companyId, webhookId).some((own) => own === shard);
 export const isThrottledBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>

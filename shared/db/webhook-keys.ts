@@ -11,7 +11,7 @@ export const limiterKeys = {
   },
 } as const;
 
-/** A record and a webhook registration for its events. Each such pair has separate debounce windows. */
+/** A record and a webhook registration that receives its events. Each such pair has its own debounce windows. */
 export interface RegisteredRecord {
   readonly companyId: number;
   readonly webhookId: number;
@@ -63,8 +63,8 @@ export interface FanOutLane {
 const fanOutPartition = ({ companyId, isBulk }: FanOutLane): string => `C#${companyId}#D#F${isBulk ? "B" : ""}`;
 
 /**
- * Keys of fan-outs. A fan-out is either an event that matches many subscriptions, or several events of a bulk job. The publisher only
- * stores the fan-out, and the deliver function creates the fan-out's deliveries later.
+ * Keys of fan-outs. A fan-out is either an event that matches many subscriptions, or several events of a bulk job. Its row is stored first,
+ * and the deliver function creates its deliveries later.
  */
 export const fanOutKeys = {
   /** The fan-outs whose deliveries are not all created yet, the oldest first. */

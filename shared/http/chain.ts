@@ -1,4 +1,4 @@
-/** The steps that all endpoints share: log context, authorization, parsing, error answers and the deadline. */
+/** The steps that all endpoints share: log context, authorization, parsing, error responses and the deadline. */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -102,7 +102,8 @@ const LOGGED_UNITS = 500;
 
 /**
  * Runs one request with its log context. Logs one line if the request failed or used many table units. Other requests log only at the level
- * debug: the access log already has a line for each request with its company and user, and a second line would double the cost of logs.
+ * debug: the access log already has a line for each request with its company and user, and a second line would more than double the cost of
+ * logs.
  */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,

@@ -6,7 +6,10 @@ import type * as z from "zod/mini";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
-/** Who may call the endpoint: every signed-in user, admins and owners, or users with a permission. A `public` endpoint needs no token. */
+/**
+ * Who may call the endpoint: `everyone` who is signed in, every `admin` and owner, or users with the named permission. A `public` endpoint
+ * needs no token.
+ */
 export type Allow = "public" | "everyone" | "admin" | Permission;
 
 export interface Contract<
@@ -55,7 +58,7 @@ export interface Contract<
   readonly mayBeEmpty?: true;
   /** Present if the response is a text file (UTF-8) for download and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
-  /** The detail of the problem body if the request reaches its deadline and nobody knows whether it has succeeded. */
+  /** The detail of the problem body if the request reaches its deadline, for requests that may have succeeded nevertheless. */
   readonly unknownOutcome?: string;
   /**
    * The path of the collection to which a created record belongs, for example `/api/notes`. The `Location` header is this path and the

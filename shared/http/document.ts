@@ -15,7 +15,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
     const body = {
       ...rest,
       info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
-      // On API Gateway's own host name, the path of the request begins with the stage. On a custom domain, it does not.
+      // The prefix is the stage on API Gateway's own host name, and empty on a custom domain.
       servers: [{ url: prefix || "/" }],
     };
     return {

@@ -53,7 +53,7 @@ export interface Validator {
 /** A validator for callers without an HTTP request. Its functions do nothing. */
 export const unconditional: Validator = { isAsked: false, check: () => undefined, tag: () => undefined };
 
-/** @param set receives the ETag of the answer */
+/** @param set receives the ETag of the response */
 export function validatorOf({ headers }: Pick<Request, "headers">, set: (etag: string) => void): Validator {
   // `*` in `If-None-Match` would match any stored response, but the service cannot know what the client has stored. It therefore ignores
   // `*`.

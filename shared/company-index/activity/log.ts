@@ -30,7 +30,7 @@ export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0,
 
 /** The state row. It says which facts of the log the sums of days already contain. */
 export const FactState = z.object({
-  /** The time since which every fact is counted, in milliseconds since 1970. Null if all facts of the company are counted. */
+  /** The time in milliseconds since 1970 from which on every fact is counted. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
   /** The version that the head row got in the transaction that last changed the sums. */
   version: z._default(z.int(), 0),

@@ -40,7 +40,7 @@ export interface TimeRange {
 
 export interface ActivityRead<C> {
   readonly counting: C;
-  /** The time since which every fact is counted, in milliseconds since 1970. Null if all facts of the company are counted. */
+  /** The time in milliseconds since 1970 from which on every fact is counted. Null if all facts of the company are counted. */
   readonly since: number | null;
 }
 

@@ -41,8 +41,8 @@ export interface IndexSnapshot {
   /** The head row. A reader must use names of statuses, tags and users that are at least as new as its `dictionaryVersion`. */
   readonly head: Head;
   /**
-   * Returns exactly the matching rows. Returns StaleSnapshot if newer rows have replaced rows of the snapshot. Throws IndexUnreadable if a
-   * part of the index is damaged.
+   * Returns exactly the matching rows. Returns StaleSnapshot if data of the snapshot was replaced or deleted before it could be read.
+   * Throws IndexUnreadable if a part of the index is missing or damaged.
    */
   find(criteria: Criteria): Promise<Hits | StaleSnapshot>;
 }
@@ -53,7 +53,10 @@ export interface SnapshotOptions {
    * time as the index.
    */
   readonly searches?: boolean;
-  /** Finds the notes for the result. Pass `liveNotes`, so that only functions that need the notes contain its code. */
+  /**
+   * Finds the notes of the matches. Pass `liveNotes` if the caller needs them. It is a parameter, so that other functions do not bundle its
+   * code.
+   */
   readonly notesOf?: NotesOf | undefined;
 }
 

@@ -9,11 +9,11 @@ import { latitudesWithin, metersBetween } from "#shared/geometry/distance.ts";
 export interface ProspectRef {
   readonly id: number;
   /**
-   * The version of the prospect in the index. If the version of the prospect's row is different, the index or the row was read too early.
-   * Callers compare them.
+   * The version of the prospect in the index. Callers compare it with the version of the prospect's row that they have read. If the
+   * versions differ, the index or the row is outdated.
    */
   readonly version: number;
-  /** Milliseconds since 1970. Undefined if the matches are sorted by distance or by id. */
+  /** The creation time in milliseconds since 1970. Only `pageOf` returns it, and not for matches that are sorted by distance. */
   readonly createdAt?: number;
   /** The distance from `near` in metres. Undefined if the matches are not sorted by distance. */
   readonly distanceMeters?: number;

@@ -14,7 +14,7 @@ export interface RowFilter {
    */
   readonly size: number;
   readonly inListOrder: boolean;
-  /** The row numbers without duplicates. Callers must not change the array. */
+  /** The numbers of the rows that pass, without duplicates. Callers must not change the array. */
   rows(): Uint16Array;
   has(row: number): boolean;
 }
@@ -200,7 +200,7 @@ export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
-  /** The rows of each geohash range: the first row, and the first row after the range. */
+  /** The rows of each geohash range. */
   readonly #spans: readonly Span[];
   /**
    * Number of rows in the geohash ranges. Some of these rows may be outside the box, because the ranges cover a little more than the box.

@@ -213,7 +213,7 @@ export class WordList {
   /** The word number in each slot of the hash table. At least half of the slots are free, to keep searches short. */
   #slots: Uint32Array;
   #size = 0;
-  /** For each word, the byte position of its first occurrence, its length, and the number of the last text that contains it. */
+  /** For each word: the byte offset of its first occurrence (`#froms`), its length, and the number of the last text that contains it. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;

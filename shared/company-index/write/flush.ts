@@ -1,6 +1,6 @@
 /**
- * The flush moves the unflushed entries of a company's search index into a new run. A run is a sorted batch of rows that never changes,
- * as in an LSM tree (a common structure of databases). The flush also merges runs of similar size.
+ * The flush moves the unflushed entries of a company's search index into a new run. A run is a sorted batch of rows that never changes, as
+ * in an LSM tree (a data structure of many databases). The flush also merges runs of similar size.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
