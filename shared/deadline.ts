@@ -53,7 +53,8 @@ export function isStopped(): boolean {
 }
 
 /**
- * Returns the signal that aborts a request when the work is stopped, if the work can be stopped. Throws DeadlinePassed if it already was.
+ * Returns the signal that aborts requests when the current work is stopped, or undefined if the work is never stopped. Throws
+ * DeadlinePassed if the work was already stopped.
  */
 export function stopSignal(): AbortSignal | undefined {
   if (isStopped()) throw new DeadlinePassed("no time is left for another call of the table");

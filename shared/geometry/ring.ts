@@ -69,7 +69,7 @@ export class RingArea {
 
   /**
    * Returns the edges that have a point in the box or on its boundary. An edge is identified by its index.
-   * 
+   *
    * @param among the edges to test. Undefined means all edges
    */
   edgesIn(box: PlainBox, among: readonly number[] = Array.from({ length: this.size }, (_, edge) => edge)): number[] {

@@ -1,7 +1,7 @@
 /**
  * Entity tags (ETags) of responses, and conditional requests (RFC 9110). A client sends the tag of its stored response in `If-None-Match`,
  * and gets 304 without a body if the stored response is current.
- * 
+ *
  * All tags are weak, because a response has the same tag with and without gzip.
  */
 import { createHash } from "node:crypto";

@@ -17,7 +17,7 @@ const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
 /**
  * Checks the size and the media type, then parses the JSON. An empty body becomes `{}`.
- * 
+ *
  * @param other a media type that is accepted besides `application/json`
  */
 export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({

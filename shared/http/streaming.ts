@@ -32,7 +32,7 @@ export interface StreamEndpoint {
 
 /**
  * Streams one JSON value. The whole value is in memory before its first byte is sent.
- * 
+ *
  * @param body the middleware that reads the request body. Endpoints without a body omit it, so that their bundles do not contain it
  */
 export function streamEndpoint<

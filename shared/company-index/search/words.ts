@@ -1,6 +1,6 @@
 /**
  * The word index of a segment (up to 4 096 rows). It contains each distinct word, and the numbers of the texts that contain the word.
- * 
+ *
  * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. Reading all
  * those words would slow such a search down. It therefore uses a second, smaller index of the letter sequences in these words. The second
  * index is smaller because there are few distinct letter sequences.

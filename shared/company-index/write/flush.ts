@@ -220,7 +220,7 @@ export const MERGE_RATIO = 5;
 
 /**
  * Returns the index of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
- * 
+ *
  * As in an LSM tree, the sizes of runs grow sixfold from level to level, and each level has up to five runs. There are therefore few runs,
  * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
@@ -265,8 +265,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If there are entries with long texts, an entry whose version equals the version in the runs counts too. A flush may have deleted its
-  // text but not yet the entry.
+  // A flush may have deleted the long text of an entry but not yet the entry. Readers ignore such an entry only because the runs contain
+  // its version. If there are long texts, an entry with the same version as in the runs therefore counts too.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -276,7 +276,7 @@ async function hasRemainders(
 
 /**
  * Handles a batch of stream records: adds up the weights of each company's new entries, and flushes the companies with enough weight.
- * 
+ *
  * A warm function remembers the weight since a company's last flush. A cold function does not know it, so it tries a flush at the company's
  * first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at the end.
  */
