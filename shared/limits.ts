@@ -235,7 +235,7 @@ export const directMatchesTogether = 200;
 export const filterDepth = 5;
 export const filterKeys = 50;
 export const filterBytes = 4 * 1024;
-/** Maximum duration of a DNS look-up of a receiver. It is part of `exchangeMs`. */
+/** Maximum duration of a DNS look-up of a receiver. The look-up also counts towards `exchangeMs`. */
 export const lookupMs = 3_000;
 /** Maximum number of DNS look-ups that one function runs concurrently. It is 200, so that all webhooks (40) of five companies fit. */
 export const lookupsAtOnce = 200;

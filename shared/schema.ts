@@ -90,7 +90,7 @@ export type Timestamp = z.infer<typeof Timestamp>;
 
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
-/** Latitude or longitude in degrees. Values below a nanodegree become 0, because DynamoDB cannot store numbers below 1e-130. */
+/** Latitude or longitude in degrees. A value closer to 0 than 1e-9 becomes 0, because DynamoDB cannot store numbers below 1e-130. */
 export function degrees(limit: number) {
   return z.pipe(
     z.number().check(z.minimum(-limit), z.maximum(limit)),

@@ -138,7 +138,7 @@ export interface Criteria {
   /** The earliest and the latest creation time that pass, in milliseconds since 1970. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
-  /** The earliest time of the last change that passes, in milliseconds since 1970. */
+  /** A row passes if its last change was at this time or later, in milliseconds since 1970. */
   readonly updatedFrom?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;

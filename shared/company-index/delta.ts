@@ -114,7 +114,7 @@ export function prospectDelta(
   ];
 }
 
-/** Leaves out fields without a value, because DynamoDB does not store undefined. */
+/** Omits fields without a value, because DynamoDB does not store undefined. */
 const filled = ({ by, at, past }: FactFields): FactFields => ({
   ...(by !== undefined && { by }),
   ...(at !== undefined && { at }),

@@ -118,8 +118,8 @@ export class ByteReader {
 }
 
 /**
- * A dictionary-encoded column. `values` contains each distinct value once. For each row, `codes` contains the index of the row's value in
- * `values`.
+ * A dictionary-encoded column. `values` contains each distinct value once. For each row, `codes` contains the position of the row's value
+ * in `values`.
  */
 export interface Coded<T> {
   readonly values: readonly T[];

@@ -64,8 +64,8 @@ export interface Run extends z.infer<typeof RunContent> {
 }
 
 /**
- * The current runs of the index, the oldest first. The index of a run in this list is called its age, although a higher age means a newer
- * run.
+ * The current runs of a search index, sorted from the oldest to the newest. The position of a run in this list is called its age, although
+ * a higher age means a newer run.
  */
 export interface Manifest {
   readonly runs: readonly Run[];
@@ -257,8 +257,8 @@ export interface AtHand {
 }
 
 /**
- * Returns the manifest with these runs. Reads only the run manifests that the caller does not have yet. Throws IndexUnreadable if a run
- * manifest is missing, is damaged, or has an unknown format.
+ * Returns the manifest with the runs `runIds`. Reads only the run manifests that the caller does not have yet. Throws IndexUnreadable if a
+ * run manifest is missing, is damaged, or has an unknown format.
  */
 export async function readManifest(
   table: Reads,

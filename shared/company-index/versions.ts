@@ -27,8 +27,8 @@ export class NewestVersions {
   }
 
   /**
-   * Adds a version of a record. `age` is the index of its run in the list of runs, so a higher age means a newer run. If two versions are
-   * equal, the one of the newer run is used.
+   * Adds a version of a record. `age` is the position of its run in the list of runs, so a higher age means a newer run. If a version was
+   * added before, the one with the higher age is used.
    */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
@@ -44,8 +44,8 @@ export class NewestVersions {
   }
 
   /**
-   * Returns true if a newer version of the record was added, or the same version of a newer run. `age` is the index of the given version's
-   * run, so a higher age means a newer run.
+   * Returns true if a newer version of the record was added, or the same version in a newer run. `age` is the position of the given
+   * version's run in the list of runs.
    */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
@@ -167,7 +167,7 @@ export interface Delta {
 
 /** A note whose prospect is in another run, because the note was flushed separately. */
 export interface LooseNote extends NoteText {
-  /** The index of the note's run in the list of runs. A higher number means a newer run. */
+  /** The position of the note's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
 }
 

@@ -311,12 +311,10 @@ export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/**
- * The two partitions of the paused backlog, and the two of the throttled backlog. Each list is in the order in which its partitions are
- * sent.
- */
+/** The two partitions of the paused backlog of a webhook, in the order in which their deliveries are sent. */
 export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
+/** The two partitions of the throttled backlog of a webhook, in the order in which their deliveries are sent. */
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>
   [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
 /** Returns true if `shard` is a partition of the due index that contains the paused backlog of the webhook. */

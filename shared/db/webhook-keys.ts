@@ -52,7 +52,7 @@ export const debounceKeys = {
 } as const;
 
 /**
- * One of the two queues (lanes) of a company's fan-outs. Only one function at a time works on a lane, and it begins with the oldest
+ * One of the two sequences (lanes) of a company's fan-outs. Only one function at a time works on a lane, and it begins with the oldest
  * fan-out. The events of bulk jobs have a separate lane, so that they do not delay the company's other events.
  */
 export interface FanOutLane {

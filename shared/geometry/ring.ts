@@ -61,7 +61,7 @@ export class RingArea {
       // The sign is negative if the point is left of the edge, because the y axis of the library points downwards.
       const side = lng < x1 && lng < x2 ? -1 : orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0) return true;
-      // An edge does not include its upper point. Otherwise two edges that meet at a point would both be counted there.
+      // An edge does not include its upper point. Otherwise the upper edge and the lower edge at a vertex would both be counted.
       if (side < 0 && lat < y2) isInside = !isInside;
     }
     return isInside;

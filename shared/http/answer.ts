@@ -102,7 +102,10 @@ function corsHeaders(request: Request): Record<string, string> {
 
 /** Number of bytes that are reserved for the headers, the status and the rest of the JSON in which Lambda returns the body. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** Maximum bytes of a UTF-16 code unit of the body in Lambda's JSON. Unescaped it has up to three bytes in UTF-8, and `\"` has two. */
+/**
+ * Maximum bytes in Lambda's JSON for each UTF-16 code unit of the body. A code unit has up to three bytes in UTF-8, or two if it is
+ * escaped.
+ */
 const CHARACTER_BYTES = 3;
 
 /** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */

@@ -112,7 +112,7 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the rows of the log for these facts. Write them in the transaction that gives the head row the version `version`. */
+/** Returns the rows of the log for `facts`. Write them in the transaction that gives the head row the version `version`. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();

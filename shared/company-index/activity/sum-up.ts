@@ -30,8 +30,8 @@ import { errorFields, log } from "#shared/log.ts";
  */
 export const VERSIONS_PER_SUM = 32;
 /**
- * Approximate bytes that one flush adds to the log. Adding facts to the sums of a day writes these sums again. If they are large, it is
- * therefore done after more flushes.
+ * Approximate bytes that one flush adds to the log. Whenever facts are added to the sums of a day, these sums are written again. If the
+ * sums are large, facts are therefore added to them after more flushes.
  */
 const BYTES_PER_VERSION = 512;
 /** Maximum bytes, and number of days, for adding to the sums in one transaction. A transaction writes at most 4 MB and 100 rows. */

@@ -89,7 +89,7 @@ export interface CompanyIndex {
   /** Reads the current state of a company's index. Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Reads the index and, at the same time, the names of statuses, tags and users. Reads both again if the snapshot is stale. Throws
+   * Reads the index and, at the same time, the names of statuses, tags and users. Repeats the whole read if the snapshot is stale. Throws
    * IndexUnreadable. Throws TableBusy if too many successive snapshots are stale.
    */
   find<Names extends { readonly version: number }>(

@@ -136,7 +136,7 @@ export class SegmentTexts {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** Returns the index of the text's note in `noteIds`. Returns -1 if the text belongs to the prospect itself. */
+  /** Returns the position of the text's note in `noteIds`. Returns -1 if the text belongs to the prospect itself. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
@@ -219,7 +219,7 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** The index of the segment's run in the list of runs. A higher number means a newer run. */
+  /** The position of the segment's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
   /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
@@ -232,7 +232,10 @@ export interface IndexView {
   readonly delta: Delta;
 }
 
-/** Returns true if a newer run or an unflushed entry has replaced or deleted the note. `age` is the index of the run with this version. */
+/**
+ * Returns true if a newer run or an unflushed entry replaces or deletes the note. `age` is the position of the note's run in the list of
+ * runs.
+ */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
   return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }

@@ -108,7 +108,7 @@ class Search {
 
   /**
    * Returns the matches of one segment. The filter with the smallest `size` is applied first, so that the other filters test only its rows.
-   * `at` is the index of the segment in the view.
+   * `at` is the position of the segment in the view.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;

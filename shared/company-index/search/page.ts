@@ -19,7 +19,7 @@ export interface ProspectRef {
   readonly distanceMeters?: number;
 }
 
-/** Returns at most `count` matches from the index `offset` on. It sorts only the matches that the result needs. */
+/** Returns at most `count` matches, without the first `offset` ones. It sorts only the matches that the result needs. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
@@ -158,8 +158,8 @@ class FirstRefs {
   }
 
   /**
-   * Quickselect with Hoare's partition scheme. Afterwards, the row at the index `nth` is the one that would be there after a complete sort
-   * by descending rank. Rows that come earlier in this order are before it, and all others are after it.
+   * Quickselect with Hoare's partition scheme. Afterwards, the row at the position `nth` is the one that a complete sort by descending rank
+   * would put there. The rows before it have higher ranks, and the rows after it have lower ranks.
    */
   #part(nth: number): void {
     let low = 0;

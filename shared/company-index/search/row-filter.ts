@@ -100,7 +100,7 @@ export interface Postings {
    * represents a list of tags, and `codes` contains it for each of these tags.
    */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the index of its first row in `rows`. The last element is the end of the last code's rows. */
+  /** For each code, the position of its first row in `rows`. The last element is the end of the last code's rows. */
   readonly starts: Uint32Array;
   /** Row numbers, grouped by the code of the row. If `inListOrder` is true, the newest rows are first in each group. */
   readonly rows: Uint16Array;

@@ -60,7 +60,7 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
  */
 type Among = RowSet | "all" | undefined;
 
-/** Finds the matches of one word. `amongIn` returns the rows in which the word is searched, for the segment with the index `at`. */
+/** Finds the matches of one word. `amongIn` returns the rows in which the word is searched, for the segment at the position `at`. */
 export function findWord(
   view: IndexView,
   word: SearchWord,

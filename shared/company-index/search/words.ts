@@ -15,8 +15,8 @@ export class Words {
   /** For each word, the numbers of the texts that contain it. */
   readonly #texts: Uint16Array | Uint32Array;
   /**
-   * For each word that occurs in several texts, the index of its first text number in `#texts`. The last element is the index at which the
-   * text numbers of the other words begin.
+   * For each word that occurs in several texts, the position of its first text number in `#texts`. The last element is the position in
+   * `#texts` at which the text numbers of the other words begin.
    */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
@@ -126,9 +126,9 @@ function countsOf(list: WordList): Uint32Array {
 const ORDERED = 3;
 
 /**
- * Puts the words that occur in several texts first, and sorts both groups by the first bytes of the words. Similar words are then in the
- * same part of the trigram filter, so that the filter excludes more parts. For example, a part with numbers only contains no trigram of a
- * name.
+ * Puts the words that occur in several texts first. Sorts these words, and the other words, by their first bytes. Similar words are then in
+ * the same part of the trigram filter, so that the filter excludes more parts. For example, a part with numbers only contains no trigram of
+ * a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);

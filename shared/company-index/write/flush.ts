@@ -194,7 +194,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs from the index `from` on by one new run. Returns undefined if another flush was faster. */
+/** Replaces the runs at the positions `from` and above by one new run. Returns undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -219,7 +219,7 @@ async function putRun(
 export const MERGE_RATIO = 5;
 
 /**
- * Returns the index of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
+ * Returns the position of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
  *
  * As in an LSM tree, the sizes of runs grow sixfold from level to level, and each level has up to five runs. There are therefore few runs,
  * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.

@@ -25,7 +25,7 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** The index of the run in the list of runs. A higher number means a newer run. */
+  /** The position of the run in the list of runs. A higher number means a newer run. */
   readonly age: number;
   /** Functions that decode the segments, in geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];

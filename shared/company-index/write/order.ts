@@ -76,7 +76,7 @@ const LOW = 2 ** 26;
 
 /**
  * Returns a measure of the distance between two geohashes: the number of bits that follow their common first bits. A high number means that
- * only a large geohash cell contains both.
+ * only a large geohash cell contains both points.
  */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
