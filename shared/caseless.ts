@@ -7,5 +7,8 @@
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 
-/** Returns the case-folded value in lower case and without outer spaces. Use it for unique values, such as the value of a tag. */
+/**
+ * Returns the case-folded value in lower case and without outer spaces. Stored rows and keys contain values in this form, such as tags and
+ * cities.
+ */
 export const folded = (value: string): string => caseless(value.trim()).toLowerCase();

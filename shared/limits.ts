@@ -15,7 +15,7 @@ export const sourceId = 255;
 export const note = 10_000;
 /** Maximum number of notes of a prospect. A note that an import creates together with the prospect does not count. */
 export const notesPerProspect = 5_000;
-/** Maximum number of status changes of a prospect. GET of a prospect returns all of them, and reading 5 000 costs about 500 read units. */
+/** Maximum number of status changes of a prospect. GET of a prospect returns all of them. Reading 5 000 costs about 500 read units. */
 export const statusChangesPerProspect = 5_000;
 /**
  * Maximum number of appointments of a prospect. GET of a prospect returns all of them. Each has at most 30 KB, so they add at most 15 MB to
@@ -207,8 +207,8 @@ export const registrationsPerWebhook = 50;
 /** Time without a successful attempt after which a webhook is paused (five days). */
 export const failingMs = 5 * 24 * 3_600_000;
 /**
- * Time for which deliveries are signed with both secrets after a rotation, so that receivers can change their secret without rejecting a
- * delivery.
+ * Time after a rotation of a webhook's secret for which deliveries are signed with the old and the new secret. Receivers can change their
+ * secret within this time without rejecting a delivery.
  */
 export const secretOverlapMs = 24 * 3_600_000;
 /** Time after a manual trigger within which triggering the same action for the same prospect again makes no second delivery. */
@@ -271,7 +271,7 @@ export const activityDays = 366;
 /** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts. */
 export const activityBytes = 32_000_000;
 
-/** The default and the maximum number of items in a response of `GET /api/changes`. */
+/** The default (`changesDefault`) and the maximum number of items in a response of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
 /** Maximum bytes of the items in a response of `GET /api/changes`. Items above this size are in the next page. */

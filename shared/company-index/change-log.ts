@@ -82,7 +82,7 @@ export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "
   readonly parts: number;
   /** The version of the chunk before this one. 0 if it is the first chunk. */
   readonly previous: number;
-  /** Milliseconds since 1970. */
+  /** The time at which the chunk was written, in milliseconds since 1970. */
   readonly at: number;
 }
 

@@ -147,7 +147,7 @@ export interface Criteria {
   readonly cities?: ReadonlySet<string> | undefined;
   /** Areas on the map. A row must be inside each of them. */
   readonly areas?: readonly Area[] | undefined;
-  /** The point to which the nearest rows come first. Set `onMap` too, because rows without coordinates have no distance. */
+  /** If set, rows are sorted by their distance from this point. Set `onMap` too, because rows without coordinates have no distance. */
   readonly near?: LatLng | undefined;
   /** If true, the coordinates of all matches are loaded into memory. Rows without coordinates still pass. */
   readonly located?: boolean | undefined;

@@ -125,7 +125,7 @@ const filled = ({ by, at, past }: FactFields): FactFields => ({
 export interface NoteDeltaOptions {
   /** The fact that the note was added. Undefined for a change of an existing note. */
   readonly fact?: FactFields | undefined;
-  /** Milliseconds since 1970. */
+  /** The creation time of the note, in milliseconds since 1970. */
   readonly createdAt?: number;
   /** The assignee of the note's prospect. Set it only if a condition in the transaction ensures that it is correct. */
   readonly assignee?: number | undefined;

@@ -36,8 +36,8 @@ export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kin
  * id `first` + i.
  */
 export interface ImportedFacts {
-  /** The time in milliseconds since 1970. */
   readonly userId: number;
+  /** The creation time of the prospects, in milliseconds since 1970. */
   readonly at: number;
   readonly first: number;
   readonly created: Uint8Array;

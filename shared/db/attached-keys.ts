@@ -32,7 +32,6 @@ export const notes = (companyId: number, first: number, last = first) => ({
   pk: partitionOf(companyId, first),
   from: `N#${padded(first)}`,
   // `$` sorts directly after `#`, so the range includes all notes of the prospect `last`.
-  // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
   upTo: `N#${padded(last)}$`,
 });
 /** The row with the number of the prospect's notes. Notes that an import has created together with the prospect are not counted. */

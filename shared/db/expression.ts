@@ -80,7 +80,7 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
     case "AND":
     case "OR": {
       const [first, ...more] = condition.parts;
-      // DynamoDB rejects redundant parentheses.
+      // DynamoDB rejects redundant parentheses, so a single part gets none.
       if (first !== undefined && more.length === 0) return compileCondition(first, into);
       return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
     }

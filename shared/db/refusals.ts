@@ -32,7 +32,8 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Returns true if a retry can help. A retry cannot help if the transaction was cancelled because of a failed condition or invalid input.
+ * Returns true if the error is a conflict with other writers, so that a retry can help. A retry cannot help if a failed condition or
+ * invalid input has cancelled the transaction.
  */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {

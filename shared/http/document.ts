@@ -26,7 +26,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
   };
 }
 
-/** The properties of the route in the OpenAPI document that describe the response of these handlers. */
+/** The properties of a route in the OpenAPI document that describe the response of an `openApiDocument` handler. */
 export const documentAnswer = {
   tag: "Documentation",
   mediaType: "application/json",

@@ -83,7 +83,10 @@ interface Found {
   readonly state: FactState | undefined;
 }
 
-/** Counts once. Returns undefined if facts have moved from the log into the sums during the read, because some may be counted twice. */
+/**
+ * Tries to count. Returns undefined if facts have moved from the log into the sums during the read, because some facts may be counted
+ * twice.
+ */
 async function tryToCount(
   table: Reads,
   companyId: number,
@@ -95,7 +98,8 @@ async function tryToCount(
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
-  // The facts of a row with a higher version were still unflushed when the entries were read, or are newer. They must not be counted again.
+  // A row with a higher version is skipped. Its facts were still unflushed when the entries were read, so they are counted already, or they
+  // are newer than this read.
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);

@@ -34,7 +34,10 @@ export const VERSIONS_PER_SUM = 32;
  * sums are large, facts are therefore added to them after more flushes.
  */
 const BYTES_PER_VERSION = 512;
-/** Maximum bytes, and number of days, for adding to the sums in one transaction. A transaction writes at most 4 MB and 100 rows. */
+/**
+ * Maximum bytes, and maximum number of days, for adding facts to the sums in one transaction. They keep the transaction below DynamoDB's
+ * limits of 4 MB and 100 rows.
+ */
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
 /** Maximum numbers of cells and of facts in a row of a day. They keep the row below DynamoDB's limit of 400 KB. */
