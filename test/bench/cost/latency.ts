@@ -78,18 +78,19 @@ export function latencyReport(measured: Measured, { prospects, seed }: Choice): 
   return `${[
     "# How long a request takes",
     `\`npm run simulate -- --write\` writes this page. It simulates working days of reps in one company of ${prospects} prospects: their
-requests, the environments that Lambda starts and ends, the indexes and prospects in their memory, and the latencies of DynamoDB
+requests, the environments that Lambda starts and ends, the search indexes and prospects that these keep in memory, and the latencies of DynamoDB
 ([working-day.ts](../test/bench/cost/working-day.ts), [assumptions.ts](../test/bench/cost/assumptions.ts)). The processor times were measured on
-${measured.date}. All times are milliseconds and contain those of API Gateway. \`starts\` is the share of requests that wait for the start of a
-function. No function was measured in an AWS account.`,
+${measured.date}. All times are milliseconds and contain the time in API Gateway. \`starts\` is the share of requests that wait for the start of a
+function. The latencies of AWS are assumptions: no function was measured in an AWS account.`,
     "## Lists",
     table(["reps", "environments", ...quantiles], lists),
-    `- *no prospects in memory*: each list reads the rows of its page, as before [lists kept them](decisions/2026-11-23-prospects-in-memory.md).
-- *on demand*: Lambda starts an environment when a request finds none. This is the default of the preset \`small\`.
+    `- *no prospects in memory*: each list reads the rows of its page from the table, as all lists did before [functions kept prospects in
+  memory](decisions/2026-11-23-prospects-in-memory.md).
+- *on demand*: Lambda starts an environment when all existing ones are busy or none exists. This is the default of the preset \`small\`.
 - *with the smoke test*: the default of the preset \`production\`. The [scheduled smoke test](deploy.md#watch) calls the functions every
   ${SMOKE_TEST_MINUTES} minutes, so Lambda rarely ends all environments.
 - *one environment provisioned*: with \`warmEnvironments=1\`. ${dollarsText()}
-- *index loaded at its start*: a provisioned environment reads the index of the company before its first request.`,
+- *index loaded at its start*: a provisioned environment reads the search index of the company before its first request.`,
     "## Other requests, with the smoke test",
     table(["reps", "request", ...quantiles], others),
   ].join("\n\n")}\n`;

@@ -31,11 +31,11 @@ export function report(measured: Measured, costs = costsOf(measured)): string {
     `# What a deployment costs`,
     `\`npm run cost -- --write\` writes this page. The model multiplies measured units and bytes of each operation
 (\`npm run cost -- --measure\`, measured on ${measured.date}) by the prices of ${PRICES_REGION} of ${PRICES_DATE}
-([prices.ts](../infra/settings/prices.ts)). It contains no free tiers and no taxes.`,
+([prices.ts](../infra/settings/prices.ts)). The amounts contain no free tiers and no taxes.`,
     `## Dollars a month`,
     table(["reps", "companies", "prospects of each", ...costLines, "total"], costs.map(row)),
     dominant(costs),
-    `## Beside other architectures`,
+    `## Comparison with other architectures`,
     beside(costs.find(({ scenario }) => scenario.companies > 1)),
     `## Assumptions`,
     assumptions(measured, costs),
@@ -63,7 +63,7 @@ function dominant(costs: readonly Cost[]): string {
     return `${cost.scenario.reps} reps, ${cost.scenario.companies} x ${sizeOf(cost.scenario.prospects)}: ${parts.join(", ")}`;
   };
   const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
-  return `The largest parts:\n\n${shown.map((cost) => `- ${shares(cost)}`).join("\n")}`;
+  return `The three largest parts of the total, for some of these deployments (number of companies x prospects of each):\n\n${shown.map((cost) => `- ${shares(cost)}`).join("\n")}`;
 }
 
 function beside(ours: Cost | undefined): string {
@@ -85,7 +85,7 @@ function beside(ours: Cost | undefined): string {
   const total =
     ours === undefined
       ? ""
-      : `\n\nThis service with 1 000 reps in 200 companies of 100 k prospects: ${dollars(ours.total)} dollars. Its cost without requests is that of storage, alarms and keys.`;
+      : `\n\nThis service with 1 000 reps in 200 companies of 100 k prospects: ${dollars(ours.total)} dollars. Without requests, it would cost only the columns *storage* and *alarms and keys* of the first table.`;
   return `${table(
     ["architecture", "dollars a month, before requests, logs and data out"],
     rows.map(([name, amount]) => [name, dollars(amount)]),
@@ -97,17 +97,17 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
   return [
     `- A rep works ${HOURS_A_DAY} hours on ${DAYS_A_MONTH} days a month, and sends in an hour: ${mix.join(", ")}.`,
     `- A map view shows ${pinsInView} pins.`,
-    `- A list shows one of the pages of the ${LISTED_PROSPECTS} prospects of the rep's working area. ${inMemory(costs)} The result of a search is never in
-  memory.`,
+    `- A list shows one of the pages of the ${LISTED_PROSPECTS} prospects of the rep's working area. ${inMemory(costs)} The prospects that a search
+  finds are never in memory.`,
     `- 50 reps and fewer use the preset \`small\`, more reps the preset \`production\`.`,
-    `- The costs of starts and of loading indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
+    `- The costs of cold starts and of loading search indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
   [assumptions.ts](../test/bench/cost/assumptions.ts).`,
-    `- Not included: webhook deliveries, imports, exports, backups and mail.`,
+    `- Not included: the costs of webhook deliveries, imports, exports, backups and mail.`,
     `- Not included: the users of the Cognito user pool (plan Essentials). Each user who signs in or refreshes a token in a month costs about ${cognito.activeUserMonth} dollars,
   after the first ${cognito.freeUsers / 1_000} 000, which are free.`,
-    `- Two parts of the preset \`production\` come on top of the totals: the canary, about 2 dollars a month, and the web ACL. The web ACL costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each rule, and ${(waf.request * 1_000_000).toFixed(2)} for a million requests,
-  of which 1 000 reps send 15 in a month.`,
-    `- Not included: \`warmEnvironments\`. One of each function costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
+    `- Two parts of the preset \`production\` are not included: the scheduled smoke test (\`canary\`), about 2 dollars a month, and the web ACL. The web ACL costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each of its four rules, and ${(waf.request * 1_000_000).toFixed(2)} for a million requests.
+  1 000 reps send 15 million requests in a month.`,
+    `- Not included: the setting \`warmEnvironments\`. With the value 1 it costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
     `- Prices: ${Object.values(PRICE_PAGES)
       .map((page) => `<${page}>`)
       .join(", ")}.`,
@@ -121,7 +121,7 @@ function inMemory(costs: readonly Cost[]): string {
     ({ scenario: { reps, companies }, day }) =>
       `${(100 * (1 - day.unread.list)).toFixed(0)} % with ${reps} reps in ${companies} ${companies === 1 ? "company" : "companies"}`,
   );
-  return `The function has these shares of them in memory: ${parts.join(", ")}.`;
+  return `The functions of lists have these shares of these prospects in memory: ${parts.join(", ")}.`;
 }
 
 /** The price of one provisioned environment of each function that can have them. */
