@@ -1,4 +1,4 @@
-/** Builds the console. With `npm run dev`, Vite serves it and sends requests of the API to the local service. */
+/** Builds the console. With `npm run dev`, Vite serves the console and forwards requests of the API to the local service. */
 import { defineConfig } from "vite";
 import { landOutline } from "./land-outline.ts";
 
@@ -12,8 +12,8 @@ export default defineConfig({
   server: { proxy: { "/api": service, "/config.json": service, "/local": service } },
   build: {
     target: "es2024",
-    // Vite's polyfill for module preloading is an inline script, which the Content-Security-Policy forbids. Browsers of this target need no
-    // polyfill.
+    // Browsers of this target preload modules themselves, so Vite's polyfill is left out. Small files are not inlined either, because the
+    // Content-Security-Policy allows no inline scripts and no fonts in `data:` URLs.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,

@@ -70,7 +70,7 @@ function abort(transaction: IDBTransaction): void {
   try {
     transaction.abort();
   } catch {
-    // The browser has already aborted it, for example because the disk is full.
+    // The browser has already aborted the transaction, for example because the disk is full.
   }
 }
 

@@ -286,7 +286,7 @@ function settled(entry: Entry, result: SyncOperationResult | undefined, response
   const isTimeRefused =
     result.problem?.errors.some(({ pointer }) => pointer?.endsWith("/occurredAt") === true) === true;
   if (isTimeRefused && at !== undefined && Date.parse(entry.operation.occurredAt ?? "") > at) {
-    // The phone's clock is ahead. A rejected operation had no effect, so a new one with the service's time replaces it.
+    // The phone's clock is ahead. The rejected operation had no effect, so a new operation with the service's time replaces it.
     const opId = crypto.randomUUID();
     const occurredAt = new Date(at).toISOString();
     return { ...entry, opId, operation: { ...entry.operation, opId, occurredAt } };

@@ -27,7 +27,7 @@ export interface Entry {
   readonly position?: number;
   readonly opId: string;
   readonly operation: Operation;
-  /** The record that the operation names. If the operation fails, later ones on the same record wait. */
+  /** The name of the record on which the operation works. If the operation fails, later operations on the same record wait. */
   readonly record: string;
   /** The names of all records whose version the operation raises. */
   readonly raises: readonly string[];

@@ -34,7 +34,7 @@ const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(p
 /** The only IPv6 range that is allocated for public use. */
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Returns the reason why the service must not call an address. Returns undefined if it may. */
+/** Returns the reason why the service must not call an address. Returns undefined if the address is permitted. */
 export function addressFault(address: string, policy: UrlPolicy): string | undefined {
   const bare = address.replace(/^\[|\]$/g, "").split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
@@ -58,7 +58,7 @@ export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlP
 /** Names reserved for private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
 const privateName = /(?:^|\.)(localhost|local|internal)$/;
 
-/** Returns the reason why the service must not call a host with this name. Returns undefined if it may. */
+/** Returns the reason why the service must not call a host with this name. Returns undefined if the name is permitted. */
 function nameFault(host: string, policy: UrlPolicy): string | undefined {
   const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
   if (ending === undefined) return undefined;

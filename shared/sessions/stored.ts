@@ -22,7 +22,7 @@ export const StoredSession = z.object({
   accessUntil: z.int(),
   /** The end of the session, in milliseconds since 1970. */
   endsAt: z.int(),
-  /** The same time in seconds since 1970. DynamoDB deletes the row some time after it (TTL). */
+  /** `endsAt` in seconds since 1970, rounded up. DynamoDB deletes the row some time after it (TTL). */
   expiresAt: z.int(),
   /** Until this time, in milliseconds since 1970, one request refreshes the session, and others wait for it. */
   refreshingUntil: z.optional(z.int()),

@@ -16,7 +16,7 @@ export interface Smoke {
   readonly receiver: Receiver;
   /** Number of prospects that the rep creates, at most five. */
   readonly prospects: number;
-  /** Number of further status changes. Each must be delivered once. */
+  /** Number of status changes after the first one. Each must be delivered exactly once. */
   readonly changes: number;
   readonly step: (message: string) => void;
   readonly now: () => number;
@@ -32,9 +32,7 @@ export interface Receiver {
   readonly url: string;
   /** A text for the report that says what a delivery proves. */
   readonly proof: string;
-  /**
-   * Waits until the webhook has made `count` deliveries, and returns their durations in milliseconds. Throws if they do not come in time.
-   */
+  /** Waits until the webhook has made `count` deliveries, and returns them. Throws if they do not come in time. */
   readonly delivered: (webhook: Webhook, count: number, api: Api) => Promise<readonly Delivery[]>;
 }
 
@@ -76,7 +74,7 @@ const addresses = [
   { address1: "1005 York St", city: "Denver", state: "CO", zip: "80206", lat: 39.7322, lng: -104.9601 },
 ] as const;
 
-/** The area of the created prospects, as a query of the list. */
+/** The area in which the prospects are created, as a query parameter of the list of prospects. */
 const BBOX = "bbox=-105.01,39.73,-104.94,39.76";
 const AREA = `${BBOX}&pageSize=500`;
 

@@ -122,7 +122,7 @@ class Cache {
 
 const caches = new WeakMap<Reads, Cache>();
 
-/** Returns the data of these events as JSON text, by event id. Throws if a row does not exist. */
+/** Returns a map from the id of each event to its data as JSON text. Throws if the row of an event does not exist. */
 export async function readEventData(
   table: Reads,
   companyId: number,

@@ -1,4 +1,4 @@
-/** Imports and exports of CSV files. */
+/** Hooks that import CSV files, undo imports, and read the lists of imports and jobs. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { answer, api } from "../api/client.ts";

@@ -64,7 +64,7 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
     made.once("load", () => {
       onReady(made);
       setMap(made);
-      // Tests ask the map which features it has drawn.
+      // Tests get the map from this event, and then ask it which features it has drawn.
       place.current?.dispatchEvent(new CustomEvent("mapready", { detail: made, bubbles: true }));
     });
     return () => made.remove();

@@ -1,4 +1,4 @@
-/** Turns positions and territories into GeoJSON and boxes for the map. */
+/** Turns positions and territories into GeoJSON and bounding boxes for the map. */
 import type { Territory } from "canvassing-client/api";
 import type { Feature, FeatureCollection } from "geojson";
 import type { Bounds } from "./canvas.tsx";

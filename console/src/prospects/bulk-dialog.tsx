@@ -1,4 +1,4 @@
-/** Asks what to do with many prospects, counts them first, and starts the job. */
+/** A dialog that asks what to do with many prospects, shows how many would change, and then starts the job. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { BulkAction } from "canvassing-client/api";
 import { useState } from "react";

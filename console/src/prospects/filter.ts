@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 
-/** The parameters of the API's list that the console offers. */
+/** The filter parameters of `GET /api/prospects` that the console offers. */
 export const filterNames = [
   "search",
   "status",

@@ -1,9 +1,9 @@
-/** Reads prospects, and removes cached results that are out of date after a change. */
+/** Reads prospects, and invalidates cached results after a change. */
 import { keepPreviousData, type QueryClient, useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client.ts";
 import type { Filter } from "./filter.ts";
 
-/** The largest page of the API. */
+/** The maximum page size of the API. */
 export const LARGEST_PAGE = 500;
 
 /** The filters, and a part of the map: `west,south,east,north`. */

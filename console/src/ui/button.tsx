@@ -1,4 +1,7 @@
-/** Buttons: one main action on a page, other actions, quiet ones, and those that delete. */
+/**
+ * The buttons of the console: `main` for the main action of a page, `plain` for other actions, `quiet` for less important actions, and
+ * `danger` for deletions.
+ */
 import type { ComponentProps } from "react";
 import style from "./button.module.css";
 

@@ -7,6 +7,6 @@ export const dateText = (iso: string): string => date.format(new Date(iso));
 export const timeText = (iso: string): string => time.format(new Date(iso));
 export const numberText = (value: number): string => number.format(value);
 
-/** For example `1 prospect` and `2 prospects`. */
+/** Returns a number together with its noun, for example `1 prospect` or `2 prospects`. */
 export const amount = (value: number, one: string, many = `${one}s`): string =>
   `${numberText(value)} ${value === 1 ? one : many}`;

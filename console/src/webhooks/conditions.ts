@@ -23,7 +23,7 @@ function numberIn(typed: string): number | undefined {
   return typed.trim() !== "" && Number.isFinite(number) ? number : undefined;
 }
 
-/** Returns undefined if the list is empty, or if one of its values is undefined. */
+/** Returns the list. Returns undefined if the list is empty or contains undefined, because the user has then not finished typing. */
 const complete = (list: readonly unknown[]): readonly unknown[] | undefined =>
   list.length > 0 && !list.includes(undefined) ? list : undefined;
 

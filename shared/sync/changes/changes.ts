@@ -209,8 +209,9 @@ async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }:
 }
 
 /**
- * Returns an id of the change log. It depends on the name of the table. A table that was restored from a backup has another name, because
- * its log may use a version number a second time, for other changes than those that clients have already read under this number.
+ * Returns an id of the change log, made from the name of the table and the stored `logId`. A table that was restored from a backup has the
+ * same `logId`, but another name. Its log needs another id, because it may use version numbers again that clients have already read with
+ * other changes.
  */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")

@@ -50,7 +50,7 @@ export interface PartialChange extends Place {
  * and then by `id`. The client has the changes of all events up to this place.
  */
 export interface Elapsed {
-  /** Milliseconds since 1970. */
+  /** The time of the event, in milliseconds since 1970. */
   readonly at: number;
   readonly id: number;
   /** Before this time, in milliseconds since 1970, no record that the client has changes without a write. */

@@ -167,7 +167,7 @@ export class Selection {
     else this.bulk = bulk;
   }
 
-  /** Reads chunks until the page is full, or up to many records that change together. */
+  /** Reads chunks until the page is full, or until the next change is one of many records that change together. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
     for await (const { version, part, parts, changes, range, at } of chunks) {

@@ -12,7 +12,7 @@ import { Id, named, text } from "#shared/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
 const noFields = z._default(z.object({}), {});
-/** The version of the record that the user has changed on the device. */
+/** The version that the record had on the device when the user changed it. */
 const base = { baseVersion: z.optional(z.int().check(z.minimum(1))) };
 const dated = { occurredAt: z.optional(InstantInput) };
 

@@ -113,7 +113,7 @@ async function toWebhook(
   }
 }
 
-/** Returns the attempt for which a message asks. The list is empty if the delivery needs no work. */
+/** Returns a list with the attempt for which a message asks. The list is empty if the delivery needs no work. */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,

@@ -52,7 +52,7 @@ export async function listDeliveries(
   return { items, nextCursor: null };
 }
 
-/** Returns a delivery with its attempts. Throws `not_found`. */
+/** Returns a delivery with its attempts. Throws `not_found` if the webhook or the delivery does not exist. */
 export async function readDelivery(
   context: ReadContext,
   companyId: number,

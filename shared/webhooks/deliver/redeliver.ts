@@ -14,7 +14,8 @@ import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
  * Makes a delivery due at once, and queues a message for it. If the message is lost, the sweeper (a function that runs every minute) sends
- * another one. Throws `conflict` if the registration is deleted or an attempt is running. Throws `not_found` if the webhook is deleted.
+ * another one. Throws `conflict` if the registration is deleted or an attempt is running. Throws `not_found` if the webhook or the delivery
+ * does not exist.
  */
 export function redeliver(
   context: ApiContext,

@@ -19,7 +19,10 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /** Maximum number of deliveries that are sent together with one slot if the receiver answers quickly. */
 const TOGETHER = 10;
-/** A step begins no request later than this after its start. All its requests therefore end before the function's time-out. */
+/**
+ * Milliseconds after the start of a step from which on the step begins no further request. All its requests therefore end before the
+ * function's time-out.
+ */
 const BEGIN_WITHIN_MS = 3_000;
 
 /** Runs the next step of sending the webhook's throttled backlog. */

@@ -27,7 +27,10 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
 /** Upper bound for the bytes of a body without its events. */
 const ENVELOPE_BYTES = 1_000;
-/** Upper bound for the difference between the clocks of two functions. */
+/**
+ * Upper bound for the difference between the clocks of two functions. The times of an event and of a change of the delay may appear in the
+ * wrong order if they differ by less.
+ */
 const CLOCK_SKEW_MS = 60_000;
 /** Seconds by which the rows of debounce windows and of their events outlive the delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;

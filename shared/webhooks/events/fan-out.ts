@@ -238,9 +238,9 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
 /** Number of deliveries after which the progress is stored. */
 const PART = 100;
 /**
- * Limits for one queue message. `MATCHES_PER_MESSAGE`: the number of deliveries that it may create. `BYTES_PER_MESSAGE`: the total bytes of
- * the data of these deliveries. `START_WITHIN_MS`: milliseconds after which it begins no further part of an event. They limit for how long
- * a large event occupies a function.
+ * Limits for one queue message, so that a large event does not occupy a function for long. `MATCHES_PER_MESSAGE`: the number of deliveries
+ * that it may create. `BYTES_PER_MESSAGE`: the total bytes of the data of these deliveries. `START_WITHIN_MS`: milliseconds after which it
+ * begins no further part of an event.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;

@@ -33,7 +33,7 @@ export const StoredLimiter = z.object({
   used: z._default(z.int(), 0),
   /** Number of failed attempts since the last success. */
   fails: z._default(z.int(), 0),
-  /** True if the last exchange took too long for a quick receiver. */
+  /** True if the last exchange took at least `QUICK_MS`. A receiver without an exchange counts as slow. */
   slow: z._default(z.boolean(), true),
   /** The circuit breaker is open until this time. Afterwards, senders send one delivery at a time to test the receiver. */
   openUntil: z.optional(Timestamp),

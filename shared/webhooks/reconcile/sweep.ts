@@ -33,7 +33,10 @@ export type SweepInput = z.infer<typeof SweepInput>;
 
 /** If a delivery became due within this time, its queue message probably still exists. */
 const GRACE_MS = 30_000;
-/** A delivery is queued again at most once within this time. Otherwise the number of messages for a backlog would double every minute. */
+/**
+ * A delivery is queued again at most once within this time. Otherwise each run, every minute, would add another message for each delivery
+ * that is still waiting.
+ */
 const SWEEP_AGAIN_MS = 10 * 60_000;
 /** Number of entries of a partition that are written concurrently and then queued with one call. */
 const TOGETHER = 10;
@@ -92,7 +95,7 @@ interface Run {
   queued: number;
   /** The fan-outs that have already got a message in this run. */
   readonly fannedOut: Set<string>;
-  /** The errors of this run. Only the first one is thrown. */
+  /** Contains the first error of this run, if there was one. The run throws it at its end. */
   readonly failed: unknown[];
 }
 

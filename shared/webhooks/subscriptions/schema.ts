@@ -125,8 +125,8 @@ const WithSecret = named(
 );
 
 /**
- * The answer that creates a secret. `standardWebhooksSecret` is computed each time the answer is sent. It is therefore not in the stored
- * answer that a repeated request with the same `Idempotency-Key` gets.
+ * The response that creates a secret. `standardWebhooksSecret` is not stored: it is computed from `secretKey` each time the response is
+ * sent, even if a repeated request with the same `Idempotency-Key` gets the stored response.
  */
 export const WebhookWithSecret = z.pipe(
   z.pipe(

@@ -112,8 +112,8 @@ const CountRow = z.object({
 });
 
 /**
- * Returns the version of the company's registrations. It is in the row that counts the company's webhooks. A company without webhooks has
- * no such row.
+ * Returns the version of the company's registrations. It is in the row that counts the company's webhooks. A company that never had a
+ * webhook has no such row.
  */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
