@@ -14,7 +14,7 @@ export const IDS_PER_PARTITION = 128;
 /** Number of partitions for the deliveries of one webhook. Several partitions divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Number of partitions of the due index for waiting deliveries. Several partitions divide the load of the index's writes. */
+/** Number of partitions of the due index for waiting deliveries and fan-outs. Several partitions divide the load of the index's writes. */
 export const DUE_SHARDS = 8;
 
 /** Pads the id with zeros, so that sorting the strings sorts the numbers. 2^53 has 16 digits. */
@@ -339,7 +339,8 @@ function hash(text: string): number {
 }
 
 /**
- * The secondary index that sorts waiting deliveries, unfinished jobs and paused webhooks by due time. Only rows with `dueShard` are in it.
+ * The secondary index of rows that need work at the time `dueAt`, such as waiting deliveries and unfinished jobs. It contains only rows
+ * that have the field `dueShard`.
  */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 

@@ -139,8 +139,8 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
     count >>>= 1;
     scale = scaleOf(count, height);
   }
-  // Only the northernmost latitude of the ring may be in the last band, which is one more than `count`. One more element is for the end of
-  // this band.
+  // Only the northernmost latitude of the ring can be in the band with the number `count`, so `bandAt` determines the number of bands. One
+  // more element is for the end of the last band.
   const starts = new Uint32Array(bandAt(bottom + height) + 2);
   const visit = (work: (band: number, edge: number) => void): void => {
     for (let edge = 0; edge < size; edge++) {

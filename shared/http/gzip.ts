@@ -1,4 +1,7 @@
-/** Compresses a streamed response in several pieces, and writes the gzip header and trailer around them (RFC 1952). */
+/**
+ * Compresses a streamed response piece by piece. Also makes the header and the end of any gzip file that is compressed in pieces (RFC
+ * 1952).
+ */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
 export type Piece = string | Uint8Array;

@@ -69,8 +69,8 @@ export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
 }
 
 /**
- * Number of additional ids that are collected before all but the `count` lowest are dropped. A higher number means that ids are sorted less
- * often.
+ * `byProspect` collects up to 2 * `count` + SPARE ids before it drops all but the `count` lowest ids. A higher number means that it sorts
+ * less often.
  */
 const SPARE = 512;
 

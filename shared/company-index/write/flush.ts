@@ -110,9 +110,9 @@ async function putNewRun(
 }
 
 /**
- * Adds the entries to the change log only. The index does not need them, because its runs already contain newer versions. They may be
- * missing from the log, because an earlier flush may have seen the later of two changes but not the earlier one. Returns undefined if
- * another flush was faster.
+ * Adds the entries to the change log only. The index does not need them: its runs already contain newer versions, or the entries are
+ * changes of territories, statuses, tags or users. An older version may be missing from the log, because an earlier flush may have seen the
+ * later of two changes but not the earlier one. Returns undefined if another flush was faster.
  */
 async function logOnly(
   { table, clock }: IndexContext,
