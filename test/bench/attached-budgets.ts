@@ -1,6 +1,6 @@
 /**
- * Measures budget 14 of docs/benchmarks.md: a list of prospects must not cost more read units if its prospects have many notes, past
- * statuses and appointments.
+ * Measures budget 14 of docs/benchmarks.md: a list of prospects with many notes, past statuses and appointments must not cost more read
+ * units than the same list without them. Also limits the cost of reading one prospect with many long notes.
  */
 import { iso } from "#shared/clock.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";

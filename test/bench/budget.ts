@@ -3,16 +3,19 @@
 export interface Budget {
   readonly number: number;
   readonly text: string;
-  /** The number of prospects of the measured company, for example `100 k`. The text is empty if the measurement needs no company. */
+  /**
+   * The number of prospects of the measured company, for example `100 k`, or of two compared companies, for example `100 k / 10 k`. The
+   * text is empty if the measurement needs no company.
+   */
   readonly size: string;
-  /** Null if no limit applies to a company of this size. The report then shows only the measured value. */
+  /** Null if the report only shows the measured value, without a limit. */
   readonly limit: number | null;
   readonly measured: number;
 }
 
 /**
- * Returns true if the measured value does not exceed the limit. The value is first rounded to two decimals, as in the report. Otherwise the
- * report could show a value as equal to the limit and still call it a failure.
+ * Returns true if the measured value does not exceed the limit. It compares the value that the report shows, which is rounded to two
+ * decimals. Otherwise the report could show a value that equals its limit as a failure.
  */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 

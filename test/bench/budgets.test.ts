@@ -1,6 +1,6 @@
 /**
- * Asserts the budgets of docs/benchmarks.md that limit read units, write units, round trips to the table or bytes, for companies of
- * 10 000 and 100 000 prospects. These counts are the same in every run, so the limits need no tolerance.
+ * Asserts the budgets of docs/benchmarks.md that limit read units, write units, round trips to the table or bytes. It measures companies of
+ * 10 000 and 100 000 prospects. The measured counts are the same in every run, so the limits need no tolerance.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Budget, isHeld } from "./budget.ts";
@@ -18,8 +18,8 @@ afterAll(() => table.stop());
 const CREATES = 1_024;
 
 /**
- * Rows of the CSV file whose import is measured. An import writes batches of at most 2 048 rows, so the second batch of
- * this import is only partly filled.
+ * Rows of the CSV file whose import is measured. An import writes batches of at most 2 048 rows. With 3 000 rows, the measurement includes
+ * a second, partly filled batch.
  */
 const CSV_ROWS = 3_000;
 

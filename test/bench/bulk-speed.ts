@@ -1,6 +1,6 @@
 /**
- * Measures the speed of a bulk job, compared with a loop that sends the same transactions through a plain SDK client. The measurements
- * alternate, so that other load of the machine affects both.
+ * Compares the time of a bulk job with the time of a plain loop that sends the same transactions through an SDK client. The two are
+ * measured in turn, so that other load of the machine affects both.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand, type TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
@@ -22,7 +22,7 @@ import type { Stage } from "./stage.ts";
 
 const RECORDS = 1_024;
 const ROUNDS = 3;
-/** Number of concurrent transactions of the plain loop. A job makes the same number. */
+/** Number of transactions that the plain loop sends concurrently. A bulk job sends the same number concurrently. */
 const LANES = 12;
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 
@@ -49,7 +49,8 @@ export async function bulkSpeed({ company, caller, context, clock }: Stage, endp
     sent.length = 0;
     const message = { companyId: company.id, id: created.id };
     const bulk = await taken(() => bulkRunner({ prospect_bulk: changeKind })(job, message, () => 300_000));
-    // The last transactions change the state of the job.
+    // The first `RECORDS` transactions change the prospects. The later ones only store the state of the job, so the plain loop leaves them
+    // out.
     const own = sent.slice(0, RECORDS);
     await context.table.batchPut(before);
     const bare = await taken(() => mapConcurrently(own, LANES, (input) => plain.send(new TransactWriteCommand(input))));
@@ -61,7 +62,7 @@ export async function bulkSpeed({ company, caller, context, clock }: Stage, endp
   return [{ number: 6, text, size: sizeOf(company.count), limit: 2, measured: ratio }];
 }
 
-/** Returns a context whose client stores the transactions that it sends in `sent`. */
+/** Returns a job context. Its DynamoDB client appends each transaction that it sends to `sent`. */
 function jobOn(endpoint: string, clock: Stage["clock"], sent: TransactWriteCommandInput[]): JobContext {
   const client = dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient });
   client.middlewareStack.add(

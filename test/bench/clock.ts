@@ -1,5 +1,6 @@
 /**
- * Measures wall time and processor time. Each result is the median of several repetitions, because other processes use the same machine.
+ * Measures wall time and processor time. Each result is the median of several repetitions, because other processes on the machine disturb
+ * single measurements.
  */
 
 export interface Taken {
@@ -24,7 +25,7 @@ export async function medianOf(runs: number, work: () => unknown): Promise<Taken
   return middle(await repeated(runs, () => taken(work)));
 }
 
-/** Runs each kind of work once per repetition, in alternation. Other load of the machine then affects all kinds equally. */
+/** Repeats the kinds of work in turn: each repetition runs every kind once. Other load of the machine then affects all kinds equally. */
 export async function interleaved<Name extends string>(
   runs: number,
   works: Readonly<Record<Name, () => unknown>>,

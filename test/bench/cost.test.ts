@@ -1,4 +1,7 @@
-/** Tests the cost model: its pages are current, its aims hold, and its simulated days are reproducible and plausible. */
+/**
+ * Tests the cost model: docs/cost.md and docs/latency.md contain its current output, the monthly costs stay below their limits, and a
+ * simulated day is reproducible and plausible.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";

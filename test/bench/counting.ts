@@ -1,6 +1,6 @@
 /**
- * Wraps a table so that it records the keys of its reads. The keys show how many segments (stored parts of the company's search index) a
- * request reads.
+ * Wraps a table so that it records the keys of its reads. The keys show how many segments of the company's search index a request reads. A
+ * segment is a stored part of the index.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -8,8 +8,8 @@ import type { Table } from "#shared/db/table.ts";
 export interface CountingTable {
   readonly table: Table;
   /**
-   * Returns the ids of the segments that were read. A segment consists of several rows, and every read of a segment requests its row
-   * `main#0`. This row is therefore counted.
+   * Returns the ids of the segments that were read. A segment consists of several rows. Every read of a segment includes its row `main#0`,
+   * so the reads of this row are counted.
    */
   segments(): string[];
 }

@@ -14,13 +14,15 @@ import type { BenchTable } from "./table.ts";
 
 const IMPORT_HEAP_MB = 256;
 const EXPORT_HEAP_MB = 64;
-/** Megabytes of V8's young generation, which holds new objects. V8's default size is too large for the small heaps of this bench. */
+/**
+ * Maximum megabytes of V8's young generation, which holds new objects. V8's default value is too large for the small heaps of this bench.
+ */
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
 /**
- * Measures one import and one export of a company. The results are equal in each run, except the rows per second, which depend on the
- * load of the machine.
+ * Measures one import and one export of a company. The units are equal in each run. The rows per second and the memory depend on the load
+ * of the machine.
  */
 export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, `csv-${count}`, count, async (job, notes) => {

@@ -39,7 +39,8 @@ const context = jobContextOf(job);
 const caller = callerOf(job);
 
 const memory = { peakHeapBytes: 0, peakBytes: 0 };
-// The process samples its memory, because the operating system's maximum also includes the memory of the parent process at the fork.
+// The process samples its own memory every 20 ms. The maximum that the operating system reports is too large, because it includes the
+// memory of the parent process at the fork.
 const watch = setInterval(() => {
   const { heapUsed, rss } = process.memoryUsage();
   memory.peakHeapBytes = Math.max(memory.peakHeapBytes, heapUsed);

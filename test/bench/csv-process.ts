@@ -21,7 +21,7 @@ export const CsvJob = z.object({
 });
 export type CsvJob = z.infer<typeof CsvJob>;
 
-/** A range of table partitions by their numbers, both ends included. Each partition contains a block of 128 consecutive prospect ids. */
+/** A range of numbers of table partitions, including `from` and `to`. Each partition contains a block of 128 consecutive prospect ids. */
 export const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
@@ -51,7 +51,7 @@ export const Exported = z.object({
 });
 export type Exported = z.infer<typeof Exported>;
 
-/** Milliseconds that the service needs for imports and exports, and milliseconds that plain ("bare") SDK calls need for the same rows. */
+/** Milliseconds of the service's imports and exports, and milliseconds of plain ("bare") SDK calls that write and read the same rows. */
 export const Ratios = z.object({
   importMs: z.number(),
   bareWriteMs: z.number(),

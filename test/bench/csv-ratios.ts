@@ -1,6 +1,6 @@
 /**
  * Runs as a separate process. It measures the service's import and export, and plain SDK calls that write and read the same rows. The
- * measurements alternate, so that other load of the machine affects both.
+ * service and the plain calls are measured in turn, so that other load of the machine affects both.
  */
 
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -13,7 +13,7 @@ import { taken } from "./clock.ts";
 import { type Blocks, CsvJob, callerOf, jobContextOf, type Ratios, runWhole, uploaded } from "./csv-process.ts";
 
 const ROUNDS = 3;
-/** Number of plain SDK calls that run concurrently. An import writes the same number of batches concurrently. */
+/** Number of batches that the plain SDK calls write concurrently. An import writes the same number of batches concurrently. */
 const LANES = 12;
 const BATCH = 25;
 

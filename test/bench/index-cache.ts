@@ -1,6 +1,6 @@
 /**
- * `npm run bench:cache` models how a Lambda environment caches company indexes. It prints the cache's hit rate, the duration and the price
- * of a request, for several memory sizes and numbers of companies. index-memory.ts measures the input of the model.
+ * `npm run bench:cache` models how a Lambda environment caches company indexes. For several memory sizes and numbers of companies, it
+ * prints the hit rate of the cache, and the duration and price of a request. index-memory.ts measures the input of the model.
  */
 
 import { execFile } from "node:child_process";
@@ -15,15 +15,16 @@ import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
 
 /**
- * Lambda gives one whole processor to a function with this many megabytes, and a share of a processor to a smaller function. A read of
- * the index uses only one processor, so more memory does not make it faster.
+ * Megabytes of memory with which Lambda gives a function one whole processor. A smaller function gets a share of a processor. A read of the
+ * index runs on one processor only, so more memory than this does not make it faster.
  */
 const WHOLE_CPU_MB = 1_769;
 /** Prices of a GB-second and of an on-demand read unit, in US dollars for arm64 in us-east-1. */
 const GB_SECOND = 0.0000133334;
 const READ_UNIT = 0.000000125;
 /**
- * Assumed milliseconds of a request in which the processor waits for the table. A cold request also waits for the transfer of the index.
+ * Assumed milliseconds in which a request waits for the table. A cold request (one whose index is not in memory) also waits for the
+ * transfer of the index.
  */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;
@@ -66,13 +67,16 @@ export interface Modelled {
 const REQUESTS = 40_000;
 
 /**
- * Simulates the requests to one Lambda environment whose cache evicts the least recently used index. All companies have indexes of the
- * same size.
+ * Simulates the requests to one Lambda environment. Its cache first evicts the data of the company that was used least recently. All
+ * companies have the same number of prospects.
  */
 export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
   const random = randomSequence(7);
   const budget = cacheBytesOf(memoryMb);
-  /** The cached data of each company. The map is ordered by last use, so the first entry is evicted first. */
+  /**
+   * The cached data of each company. A `Map` keeps the order of insertion, and each use inserts the entry again. The first entry is
+   * therefore the least recently used one, and is evicted first.
+   */
   const cache = new Map<number, Kind>();
   let kept = 0;
   let hits = 0;
@@ -125,8 +129,8 @@ function pick(mix: Mix, at: number): Kind {
 }
 
 /**
- * Measures the real memory of a cached index in a separate process. The cache estimates the memory of its indexes. The exit code is 1 if
- * the estimate is more than 10 % below or 35 % above the real memory.
+ * Compares the cache's estimate of an index's memory with the real memory, which a separate process measures. The exit code is 1 if the
+ * estimate is more than 10 % below or 35 % above the real memory.
  */
 async function measureOne(): Promise<void> {
   const table = await startBenchTable();

@@ -1,6 +1,6 @@
 /**
- * Runs as a separate process that loads the search index of one company several times. It compares the real memory of one loaded index
- * with the cache's estimate of it.
+ * Runs as a separate process that loads the search index of one company several times. It compares the real memory of a loaded index with
+ * the memory that the cache estimates for it.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -21,7 +21,7 @@ export interface IndexMemory {
   readonly takenBytes: number;
   /**
    * `coldMs` and `coldUnits` are the processor time and the read units of the first read, which loads the index. `warmMs` is the processor
-   * time of a later read.
+   * time of a read of the loaded index.
    */
   readonly coldMs: number;
   readonly warmMs: number;
@@ -49,8 +49,8 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // The first read also loads code and data that do not belong to an index. It runs before the measurement, so that the result does
-  // not include them.
+  // The first read in this process also loads code and data that do not belong to an index. It runs before the measurement, so that the
+  // result does not include them.
   await read(fresh());
   const before = takenBytes();
   const readers = Array.from({ length: COPIES }, fresh);
@@ -60,7 +60,7 @@ async function measure(read: (reader: Reader) => Promise<unknown>): Promise<Inde
     const { usage } = await metered(() => read(reader));
     coldMs += cpuMs() - before;
     coldUnits += usage.readUnits;
-    // Several reads are needed, because the index builds sort orders and word indexes only during later reads.
+    // The index builds its sort orders and word indexes only when a loaded index is read again. Twelve more reads build all of them.
     for (let i = 0; i < 12; i++) await read(reader);
     await turn();
     warmMs += await timed(() => read(reader));

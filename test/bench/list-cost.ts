@@ -1,6 +1,6 @@
 /**
- * Measures the processor time of a list of prospects, compared with plain reads of the same rows. It also measures how many lists per
- * second the local service answers.
+ * Measures the processor time of a list of prospects, compared with a plain read of the same rows. Also measures how many lists per second
+ * the local service answers.
  */
 import { Agent, get } from "node:http";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -19,13 +19,13 @@ import { startService } from "./started-service.ts";
 const PAGE_SIZE = 50;
 const WARM_UP = 300;
 const REPETITIONS = 15;
-/** Lists in each repetition. The clock for processor time is too coarse to measure one list. */
+/** Number of lists in each repetition. The clock for processor time is too coarse to measure a single list. */
 const LISTS = 20;
 
 /**
- * Compares a list in a warm function with one plain Query of the same rows. Both results are written as JSON. In addition, the list reads
- * the state of the company's search index, finds the rows of the page among all prospects, converts the rows, and checks the answer
- * against its schema.
+ * Compares a list in a warm function with one plain Query of the same rows. Both write their results as JSON. Only the list also reads the
+ * state of the company's search index, finds the rows of the page among all prospects, converts the rows, and checks the answer against its
+ * schema.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;
@@ -82,35 +82,39 @@ async function repeat(times: number, work: () => Promise<unknown>): Promise<void
 }
 
 /**
- * Number of concurrent clients. The local service runs at most four environments of a function. With twice as many clients, the next
- * request already waits when an environment becomes free, so both processors are busy all the time.
+ * Number of concurrent clients. The local service runs at most four environments of a function. With twice as many clients, a request is
+ * already waiting when an environment becomes free. The environments therefore never wait for a client.
  */
 const CLIENTS = 8;
 const REQUESTS = 600;
-/** Node.js still compiles hot code during the first lists, in each of the threads. The rate grows until about this number of lists. */
+/**
+ * Number of lists before the measurement. Node.js compiles hot code during the first lists in each thread, and the rate grows until about
+ * this number.
+ */
 const WARM_UP_REQUESTS = 3_000;
 const RATES = 5;
 
 /**
- * Settings of the local service. The rates are higher than any rate that the bench reaches, so that no throttle affects the measurement.
+ * Settings of the local service. These rate limits are higher than any rate that the bench reaches, so that no throttle affects the
+ * measurement.
  */
 const UNTHROTTLED = { REQUEST_RATE: "100000", COMPANY_RATE: "100000" };
 
 /**
- * Number of pages that the clients list in turn. Together they have more prospects than a function keeps in memory. When a page is listed
- * again, its rows have already been evicted. All rows of each page are therefore read from the table.
+ * Number of different pages that the clients list in turn. Together, the pages have more prospects than a function keeps in memory. When
+ * the clients list a page again, its rows have already been evicted, so all rows are read from the table.
  */
 const PAGES = 25;
 
 /**
- * Maximum milliseconds of a list through the whole local service, while other clients wait too. On two processors, this is 150 lists a
- * second.
+ * Maximum milliseconds per list: the elapsed time, divided by the number of lists of all concurrent clients. This is 150 lists a second, on
+ * a machine with two processors.
  */
 const LIST_MS = 6.67;
 
 /**
  * Measures lists of 50 prospects through the whole local service: gateway, authorizer, function and table. The service and the clients
- * share one machine. The first figures are for one page that is listed again and again, and the last figures are for many pages in turn.
+ * share one machine. The first two results list one page again and again. The last two list many pages in turn.
  */
 export async function listRate(): Promise<Budget[]> {
   const service = await startService(["--seed", "10000"], UNTHROTTLED);

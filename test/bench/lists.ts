@@ -7,11 +7,11 @@ const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
     /**
-     * The list without a filter. Its prospects have consecutive ids and are stored next to each other, so this page needs the fewest read
-     * units.
+     * The list without a filter. The prospects of its page have consecutive ids and are stored next to each other, so it needs the fewest
+     * read units of all lists.
      */
     everything: {},
-    /** The prospects of one of forty reps. They are scattered over the table, so the service reads each row of this page separately. */
+    /** The prospects of one rep among forty. They are scattered over the table, so the service reads each row of this page separately. */
     "one rep": { assignedToUserId: String(rep) },
     "one status": { status: "Interested" },
     "map window": { bbox: cityBbox },

@@ -1,6 +1,6 @@
 /**
- * Measures budget 15, the map in a warm function: tiles, clusters and lists of a territory. Units and bytes are the same in each run. Times
- * depend on the machine.
+ * Measures budget 15 of docs/benchmarks.md, the map in a warm function: tiles, clusters and lists of a territory. Units and bytes are the
+ * same in each run. Times depend on the machine.
  */
 import { gzipSync } from "node:zlib";
 import type { ApiContext } from "#shared/context.ts";
@@ -20,7 +20,7 @@ import { cities, cityBbox } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
 const RUNS = 15;
-/** The zoom of the tile with most prospects. The tile contains nearly the whole largest city, which has 17 % of the prospects. */
+/** Zoom of the tile with the most prospects. This tile contains nearly all of the largest city, which has 17 % of the prospects. */
 const DENSE_ZOOM = 8;
 const TILE_BYTES_MAX = 60_000;
 const RING_POINTS = 5_000;
@@ -39,7 +39,7 @@ const line = ({ company }: Stage, text: string, limit: number | null, measured: 
   ...{ number: 15, text, size: sizeOf(company.count), limit, measured },
 });
 
-/** Returns a ring of 5 000 points around the box of a list, so that the territory and the box contain the same prospects. */
+/** Returns a ring of 5 000 points along the edge of the box `bbox`. A territory with this ring contains the same prospects as the box. */
 function ringAround(bbox: string): [number, number][] {
   const [west = 0, south = 0, east = 0, north = 0] = bbox.split(",").map(Number);
   const side = RING_POINTS / 4;
@@ -54,7 +54,10 @@ function ringAround(bbox: string): [number, number][] {
 
 export const cityRing = ringAround(cityBbox);
 
-/** Creates a territory whose polygon is the box of the lists. Its entry makes later reads of the index a little larger. */
+/**
+ * Creates a territory whose polygon is `cityBbox`, the box of the measured lists. This adds an entry to the search index, so later reads of
+ * the index are a little larger.
+ */
 export async function newTerritory({ context, caller }: Stage): Promise<number> {
   const input = { name: "T", polygon: cityRing, totalProperties: 0, assignedToUserId: null };
   return (await createTerritory(context, caller, input)).id;
@@ -64,7 +67,7 @@ export async function mapUnits(stage: Stage): Promise<Budget[]> {
   const { context, caller } = stage;
   const territoryId = await newTerritory(stage);
   const list = ListQuery.parse({ territoryId: String(territoryId) });
-  // The box contains the same prospects as the territory.
+  // The list of the territory returns the prospects in `cityBbox`. `fill` writes their rows to the table.
   await stage.fill(ListQuery.parse({ bbox: cityBbox }));
   const works = {
     tile: () => prospectTile(context, caller, denseTile, {}),
@@ -123,7 +126,7 @@ export async function mapTimes(stage: Stage): Promise<Budget[]> {
     {},
     { onMap: true, box: [-106.875, 38.822, -104.0625, 40.9799] },
   );
-  // Smaller companies have no limit, because the fixed cost of a request is a large part of their times.
+  // Companies with less than a million prospects have no limit, because the fixed cost of a request is a large part of their times.
   const most = (limit: number): number | null => (company.count < 1_000_000 ? null : limit);
   return [
     line(

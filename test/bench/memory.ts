@@ -1,6 +1,6 @@
 /**
- * Measures the memory of a warm function that has loaded the whole search index of a company, including the searchable texts. The
- * function runs in a separate process.
+ * Measures the memory of a warm function that has loaded a company's whole search index, including the searchable texts. The function runs
+ * in a separate process.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";

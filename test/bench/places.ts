@@ -1,4 +1,4 @@
-/** Generates the locations of synthetic prospects. The cities differ in size, and have more prospects in the centre than at the edges. */
+/** Generates the locations of synthetic prospects. The cities differ in size. Each has more prospects in its centre than at its edge. */
 import { rounded } from "../../infra/local/synthetic-prospect.ts";
 
 export interface City {
@@ -34,7 +34,8 @@ export const cities: readonly City[] = [
 const SPREAD = 0.11;
 
 /**
- * Returns the city for a number from 0 (included) to 1 (excluded). Uniform random numbers choose each city with the probability `share`.
+ * Returns the city for a number from 0 (included) to 1 (excluded). If the numbers are random and uniformly distributed, the probability of
+ * each city is its `share`.
  */
 export function cityAt(part: number): City {
   let rest = part;
@@ -51,7 +52,7 @@ function missingCity(): never {
 
 /** Returns a random location in the city, in degrees with six decimals (about 10 cm), as phones report locations. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
-  // The Box-Muller transform turns two uniform random numbers into a normally distributed point.
+  // The Box-Muller transform turns two uniform random numbers into a normally distributed point around the centre.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
   const angle = 2 * Math.PI * random();
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
@@ -61,7 +62,7 @@ export function houseIn({ lat, lng }: City, random: () => number): { lat: number
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
-/** Returns a bounding box (bbox) of 0.2 degrees at the eastern edge of the city, where prospects are sparse. */
+/** Returns a bounding box (bbox) of 0.2 degrees at the eastern edge of the city, where there are few prospects. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
 export const cityBbox = "-105.09,39.639,-104.89,39.839";

@@ -1,6 +1,6 @@
 /**
- * Compares the times of the map with PostGIS, over the rows that `compare` has loaded: vector tiles with `ST_AsMVT`, and the prospects in a
- * territory with `ST_Within`.
+ * Compares the map's times with the times of PostGIS. PostGIS uses the rows that `compare` has loaded into Postgres. It makes vector tiles
+ * with `ST_AsMVT`, and finds the prospects in a territory with `ST_Within`.
  */
 import { deepEqual } from "node:assert/strict";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -40,12 +40,18 @@ export async function compareMap(postgres: Postgres, stage: Stage): Promise<Comp
 const countIn = async ({ context, caller }: Stage, tile: Tile): Promise<number> =>
   (await findFiltered(context, caller, {}, { box: boxAround(tile) })).matches.total;
 
-/** The first zoom from 8 on at which the tile shows each prospect. */
+/**
+ * Returns the lowest zoom from 8 on at which the tile shows each prospect as a separate pin. Tiles with more than `TILE_PINS_MAX` prospects
+ * show clusters.
+ */
 async function firstZoomOfPins(stage: Stage): Promise<number> {
   for (let zoom = 8; ; zoom++) if ((await countIn(stage, largestCityTile(zoom))) <= TILE_PINS_MAX) return zoom;
 }
 
-/** Both tiles have pins, or clusters of the same grid, with the same number of prospects. */
+/**
+ * Compares the service's tile with PostGIS's tile of the same prospects. PostGIS makes what the service makes: pins, or clusters in the
+ * same grid if there are more than `TILE_PINS_MAX` prospects.
+ */
 async function compareTile(postgres: Postgres, stage: Stage, tile: Tile, name: string): Promise<Comparison> {
   const { context, caller, company } = stage;
   const total = await countIn(stage, tile);

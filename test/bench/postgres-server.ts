@@ -16,7 +16,7 @@ export interface Postgres {
   stop(): void;
 }
 
-/** Postgres writes nothing to disk synchronously, because the data is temporary. */
+/** Settings of the server. Postgres does not wait until its writes are on the disk (`fsync=off`), because the data is temporary. */
 const settings = [
   "shared_buffers=512MB",
   "work_mem=64MB",
@@ -78,7 +78,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** Returns the path of a Postgres program. A Debian package's newest version is preferred to the program in PATH. */
+/** Returns the path of a Postgres program. The newest version that a Debian package has installed is preferred to the program in PATH. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -89,7 +89,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Returns the ids of an unprivileged user if this process runs as root, because Postgres refuses to run as root. */
+/** Returns the ids of a user without privileges if this process runs as root, because Postgres refuses to run as root. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

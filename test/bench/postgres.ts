@@ -1,6 +1,6 @@
 /**
- * Compares the times of this service and of a Postgres database that has the same rows and suitable indexes. For each query, both return
- * the exact number of matches and one page of ids. Both also write all map pins as text.
+ * Compares the times of this service with the times of a Postgres database that has the same rows and suitable indexes. For each query,
+ * both return the exact number of matches and one page of ids. In addition, both write all map pins as text.
  */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -62,7 +62,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** Yields the rows as texts of 500 rows each, because all rows in one text would need too much memory. */
+/** Yields the rows as strings of up to 500 lines each. One string with all rows would need too much memory. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {
@@ -74,7 +74,7 @@ function* lines(company: BenchCompany): Generator<string> {
 }
 
 /**
- * Returns a prospect as one line for Postgres's COPY command. One column contains all searchable texts, including the notes, so that a
+ * Returns a prospect as one line for Postgres's COPY command. One column contains all searchable texts, including the note, so that a
  * search needs no join.
  */
 function lineOf(company: BenchCompany, at: number): string {
@@ -115,11 +115,11 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
   return { name: "all pins as text", size: sizeOf(company.count), total, oursMs: wallMs, postgresMs };
 }
 
-/** Returns the median time of the statement, in milliseconds. The statement must be one line. */
+/** Returns the median milliseconds of the statement. The statement must be on one line. */
 export async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first run is not counted, because in this run Postgres loads the pages of its tables into memory.
+  // The time of the first run is left out, because Postgres loads the pages of its tables into memory in this run.
   return median(times.slice(1));
 }
 

@@ -19,10 +19,12 @@ export interface Made {
   readonly note: StoredNote | undefined;
 }
 
-/** The first and last creation time of prospects. The benches simulate the day after the last one. */
+/**
+ * Creation time of the first prospect, and end of the period in which prospects are created. The benches simulate the day after this end.
+ */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** All prospects have an import id, because imported prospects send no webhook events. */
+/** All prospects have an import id. Imported prospects send no webhook events, so the benches measure none. */
 const IMPORT_ID = "bench";
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
@@ -31,8 +33,8 @@ export const RARE_NAME = "Zdanowicz";
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
 /**
- * Makes the prospect with the number `at`, counted from 0. A higher number means a later creation time. The random values depend on the
- * distance from the newest prospect, so that the newest prospects are alike in small and large companies.
+ * Makes the prospect with the number `at`, counted from 0. A higher number means a later creation time. The seed of the random values is
+ * the distance from the newest prospect. Small and large companies therefore have the same newest prospects.
  */
 export function makeProspect(company: BenchCompany, at: number): Made {
   const random = randomSequence(company.count - at);

@@ -1,6 +1,6 @@
 /**
- * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes` in a warm function without rows in memory, and
- * what the change log adds to the write units of a created prospect.
+ * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes`, and the write units that the change log adds
+ * to a created prospect. A round is a set of concurrent requests to the table. The function is warm but has no rows in memory.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -17,17 +17,23 @@ import { type Budget, sizeOf } from "./budget.ts";
 import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Prospects of one page of a snapshot. */
+/** Number of prospects in one page of a snapshot. */
 const PAGE = 500;
-/** A flush starts with 64 entries, so 63 are the most that remain unflushed. */
+/** Number of unflushed entries. A flush starts when there are 64, so 63 is the maximum. */
 const UNFLUSHED = 63;
 const CHANGED = 60;
-/** Distance of the ids of changed prospects that are not neighbours. */
+/**
+ * Difference between the ids of two successive prospects in `apart`. A partition contains 128 consecutive ids, so these prospects are
+ * spread over more partitions than the same number of `neighbours`.
+ */
 const APART = 7;
 
 const all = { least: 1, settleMs: 0 };
 
-/** Cursors are not encrypted here. A warm function has the company's data key in memory, so this does not change the units. */
+/**
+ * Replaces the encryption of cursors with plain text. A warm function has the company's data key in memory, so the encryption needs no
+ * units.
+ */
 const secrets: ApiContext["secrets"] = {
   seal: async (_, __, text) => Buffer.from(text),
   open: async (_, __, sealed) => Buffer.from(sealed).toString(),
@@ -50,7 +56,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     line(`${text}, rounds`, rounds, usage.rounds),
   ];
   let cursor: string | undefined;
-  /** A sales user who sees only what this bench assigns to them. */
+  /** A sales user without permissions, who sees only the prospects that this bench assigns to the user. */
   const rep: Caller = { ...caller, role: "sales", permissions: [] };
   const pull = async (reader = rep): Promise<Usage & { items: number }> => {
     forgetRows(table);
@@ -119,7 +125,10 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
   }
 }
 
-/** Flushes, and returns the write units of the chunk and of its transaction for each entry. The head row alone would cost one unit. */
+/**
+ * Flushes the entries. Returns the write units, divided by the number of entries, with which the flush writes the chunk of the change log
+ * and commits it. One unit is subtracted, because a write of the head row alone would cost one unit.
+ */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;
   const table: Table = {

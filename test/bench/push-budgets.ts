@@ -1,6 +1,6 @@
 /**
- * Measures budget 16 of docs/benchmarks.md: the additional cost of an operation of POST /api/sync/operations, compared with the request for
- * a single write. The receipt of an operation costs two write units, because DynamoDB charges two for each row of a transaction. A batch
+ * Measures budget 16 of docs/benchmarks.md: what an operation of `POST /api/sync/operations` costs in addition to a separate request with
+ * the same write. The receipt of an operation costs two write units, because DynamoDB charges two for each row of a transaction. A batch
  * reads the names of statuses, tags and users only once, which saves a read unit for most operations.
  */
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import type { Stage } from "./stage.ts";
 
-/** Number of measured operations of each kind. The result is their mean. */
+/** Number of measured operations of each kind. The result is the mean of their costs. */
 const OPERATIONS = 50;
 
 interface Kind {

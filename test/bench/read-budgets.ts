@@ -1,7 +1,7 @@
 /**
  * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. It counts requests to the table, read units and bytes, which are
- * equal in every run. A cold function has empty caches. A warm function has the company's search index in memory. It has the rows of a page
- * in memory only if the comment or the text of a budget says so.
+ * equal in every run. A cold function has empty caches. A warm function has the company's search index in memory. Unless a comment or the
+ * text of a budget says otherwise, a warm function has no prospect rows in memory.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -29,7 +29,7 @@ export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
   /**
    * The usage of each page of the list without a filter. The prospects of such a page are stored next to each other, usually in two
-   * partitions. The cost depends on how the page is divided between the partitions.
+   * partitions. The read units depend on how many of them are in each of the two.
    */
   readonly neighbours: readonly Usage[];
   /** A list whose rows are in memory, because the previous list has read them. */
@@ -40,8 +40,8 @@ export interface WarmUsage {
 const NEIGHBOUR_PAGES = 16;
 
 /**
- * Writes the rows of the pages that the measured lists return. All other prospects of the company exist only in its search index, which
- * saves time.
+ * Writes the rows of the pages that the measured lists return. The other prospects exist only in the company's search index, because it
+ * would take long to write all rows.
  */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));
@@ -49,8 +49,8 @@ export async function fillLists(stage: Stage): Promise<void> {
 }
 
 /**
- * Measures the cost of the lists and of the map pins in a warm function. `fillLists` must run before, because it writes the rows of the
- * lists.
+ * Measures the cost of the lists and of the map pins in a warm function. Call `fillLists` before, because the lists read the rows that it
+ * writes.
  */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const askAgain = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
@@ -98,8 +98,8 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins
 }
 
 /**
- * Returns budget 2: the read units of a large company, divided by the read units of a company with a tenth or a hundredth of the
- * prospects.
+ * Returns budget 2: the read units of a large company, divided by the read units of a smaller company (with a tenth or a hundredth of the
+ * prospects).
  */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
@@ -131,7 +131,8 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // Companies below 100 000 prospects have no limit, because the rows of the page cost more there than the search index.
+  // Companies with less than 100 000 prospects have no limit, because most of their read units are for the rows of the page and not for the
+  // search index.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -142,8 +143,8 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 /**
- * Returns budget 5 for a map window (bbox) in a cold function. It limits the share of the index segments (stored parts of the search
- * index) that the function loads, and the number of index rows that it compares.
+ * Returns budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments (stored parts of
+ * the search index) that the function loads, and the number of index rows that it compares for each row that it returns.
  */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
@@ -167,7 +168,8 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   });
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // Companies below a million prospects have no limit, because one or two of their few segments hold a whole city.
+    // Companies with less than a million prospects have no limit, because they have few segments, and one or two of them contain a whole
+    // city.
     line(
       "cold, maximum of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,
@@ -204,7 +206,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Returns budget 8, which limits the bytes that a phone downloads for one pin (one prospect on the map). */
+/** Returns budget 8, which limits the compressed bytes that a phone downloads for one pin (one prospect on the map). */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
@@ -213,16 +215,16 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Returns budget 3 for one prospect's detail. It limits the rounds, which are requests to the table that must wait for each other. */
+/** Returns budget 3 for one prospect's detail. It limits the rounds: the requests to the table, where concurrent requests count as one. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
 /**
- * Returns budget 3 for the first requests of a cold function. It limits the rounds, which are requests to the table that must wait for
- * each other. The look-up of the caller is not counted: another function, the authorizer, does it, and the gateway caches its result for
- * a minute.
+ * Returns budget 3 for the first requests of a cold function. It limits the rounds: the requests to the table, where concurrent requests
+ * count as one. The look-up of the caller is not included, because the authorizer does it. The authorizer is another function, and the
+ * gateway caches its result for a minute.
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;

@@ -1,4 +1,4 @@
-/** Runs as a separate process that reads lists and map pins as a warm function does. It prints the memory that it needs. */
+/** Runs as a separate process that reads lists and map pins as a warm function does. It prints the memory that the process needs. */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

@@ -45,12 +45,12 @@ const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
 /**
- * The number of created prospects after which the background work on the search index is measured. With `--large`, the creates more than
- * double the company of 100 000 prospects, so that the measurement includes a merge of the largest part of the index.
+ * Number of prospects that are created to measure the background work on the search index. With `--large`, the company of 100 000 prospects
+ * gets more new prospects than it has. Only then does the measurement include a merge of the largest part of the index.
  */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
-/** Rows of one import when the service is compared with plain SDK calls. */
+/** Number of rows in each import that is compared with plain SDK calls. */
 const TURN_ROWS = 10_000;
 
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {

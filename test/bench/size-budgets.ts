@@ -1,5 +1,5 @@
 /**
- * Measures all budgets of one company that limit units, round trips or bytes. run.ts prints the results, and budgets.test.ts asserts
+ * Measures all budgets that limit units, round trips or bytes, for one company. run.ts prints the results, and budgets.test.ts asserts
  * them.
  */
 import { attachedBudgets } from "./attached-budgets.ts";
@@ -23,7 +23,7 @@ import {
 import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
 
-/** The largest company for which the cost of bulk jobs, pushed operations and the feed of changes is measured. */
+/** Maximum number of prospects of a company for which the costs of bulk jobs, pushed operations and the feed of changes are measured. */
 const PUSHED_PROSPECTS = 10_000;
 
 export interface Counted {
@@ -33,8 +33,8 @@ export interface Counted {
 }
 
 /**
- * Measures the budgets of reads. Call it before `countWrites`, because new writes are not yet part of the stored search index and make
- * later reads more expensive.
+ * Measures the budgets of reads. Call it before `countWrites`: until a flush, new writes are not part of the stored search index, and make
+ * reads more expensive.
  */
 export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
   await fillLists(stage);
@@ -48,17 +48,18 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // The map comes last, because its territory adds an entry to the search index.
+    // The map comes after the other reads, because its territory adds an entry to the search index and would make them more expensive.
     ...(await mapUnits(stage)),
-    // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
+    // Budget 14 does not depend on the number of prospects. It is therefore measured only for the first company, which has no `smaller`
+    // one.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };
 }
 
 /**
- * Measures the budgets of writes and of the feed of changes. The cost of bulk jobs, pushed operations and the feed does not depend on the
- * company's size, so it is measured for one size.
+ * Measures the budgets of writes and of the feed of changes. The costs of bulk jobs, pushed operations and the feed do not depend on the
+ * company's size. They are therefore measured only for companies of at most `PUSHED_PROSPECTS` prospects.
  */
 export async function countWrites(stage: Stage, creates: number): Promise<Budget[]> {
   const few = stage.company.count <= PUSHED_PROSPECTS;

@@ -1,6 +1,6 @@
 /**
- * Sets up a company with any number of prospects for the benches. The search index contains all prospects, but the table contains only
- * the rows that a bench reads, which saves time.
+ * Creates a company with any number of prospects for the benches. The search index contains all prospects, but the table contains only the
+ * rows that a bench reads, because it would take long to write all rows.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -31,7 +31,7 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** Rows of one import. All rows of an import are in memory at the same time, so this number bounds the memory. */
+/** Number of rows in one import. All rows of an import are in memory at the same time, so this number limits the memory. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
@@ -43,8 +43,8 @@ export interface Stage {
   /** Returns the context of a newly started function. Its caches are empty. */
   cold(): ApiContext;
   /**
-   * Writes the rows of the page that this query returns. A block is a partition with 128 consecutive ids. The service may read a range of a
-   * block instead of single rows, so the rows between the page's rows are written too.
+   * Writes the rows of the page that this query returns. The service may read a range of a partition (128 consecutive ids) instead of
+   * single rows. The rows of the prospects between the page's prospects are therefore written too.
    */
   fill(query: ListQuery): Promise<void>;
   /** Writes the rows of the prospects with the lowest ids. */
@@ -103,7 +103,8 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newTagWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // Some ids are skipped, so that the newest prospects have the same positions in their partition (128 ids) in companies of any size.
+  // `spare` ids are skipped, so that the last prospect always has the last id of its partition (128 ids). In companies of any size, the
+  // newest prospects then have the same positions in their partitions.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
@@ -117,7 +118,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** Imports the prospects into the company's search index in several parts, and then merges the parts. */
+/** Imports the prospects into the company's search index in several portions, and then merges the index parts that this has created. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);

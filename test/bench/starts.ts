@@ -1,6 +1,6 @@
 /**
- * Measures budget 11 of docs/benchmarks.md. It limits the sizes of the function bundles, and the start times of functions compared with
- * an empty handler.
+ * Measures budget 11 of docs/benchmarks.md. It limits the sizes of the function bundles, and the start times of functions as multiples of
+ * the start time of an empty handler.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import type { Budget } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 
-/** Functions whose start times are measured, because users wait for them daily. */
+/** Functions whose start times are measured. These functions run during a user's daily work. */
 const STARTED = [
   "prospects/list",
   "prospects/pins",
@@ -21,7 +21,10 @@ const STARTED = [
   "events/deliver",
   "prospects/import",
 ] as const;
-/** Maximum start times, as multiples of the start time of an empty handler. `table` is for bundles whose only AWS client is the table's. */
+/**
+ * Maximum start times, as multiples of the start time of an empty handler. `table` is for bundles whose only AWS client is the DynamoDB
+ * client.
+ */
 const START_BUDGET = { table: 3.2, others: 3.8 } as const;
 const RUNS = 21;
 

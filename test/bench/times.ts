@@ -1,6 +1,6 @@
 /**
  * Measures the times of lists and map pins. "Cold" is a newly started function without caches, and "warm" is one that has the company's
- * search index in memory. Times depend on the machine, so compare only their ratios.
+ * search index in memory. Times depend on the machine, so compare only ratios of times from the same run.
  */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -17,12 +17,12 @@ export interface ListTimes {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** Time of the whole call in a newly started function, which loads everything from the table. */
+  /** Time of the list in a newly started function, which loads everything from the table. */
   readonly cold: Taken;
   readonly warm: Taken;
   /**
-   * Time to find the total and the ids of the page in the index in memory, without reading the rows. The time of Postgres is compared
-   * with this time.
+   * Time to find the total and the ids of the page in the index in memory, without reading the rows. The report compares this time with the
+   * time of Postgres.
    */
   readonly index: Taken;
 }
@@ -36,7 +36,7 @@ export async function listTimes(stage: Stage): Promise<ListTimes[]> {
   return times;
 }
 
-/** Measures a page deep in the list: page 10 000 if the company has a million prospects. */
+/** Measures a page deep in the list: for example, page 10 000 of a company with a million prospects. */
 export async function deepPageTimes(stage: Stage): Promise<ListTimes> {
   const page = Math.max(1, stage.company.count / 100);
   const query = listQuery(stage.company, "everything", page);
@@ -56,8 +56,8 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
 }
 
 /**
- * Returns budget 8, which limits the processor time of a pin (one prospect on the map). The report also shows the times of its two parts,
- * text and gzip, without a limit.
+ * Returns budget 8, which limits the processor time of a pin (one prospect on the map). The result also contains the separate times for the
+ * text and for gzip, which have no limit.
  */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});
@@ -70,7 +70,8 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     },
     gzip: () => pipeline(Readable.from(gzipped(texts)), nowhere()),
   });
-  // Companies below 100 000 prospects have no limit, because their few pins share the fixed cost of the request.
+  // Companies with less than 100 000 prospects have no limit. The fixed cost of the request is divided by their few pins and makes each pin
+  // expensive.
   const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:isolation` measures how late one company's webhook events arrive while another company loads the same local service.
- * With `--case hanging`, the other company's receiver does not answer while 10 000 events wait for it. With `--case fan-out`, the other
- * company changes its largest territory 30 times, and each change matches 2 000 webhook registrations. With `--case bulk`, the other
- * company changes thousands of prospects with a bulk job whose webhook gets an event for each change; its own ordinary events are measured
- * too. Without `--case`, all cases are measured.
+ * `npm run bench:isolation` measures how late one company's webhook events arrive while another company loads the same local service. With
+ * `--case hanging`, the other company's receiver does not answer while 10 000 events wait for it. With `--case fan-out`, the other company
+ * changes its largest territory 30 times, and each change matches 2 000 webhook registrations. With `--case bulk`, the other company
+ * changes thousands of prospects with a bulk job, and its webhook gets an event for each change. In this case, other events of this webhook
+ * are measured too. Without `--case`, all cases are measured.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -45,7 +45,7 @@ const Made = z.object({ id: z.int(), companyId: z.int(), registrations: z.array(
 
 interface Receiver {
   readonly url: string;
-  /** Milliseconds from the commit of each event to its request at the receiver. */
+  /** Milliseconds from the commit of each event to the arrival of its request at the receiver. */
   readonly latencies: number[];
   readonly ids: Set<string>;
   readonly seen: () => { requests: number; most: number };
@@ -53,8 +53,8 @@ interface Receiver {
 }
 
 /**
- * Starts a receiver. With `times`, it reads from each body the time of the event's commit. Without `times`, it discards the bodies,
- * because parsing them would take processor time from the service. With `only`, it measures and counts only this event.
+ * Starts a receiver. With `times`, it reads the time of the event's commit from each body. Without `times`, it discards the bodies, because
+ * parsing them would take processor time from the service. With `only`, it measures and counts only events of this name.
  */
 async function receiver(
   answer: (response: ServerResponse) => void,
@@ -74,7 +74,7 @@ async function receiver(
       (whole) => whole.slice(0, 200),
       () => undefined,
     );
-    // `beginning` is undefined if the request was cut off when the bench ended.
+    // `beginning` is undefined if the connection was cut off because the bench ended.
     if (beginning === undefined) return;
     if (!isMeasured) return answer(response);
     ids.add(String(request.headers["x-service-delivery"]));
@@ -152,8 +152,8 @@ async function steady(service: LocalService, good: Receiver, email = "owner@glob
 }
 
 /**
- * Returns the milliseconds until an event arrives that is committed after the backlog. The local stream has only one shard, so the
- * publisher must first read all rows of the backlog.
+ * Commits an event after the backlog, and returns the milliseconds until it arrives. The local stream has only one shard, so the publisher
+ * must first read all rows of the backlog.
  */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;
@@ -162,7 +162,7 @@ async function readBehind(service: LocalService, good: Receiver): Promise<number
   return good.latencies[0] ?? Number.NaN;
 }
 
-/** Writes 10 000 waiting deliveries to the table and to the queue, as the publisher does for events. */
+/** Writes 10 000 waiting deliveries to the table and sends their messages to the delivery queue, as the publisher does for events. */
 async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   Object.assign(process.env, {
@@ -242,8 +242,8 @@ async function besideHanging(): Promise<string> {
 const Territory = z.object({ id: z.int() });
 
 /**
- * One company has the maximum number of registrations and changes a territory of the maximum size. Meanwhile the webhooks of another
- * company are measured.
+ * Measures the events of one company while another company changes a territory of the maximum size. The other company has the maximum
+ * number of webhook registrations.
  */
 async function besideFanOut(delayMinutes: number): Promise<string> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
@@ -270,8 +270,8 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const first = await steady(service, good);
     const sentFirst = flooded.ids.size;
     await changed;
-    // The service delays some deliveries of the other company. After this wait they are due, and the measurement is repeated while the
-    // service sends them.
+    // The service has delayed some deliveries of the other company. After this wait they are due. The measurement is then repeated while
+    // the service sends them.
     await wait(Math.max(0, begun + delayMinutes * MINUTE - Date.now()));
     progress("and on");
     const second = await steady(service, good);
@@ -315,8 +315,8 @@ async function importProspects(service: LocalService, email: string): Promise<vo
 }
 
 /**
- * One company changes thousands of prospects with a bulk job, and one of its webhooks gets an event for each change. Meanwhile the
- * ordinary events of the same webhook and the events of another company are measured.
+ * Measures events while one company changes thousands of prospects with a bulk job, and one of its webhooks gets an event for each change.
+ * The measured events are other events of the same webhook, and the events of another company.
  */
 async function besideBulk(): Promise<string> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });

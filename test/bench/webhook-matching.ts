@@ -1,5 +1,5 @@
 /**
- * Measures the processor time that the service needs to find the webhook registrations that match an event, for several numbers of
+ * Measures the processor time in which the service finds the webhook registrations that match an event, for several numbers of
  * registrations.
  */
 
@@ -13,11 +13,14 @@ import { medianOf } from "./clock.ts";
 
 const EVENTS = 100;
 const RUNS = 9;
-/** The last count is the maximum of a company: 40 webhooks with 50 registrations each. */
+/** Numbers of registrations. The last one is the maximum of a company: 40 webhooks with 50 registrations each. */
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 
-/** Returns `count` registrations for the event. Each has a filter with two criteria, and one registration in ten matches. */
+/**
+ * Returns webhooks with `count` registrations together. Each registration has a filter with two criteria. One registration in ten matches
+ * the event.
+ */
 function company(count: number): WebhookRows[] {
   const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
     const id = i + 1;
@@ -50,7 +53,7 @@ const event = (data: Record<string, unknown>): DomainEvent => {
   return { ...told, data };
 };
 
-/** Measures the events of one batch of stream records. The registrations are read from the table once for the whole batch. */
+/** Measures the events of one batch of stream records. The registrations are prepared once for the whole batch, as in the service. */
 export async function matchingCosts(): Promise<Budget[]> {
   const costs: Budget[] = [];
   for (const count of COUNTS) {

@@ -1,6 +1,6 @@
 /**
  * Measures the time from an event's commit to its arrival at the receiver, through the whole local service. For comparison, it also
- * measures plain HTTP posts.
+ * measures plain HTTP posts to the same receiver.
  */
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
@@ -42,11 +42,13 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/** Events that are sent before the measurement, so that all functions are started and V8 has compiled the code. */
+/**
+ * Number and rate of the events that are sent before the measurement. After them, all functions are started and V8 has compiled the code.
+ */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
- * Milliseconds between two commits. Each commit writes all events of this time with one call of the table. One call for each event would
- * load the machine, which the service and this process share.
+ * Milliseconds between two commits. Each commit writes all events of these milliseconds with one request to the table. One request for each
+ * event would take processor time from the service, which shares the machine with this process.
  */
 const COMMITS_EVERY_MS = 10;
 
@@ -71,7 +73,7 @@ export async function deliveryTimes(): Promise<DeliveryTimes[]> {
 
 interface Receiver {
   readonly url: string;
-  /** Returns the first webhook body that arrived. The plain HTTP posts, which the service is compared with, send the same body. */
+  /** Returns the first webhook body that arrived. The plain HTTP posts send this body too. */
   sample(): string;
   arrival(id: number): Promise<number>;
   close(): void;
@@ -130,7 +132,8 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
   const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, triggerMode: "automatic" as const }];
-  // This process creates a webhook for a receiver on this machine, so its own policy must allow local URLs.
+  // `createWebhook` runs in this process, and the receiver is on this machine. The URL policy of this process must therefore allow local
+  // URLs.
   process.env.WEBHOOK_URL_POLICY = "local";
   await createWebhook(context, company.id, { name: "Bench", url: receiver.url, registrations });
   return { commit: (ids) => commitProspects(context, company.id, ids), post: (ids) => postBare(receiver, ids) };
@@ -170,8 +173,8 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
 let nextId = 1_000_000;
 
 /**
- * Causes `events` events at a fixed rate and waits until all have arrived. The latencies grow during the run if the service cannot keep
- * up with the rate.
+ * Causes `events` events at a fixed rate, and waits until all have arrived. If the service cannot keep up with the rate, the latencies grow
+ * during the run.
  */
 async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
   const start = performance.now();

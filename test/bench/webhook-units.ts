@@ -1,6 +1,6 @@
 /**
- * Measures the read and write units of one delivered webhook event. It counts from the commit of the row that causes the event to the
- * record of the delivery. The receiver accepts the first attempt.
+ * Measures the read and write units of one delivered webhook event. It counts from the commit of the row that causes the event to the write
+ * of the delivery's result. The receiver accepts the first attempt.
  */
 
 import { metered } from "#shared/db/meter.ts";
@@ -10,7 +10,7 @@ import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
-/** Number of measured events. The result is their mean, because the events' bodies differ in length. */
+/** Number of measured events. The result is the mean of their costs, because the events' bodies differ in length. */
 const EVENTS = 50;
 
 /** Returns the company of the simulated webhook pipeline in the form that `makeProspect` needs. */

@@ -1,6 +1,6 @@
 /**
  * Measures budgets 1, 3 and 6 of docs/benchmarks.md for writes. A write adds an entry for the company's search index to the table. The
- * background work (flush) later moves the entries into the stored index. The budgets limit the cost of a write, of a list that must read
+ * background work (flush) later moves the entries into the stored index. The budgets limit the costs of a write, of a list that must read
  * unflushed entries, and of the flush.
  */
 import { prospectDelta } from "#shared/company-index/delta.ts";
@@ -16,7 +16,7 @@ import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Makes a prospect as a rep creates it at a house: with a status and a location, but without an address. */
+/** Returns the prospect that a rep typically creates in front of a house: with a status and a location, but without an address. */
 function atTheDoor(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   const [status] = company.statuses;
@@ -28,7 +28,7 @@ const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix"
 /** Number of unflushed entries that the measured list must read. */
 const UNFLUSHED = 56;
 
-/** Measures writes. Measure reads before, because this function leaves `UNFLUSHED` prospects and some changes of them unflushed. */
+/** Measures writes. Measure reads before it, because it leaves `UNFLUSHED` created prospects and some changes unflushed. */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () =>
@@ -67,12 +67,12 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Returns budget 6 for background work. It limits the mean number of write units with which flushes and merges of the search index
- * process one created prospect. The clock advances between the flushes, so that the deletion of replaced index parts is included.
+ * Returns budget 6 for background work. It limits the write units with which flushes and merges of the search index process one created
+ * prospect, as a mean. The clock advances between the flushes, so that the units include the deletion of replaced index parts.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { writeUnits } = await flushedUnits(stage, creates);
-  // Only a large number of creates leads to a merge of the largest part of the index, so the limit is higher then.
+  // A merge of the largest part of the index happens only after a large number of creates. The limit is then higher.
   const limit = creates > 10_000 ? 1.6 : 1.4;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(stage.company.count), limit, measured: writeUnits / creates }];
@@ -81,8 +81,8 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
 /** Returns the read and write units with which flushes and merges process this number of creates. */
 export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<Usage, "readUnits" | "writeUnits">> {
   const { id } = stage.company;
-  // The import has left replaced parts of the index. The next flushes delete them now, so that the measurement does not include this
-  // deletion.
+  // The import of the stage has left replaced parts of the index, which the next flushes delete. These two flushes delete them before the
+  // measurement.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   const sum = { readUnits: 0, writeUnits: 0 };
