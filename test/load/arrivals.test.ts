@@ -1,4 +1,4 @@
-/** Tests the plan of a load: its rates and its mix of requests. Also tests that the same seed always makes the same plan. */
+/** Tests the plan of a load: its rates and its mix of requests. Also tests that two plans with the same seed are equal. */
 import { describe, expect, test } from "vitest";
 import { arrivals, mix, operations, requestsPerRepHour } from "./arrivals.ts";
 import { errorStatuses, percentile, rowOf } from "./report.ts";

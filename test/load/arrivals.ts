@@ -1,6 +1,6 @@
 /**
- * Plans when each request of a load is sent. The plan does not depend on the answers (open loop). Real reps do not wait for each other, so
- * a slow service must not get fewer requests.
+ * Plans when each request of a load is sent. The plan does not depend on the answers (open loop): real reps do not wait for each other, so
+ * the number of requests must not decrease when the service is slow.
  */
 import { randomSequence } from "../../infra/local/demo-data.ts";
 
@@ -26,13 +26,13 @@ export interface Arrival {
 
 export interface Crowd {
   readonly reps: number;
-  /** The factor by which the reps of this company send more requests than in the normal mix. */
+  /** The factor by which each rep of this company sends more requests than `mix` says. */
   readonly times: number;
 }
 
 /**
- * Returns the requests of all companies in the order of their times. The requests of a company are a Poisson process: like requests of many
- * people, they come independently of each other. The same seed always makes the same plan.
+ * Returns the requests of all companies, sorted by time. The requests of a company are a Poisson process: they arrive independently of each
+ * other, like the requests of many people. The same seed always makes the same plan.
  */
 export function arrivals(crowds: readonly Crowd[], seconds: number, seed: number): Arrival[] {
   const random = randomSequence(seed);

@@ -1,4 +1,4 @@
-/** Sends the requests of the load test. If no answer comes, the result has the status 0. */
+/** Sends the requests of the load test. A request without an answer has the status 0. */
 
 export interface Answer {
   readonly status: number;
@@ -42,8 +42,9 @@ export class Unanswered extends Error {
 }
 
 /**
- * Repeats a request that a throttle refused, or that got no answer because the service is still overloaded. It is used before and after the
- * load, but never during it. Throws an error for any other failure.
+ * Sends a request until it succeeds. Repeats it if a throttle refuses it. Also repeats a GET that gets no answer or a 5xx, because the
+ * service may still be overloaded. Throws an error for any other failure, and after `TRIES` attempts. It is used before and after the load,
+ * and never during it.
  */
 export async function patientCall(
   base: string,

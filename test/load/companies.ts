@@ -1,4 +1,4 @@
-/** Prepares the companies of a load: their users, webhooks and first prospects. */
+/** Prepares the companies of a load test: their users, webhooks and first prospects. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { throttleSlot } from "#shared/auth/throttle-key.ts";
@@ -25,7 +25,7 @@ export interface Company extends Members {
   readonly statusIds: readonly number[];
   readonly prospects: Prospect[];
   readonly webhookId: number;
-  /** The service's time at which the webhook was created. Every later change has an event. */
+  /** The time at which the service created the webhook. The webhook gets an event for every change after this time. */
   readonly since: string;
   readonly box: string;
 }
@@ -34,15 +34,15 @@ export interface Prospect {
   readonly id: number;
   statusId: number;
   /**
-   * True while a change of the prospect has not been answered. Only one change at a time is sent, so that each acknowledged change has a
-   * separate event.
+   * True while a change of the prospect has not been answered. The generator sends only one change of a prospect at a time, so that each
+   * acknowledged change has a separate event.
    */
   isChanging: boolean;
 }
 
 const Tokens = z.array(z.object({ admin: z.string(), reps: z.array(z.string()).check(z.minLength(1)) }));
 
-/** Reads the tokens for a deployed service. The first company is the large one. */
+/** Reads the access tokens for a deployed service. The first company is the one that the options call the large company. */
 export function readTokens(file: string | undefined): readonly Members[] {
   const text = file === undefined ? process.env.LOAD_TOKENS : readFileSync(file, "utf8");
   if (text === undefined) throw new Error("--base needs access tokens: --tokens FILE or the variable LOAD_TOKENS");
@@ -58,7 +58,8 @@ export interface Sizes {
 }
 
 /**
- * Creates users and companies in a local service, and gets their tokens. The first company is the large one; it is the demo company Acme.
+ * Creates users and companies in a local service, and gets their tokens. The first company is the one that the options call the large
+ * company. It is the demo company Acme.
  */
 export async function localMembers(base: string, { companies, reps, largeReps }: Sizes): Promise<readonly Members[]> {
   const outputs = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
@@ -86,7 +87,9 @@ export async function localMembers(base: string, { companies, reps, largeReps }:
   return members;
 }
 
-/** The reps may see all prospects, so that their maps and lists are as large as the company. */
+/**
+ * Creates reps who may see all prospects of the company, so that their maps and lists contain all of them. Returns their e-mail addresses.
+ */
 async function addReps(context: ApiContext, companyId: number, domain: string, count: number): Promise<string[]> {
   const emails = Array.from({ length: count }, (_, i) => `load-rep${i + 1}@${domain}`);
   const now = iso(context.clock.now());
@@ -127,7 +130,7 @@ const Listed = z.object({
 const Identified = z.object({ id: z.int() });
 const Webhook = z.object({ id: z.int(), createdAt: z.string() });
 
-/** Minimum number of prospects of a company before the load begins. */
+/** Minimum number of prospects that a company has when the load begins. */
 const FIRST_PROSPECTS = 6;
 const PREPARED_AT_ONCE = 4;
 

@@ -1,4 +1,4 @@
-/** Records the acknowledged writes and the received events of a load. Afterwards, compares them with the service's data. */
+/** Records the acknowledged writes and the received events of a load. After the load, it compares them with the service's data. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -14,12 +14,16 @@ const Event = z.object({
 
 export interface Ledger {
   readonly url: string;
-  /** Record an acknowledged create, or an acknowledged status change. */
+  /** Records an acknowledged create (`created`) or an acknowledged status change (`changed`). */
   created(company: Company, id: number): void;
   changed(company: Company, id: number, statusId: number): void;
-  /** Returns the milliseconds from the commit of a change to the arrival of its event, for all events since the last call. */
+  /**
+   * Returns the milliseconds from the commit of a change to the arrival of its event, for all events since `takeDelays` was last called.
+   */
   takeDelays(): number[];
-  /** Waits until each acknowledged write has its event, then reads every written prospect. */
+  /**
+   * Reads every written prospect, and then waits at most `waitMs` until each write in the service's data has its event. Returns the counts.
+   */
   settle(base: string, waitMs: number): Promise<Settled>;
   close(): void;
 }
@@ -31,16 +35,18 @@ export interface Settled {
   readonly lostWrites: number;
   /** Number of writes in the service's data whose event has not arrived. */
   readonly lostEvents: number;
-  /** Number of events that arrived with two delivery ids. */
+  /** Number of events that arrived with more than one delivery id. */
   readonly doubledEvents: number;
-  /** Number of deliveries that arrived more than once. The service may repeat a delivery after a lost answer. */
+  /**
+   * Number of deliveries that arrived again with the same id. The service may repeat a delivery if it does not get the receiver's answer.
+   */
   readonly repeatedDeliveries: number;
 }
 
 interface Written {
   readonly company: Company;
   isNew: boolean;
-  /** The acknowledged statuses in the order of their changes. */
+  /** The acknowledged statuses, in the order in which they were acknowledged. */
   readonly statusIds: number[];
 }
 
@@ -53,7 +59,7 @@ const Detail = z.object({
 export async function openLedger(port: number): Promise<Ledger> {
   const written = new Map<number, Written>();
   const deliveries = new Set<string>();
-  /** For each event, the number of different deliveries. The key names the change. */
+  /** For each event, the number of its different delivery ids. The key names the change, for example `created 17`. */
   const events = new Map<string, number>();
   let repeated = 0;
   let delays: number[] = [];
@@ -137,8 +143,8 @@ export async function openLedger(port: number): Promise<Ledger> {
 }
 
 /**
- * Returns undefined if the service answers that a prospect does not exist, which is a lost write. Throws any other failure again, because
- * it says nothing about the writes.
+ * Returns undefined if the service answers that a prospect does not exist, which is a lost write. Throws any other error again, because it
+ * does not show whether the write is lost.
  */
 function missingOnly(error: unknown): undefined {
   if (error instanceof Unanswered && error.status === 404) return undefined;
@@ -146,8 +152,8 @@ function missingOnly(error: unknown): undefined {
 }
 
 /**
- * Returns how many of the `acknowledged` values are missing in `found`, which must contain them in the same order. `found` may contain
- * other values between them: writes that got no answer.
+ * Returns how many of the `acknowledged` values are missing in `found`, which must contain them in the same order. Between them, `found`
+ * may contain the values of other writes, whose answers did not arrive.
  */
 function missing(acknowledged: readonly number[], found: readonly number[]): number {
   let at = 0;

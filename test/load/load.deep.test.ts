@@ -1,4 +1,4 @@
-/** Runs the load test for a short time with few companies. It checks only counts, because times depend on the machine. */
+/** Runs the load test for a short time with few companies. It asserts only counts, because times depend on the machine. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -19,7 +19,7 @@ const Result = z.object({
 });
 
 test("one company's excess is refused with 429, and the others lose nothing", async () => {
-  // The large company sends 40 requests a second, but only 4 a second are allowed.
+  // In the phase with `--noisy 20`, the large company sends about 40 requests a second, but only 4 a second are allowed.
   const options = "--companies 6 --large-reps 60 --large-prospects 300 --seconds 4 --noisy 20 --company-rate 4 --json";
   const { stdout } = await promisify(execFile)(process.execPath, ["test/load/main.ts", ...options.split(" ")], {
     cwd: root,

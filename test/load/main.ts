@@ -1,6 +1,6 @@
 /**
- * `npm run load` simulates canvassing days of many small companies and of a large one on a service. It checks that nothing is lost when the
- * service refuses requests. It also checks that too many requests of one company do not make the service slower for the others.
+ * `npm run load` simulates the canvassing of many small companies and of a large one on a service. It checks that no write and no event is
+ * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
  */
 import * as z from "zod/mini";
 import { optionsOrExit } from "../../infra/cli/options.ts";
@@ -50,17 +50,20 @@ type Options = z.infer<typeof Options>;
 
 /** Maximum number of requests of one run, so that a typing error cannot flood a deployed service. */
 const MAX_REQUESTS = 200_000;
-/** Seconds of load before the measured phases, so that no phase contains the first start of a function. */
+/**
+ * Seconds of load before the measured phases. Lambda environments start during this time, so that the measured phases do not contain the
+ * starts.
+ */
 const WARM_UP_SECONDS = 5;
-/** Maximum milliseconds to wait for events at the end. Events may be late after an overload, but they must arrive. */
+/** Maximum milliseconds to wait for missing events after the load. After an overload, events may be late, but they must arrive. */
 const EVENTS_WAIT_MS = 120_000;
 
 interface Phase {
   readonly title: string;
   readonly rows: readonly Row[];
   /**
-   * The figures of the companies that do not share a throttle with the large company. Only a phase with `--noisy`, and the phase before it,
-   * have these figures.
+   * The figures of the companies that do not share a throttle with the large company, and of the large company. They exist only with the
+   * option `--noisy`.
    */
   readonly others?: Row;
   readonly large?: Row;
@@ -158,7 +161,10 @@ async function run(base: string, options: Options): Promise<boolean> {
   }
 }
 
-/** Removes the webhooks from a service that this command did not start. The prospects remain, because other users may already use them. */
+/**
+ * Deletes the webhooks that this command has created in a service that it did not start. The prospects remain, because other users may
+ * already use them.
+ */
 async function cleanUp(base: string, companies: readonly Company[]): Promise<void> {
   await each(companies, 4, ({ admin, webhookId }) => call(base, admin, "DELETE", `/api/webhooks/${webhookId}`));
 }

@@ -10,7 +10,7 @@ export interface Row {
   readonly throttled: number;
   /** Number of all other failures: another status, no answer, or 429 without `Retry-After`. */
   readonly errors: number;
-  /** Percentiles of the latencies in milliseconds, for the answered requests that no throttle refused. */
+  /** Percentiles of the latencies of the successful requests (status 2xx), in milliseconds. */
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
@@ -44,7 +44,7 @@ export function percentile(times: readonly number[], share: number): number {
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
 }
 
-/** Returns the statuses of the answers that count as errors, for the message of a failed run. */
+/** Returns the number of each status that counts as an error, for the message of a failed run. */
 export function errorStatuses(samples: readonly Sample[]): string {
   const wrong = samples.filter((sample) => !isOk(sample) && !isThrottled(sample));
   const byStatus = Map.groupBy(wrong, ({ operation, status }) => `${operation} ${status === 0 ? "no answer" : status}`);

@@ -1,4 +1,4 @@
-/** Sends planned requests at their times and records how each was answered. */
+/** Sends the planned requests at their times, and records the answer to each. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { randomSequence } from "../../infra/local/demo-data.ts";
@@ -10,7 +10,7 @@ import type { Ledger } from "./ledger.ts";
 export interface Sample {
   readonly company: number;
   readonly operation: Operation;
-  /** Milliseconds from the planned time to the answer. A slow generator or service can therefore not hide its delay. */
+  /** Milliseconds from the planned time of the request to its answer. If the generator or the service is late, this delay is included. */
   readonly ms: number;
   /** The HTTP status, or 0 if there was no answer. */
   readonly status: number;
@@ -18,8 +18,8 @@ export interface Sample {
 }
 
 /**
- * Maximum number of requests that wait for an answer, to limit the memory of the generator. A request above this number is not sent, and
- * counts as a request without an answer.
+ * Maximum number of open requests, to limit the memory of the generator. While this many requests wait for their answers, further ones are
+ * not sent. They count as requests without an answer.
  */
 const MAX_OPEN = 2_000;
 
@@ -98,14 +98,14 @@ async function change(
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
   const prospect: Prospect | undefined = any(idle);
-  // If each prospect of the company is already being changed, this request only reads a prospect. This happens only in a small company at a
-  // high rate.
+  // If all prospects of the company are being changed, this request only reads a prospect. This happens only in a small company at a high
+  // rate.
   if (prospect === undefined) return call(base, token, "GET", `/api/prospects/${company.prospects[0]?.id}`);
   const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId)) ?? 0;
   prospect.isChanging = true;
   const answer = await call(base, token, "PATCH", `/api/prospects/${prospect.id}`, { currentStatusId: statusId });
-  // If no answer came, the status of the prospect is unknown. A change to the same status would cause no event. The prospect is therefore
-  // not changed any more.
+  // Without an answer, the status of the prospect is unknown. A further change could set the status that the prospect already has, and
+  // would then cause no event. The prospect is therefore not changed any more.
   prospect.isChanging = answer.status === 0;
   if (answer.status === 200) {
     prospect.statusId = statusId;

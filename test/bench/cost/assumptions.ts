@@ -15,16 +15,17 @@ export const DAYS_A_MONTH = 21;
 export const HOURS_A_MONTH = 730;
 
 /**
- * The share of map views that show the same area as the rep's last view, because the rep returns to the map from a prospect. A client that
- * sends `If-None-Match` then gets 304, unless a prospect in the area has changed.
+ * The share of map views that show the same area as the rep's last view. A rep who returns from a prospect to the map causes such a view. A
+ * client that sends `If-None-Match` then gets 304, unless a prospect in the area has changed.
  */
 export const SAME_VIEW = 0.5;
 
-/** Prospects on the page of a list. */
+/** Number of prospects on a page of a list. */
 export const PAGE_SIZE = 50;
 /**
- * The prospects that a rep lists: those of the rep's working area. Each list shows one of their pages, all with the same probability, and
- * each write of the rep changes one of them. A rep who lists the first page most often would find more prospects in memory.
+ * Number of prospects in a rep's working area. Each list of the rep shows one page of these prospects, and all pages have the same
+ * probability. Each write of the rep changes one of these prospects. If reps list the first page most often, functions in fact find more
+ * prospects in memory than the model assumes.
  */
 export const LISTED_PROSPECTS = 500;
 
@@ -34,25 +35,27 @@ export const LISTED_PROSPECTS = 500;
  */
 export const IDLE_SECONDS = 6 * 60;
 /**
- * Assumed seconds after which Lambda ends an environment, even a busy one. AWS says that Lambda does this after some hours, but names no
- * number (https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
+ * Assumed seconds after which Lambda ends an environment, even if it still gets requests. AWS says that Lambda does this after some hours,
+ * but gives no number (https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
  */
 export const LIFE_SECONDS = 2 * 3_600;
-/** Milliseconds in which Lambda makes an environment and starts Node.js with an empty function. */
+/** Milliseconds in which Lambda creates an environment and starts Node.js with an empty function. */
 export const ENVIRONMENT_MS = 180;
 /**
- * Memory from which on a function gets a whole processor. A function with less memory gets a proportional share of one
+ * Megabytes of memory from which on a function gets a whole processor. A function with less memory gets a proportional share of a processor
  * (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
  */
 export const WHOLE_CPU_MB = 1_769;
-/** Latencies in milliseconds of one call to DynamoDB in the same region. DynamoDB promises single-digit milliseconds. */
+/** Latencies in milliseconds of one request to DynamoDB in the same region. DynamoDB promises single-digit milliseconds. */
 export const TABLE_MS = { read: { median: 4, p99: 14 }, write: { median: 9, p99: 28 } } as const;
-/** Bytes of index pieces that a function can receive and decode in a millisecond, in addition to the measured processor time. */
+/**
+ * Bytes of index pieces that a function can receive and decode in a millisecond. The time for them is added to the measured processor time.
+ */
 export const LOADED_BYTES_A_MS = 60_000;
-/** Milliseconds that API Gateway adds to each request. */
+/** Milliseconds that API Gateway adds to the latency of each request. */
 export const GATEWAY_MS = 6;
 /**
- * Maximum number of times per second that the stream starts a function for each of its shards, because Lambda polls a shard four times a
+ * Maximum number of times per second that the table's stream starts a function for each of its shards. Lambda polls a shard four times a
  * second.
  */
 export const POLLS_A_SECOND = 4;

@@ -1,4 +1,4 @@
-/** The settings of the deployment that change costs and latencies. Their values come from the files from which the templates are made. */
+/** The settings of a deployment that change its costs and latencies. They are read from the same files as the templates of the stacks. */
 
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
@@ -7,17 +7,20 @@ import { capacityOf, FLUSH_WINDOW_SECONDS, MEMORY_MB, type Preset } from "../../
 export interface Design {
   readonly memoryMb: (file: string) => number;
   readonly cacheBytes: (memoryMb: number) => number;
-  /** Number of environments that are always ready, by the file of their function. */
+  /** Number of environments with provisioned concurrency, by the file of the function. These environments are always ready. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
-  /** The number of writes to a company that start a flush of its index. */
+  /** Number of writes to a company after which its index is flushed. */
   readonly flushEntries: number;
-  /** The seconds for which Lambda collects writes before it starts the function that flushes. */
+  /** Seconds for which Lambda collects writes before it starts the flush function. */
   readonly flushWindowSeconds: number;
   /** Whether clients send `If-None-Match`, and the service answers 304. */
   readonly revalidates: boolean;
   /** Whether functions keep the prospects of recent lists in memory. */
   readonly keepsRows: boolean;
-  /** The minutes between two runs of the scheduled smoke test, which calls functions and so keeps their environments alive. */
+  /**
+   * The minutes between two runs of the scheduled smoke test. It calls functions, which keeps their environments alive. Undefined if there
+   * is no smoke test.
+   */
   readonly smokeTestMinutes?: number;
   /** Whether a provisioned environment loads the index of each company at its start, before the first request. */
   readonly loadsAtStart?: boolean;

@@ -1,5 +1,6 @@
 /**
- * Runs as a separate process that loads one bundled function and calls it. It prints the processor time of the loading and of the calls.
+ * Runs as a separate process that loads one bundled function and calls it. It prints the processor time of loading the bundle and of the
+ * calls.
  */
 import { Writable } from "node:stream";
 import * as z from "zod/mini";
@@ -20,7 +21,10 @@ const cpuMs = (): number => {
   return (user + system) / 1_000;
 };
 
-/** The global object of Lambda's runtime. The stream discards the answer, because sending it is not the function's work. */
+/**
+ * Replaces the global object of Lambda's runtime. Its stream discards the answer, because in production Lambda sends it and not the
+ * function.
+ */
 const awslambda = {
   streamifyResponse:
     (handler: (event: unknown, stream: Writable, context: unknown) => Promise<unknown>): Handler =>
@@ -40,7 +44,10 @@ const awslambda = {
 
 const Answer = z.object({ statusCode: z.optional(z.number().check(z.maximum(304))) });
 
-/** A refused request would cost less than a successful one, so the measurement would be wrong. */
+/**
+ * Throws an error if the function has refused the request. A refused request costs less than a successful one, so the measurement would be
+ * wrong.
+ */
 const assertSuccess = (answer: unknown): void => {
   if (!Answer.safeParse(answer ?? {}).success) throw new Error(`the function answered ${JSON.stringify(answer)}`);
 };

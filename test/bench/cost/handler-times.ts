@@ -1,6 +1,6 @@
 /**
- * Measures the processor time of bundled functions. Each function runs in new processes. A handler that does nothing is measured too, so
- * that its time can be subtracted.
+ * Measures the processor time of bundled functions, each in new processes. A handler that does nothing is measured too, so that its time
+ * can be subtracted.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import * as z from "zod/mini";
 import type { HandlerTimes } from "./handler-process.ts";
 
 export interface HandlerJob {
-  /** The directory of the bundle, as a path below `bundles`. */
+  /** The directory of the bundle, relative to the directory `bundles`. */
   readonly file: string;
   readonly events: readonly unknown[];
   readonly environment: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ const Times = z.object({ loadCpuMs: z.number(), firstCallCpuMs: z.number(), warm
 const WARM_UP = 60;
 const CALLS = 60;
 /**
- * Number of new processes for each job. The minimum of their times counts, because other processes on the machine can only make a process
+ * Number of new processes for each job. The result is the minimum of their times, because other load of the machine can only make a process
  * slower.
  */
 const PROCESSES = 3;

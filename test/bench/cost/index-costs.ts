@@ -1,4 +1,4 @@
-/** Measures the cost of loading and of flushing the index of a company with 100 000 prospects. */
+/** Measures the costs of loading and of flushing the index of a company with 100 000 prospects. */
 
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
 import { contextOn } from "#shared/context.ts";
@@ -73,7 +73,10 @@ async function loadOf(table: BenchTable, stage: Stage, what: Record<string, stri
   return { ...result, cpuMs, pieces };
 }
 
-/** The mean bytes of a prospect: its row, its note, and its part of the stored index. Also the mean length of the text in its row. */
+/**
+ * Returns the mean bytes of a prospect (its row, its note, and its share of the stored index) and the mean length of the JSON text in its
+ * row.
+ */
 function rowBytes({ company }: Stage, { readUnits }: Load): Pick<IndexCosts, "storedBytes" | "rowTextBytes"> {
   let bytes = 0;
   let textBytes = 0;
@@ -83,7 +86,7 @@ function rowBytes({ company }: Stage, { readUnits }: Load): Pick<IndexCosts, "st
     bytes += bytesOf(item) + (note === undefined ? 0 : bytesOf(note));
     textBytes += String(item.fields).length;
   }
-  // One eventually consistent read unit reads 8 KB.
+  // One read unit reads 8 KB if the read is eventually consistent. The read units of loading the whole index therefore give its size.
   return {
     storedBytes: bytes / SAMPLES + (readUnits * 8_192) / company.count,
     rowTextBytes: textBytes / SAMPLES,

@@ -8,7 +8,7 @@ import { table } from "./tables.ts";
 import { type Day, quantile, type Scenario, simulate } from "./working-day.ts";
 
 export interface Choice {
-  /** Prospects of the company. */
+  /** Number of prospects of the company. */
   readonly prospects: number;
   readonly seed?: number;
 }
@@ -30,7 +30,10 @@ const designs: Readonly<Record<string, Design>> = {
 
 const REPS = [1, 50, 1_000] as const;
 
-/** A lone rep lists 30 times in a day, so the rows for one rep come from many days. */
+/**
+ * Number of simulated days for each number of reps. One rep sends only about 30 lists in a day, so the percentiles for one rep need many
+ * days.
+ */
 const DAYS: Readonly<Record<(typeof REPS)[number], number>> = { 1: 40, 50: 1, 1000: 1 };
 
 const SHOWN: readonly Operation[] = ["list", "pins", "patch", "detail", "create"];

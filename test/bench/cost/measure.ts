@@ -18,13 +18,19 @@ import { indexCosts } from "./index-costs.ts";
 import { functionOf, type Measured, type Operation, operations, type Usage } from "./measured.ts";
 import { send, type TableUsage } from "./sending.ts";
 
-/** Number of prospects of the measured company. The table's units of a warm operation do not depend on this number (docs/benchmarks.md). */
+/**
+ * Number of prospects of the measured company. The read and write units of a warm operation do not depend on this number
+ * (docs/benchmarks.md).
+ */
 const PROSPECTS = 10_000;
 const CREATES = 3;
-/** The mean number of unflushed writes that a read finds: half of the writes that start a flush of the index. */
+/**
+ * Number of patches before the reads. Together with the creates, they are half of the writes that start a flush. This is the mean number of
+ * unflushed writes that a read finds.
+ */
 const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
 const READS = 12;
-/** Number of pins in one view of the map. If there were more, a phone would have to combine pins. */
+/** Number of pins in the measured map view. With more pins, a phone would have to combine them. */
 export const PINS_IN_VIEW = 1_000;
 
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
@@ -99,12 +105,15 @@ export async function measure(): Promise<Measured> {
 const SystemLine = z.object({ type: z.enum(["platform.start", "platform.report"]) });
 
 /**
- * Returns true for lines that a deployed function would write too. The local service logs each invocation, but a deployed function with the
- * system log level WARN logs only failed invocations.
+ * Returns true for log lines that a deployed function writes too. The local service logs each invocation. A deployed function has the
+ * system log level WARN, so Lambda logs only failed invocations.
  */
 const isDeployed = ({ text }: LogLine): boolean => !SystemLine.safeParse(JSON.parse(text)).success;
 
-/** Requests that differ from an operation: a view that is answered with 304, and lists whose prospects are in memory. */
+/**
+ * Requests that are measured in addition to the operations: a map view that is answered with 304, and a list and a search whose prospects
+ * are in memory.
+ */
 type Special = "unchanged" | "listInMemory" | "searchInMemory";
 
 interface Company {
@@ -146,10 +155,10 @@ async function openCompany(service: LocalService): Promise<Company> {
   };
 }
 
-/** The middle of the city of the demo company. */
+/** The centre of the demo company's city. */
 const [LAT, LNG] = [39.739, -104.99];
 
-/** Finds a map view with about PINS_IN_VIEW pins. It varies the size of the view and halves the interval of possible sizes at each step. */
+/** Finds a map view with about `PINS_IN_VIEW` pins. It uses a binary search for the size of the view. */
 async function viewOf(countOf: (bbox: string) => Promise<number>): Promise<{ bbox: string; pinsInView: number }> {
   let [small, large] = [0, 1];
   let found = { bbox: "", pinsInView: 0 };
@@ -163,12 +172,17 @@ async function viewOf(countOf: (bbox: string) => Promise<number>): Promise<{ bbo
   return found;
 }
 
-/** Number of pages in turn that have more prospects than a function keeps in memory. */
+/** Number of different pages that are listed. Together, they have more prospects than a function keeps in memory. */
 const PAGES = 25;
-/** Lists after which a function has none of the measured prospects in memory any more. */
+/**
+ * The paths of two lists of 500 prospects. After these lists, a function has none of the measured prospects in memory, because it has
+ * evicted them.
+ */
 const FORGETTING = [19, 20].map((page) => `/api/prospects?pageSize=500&page=${page}`);
 
-/** The paths of the measured reads. The lists have different prospects, which the function therefore must read. */
+/**
+ * The paths of the measured reads. Each list and each search returns different prospects, so the function must read them from the table.
+ */
 const reads = (company: Company) => ({
   pins: `/api/prospects/pins?bbox=${company.bbox}`,
   lists: Array.from({ length: PAGES }, (_, i) => `/api/prospects?page=${i + 1}`),
@@ -177,7 +191,7 @@ const reads = (company: Company) => ({
 
 type Request = readonly [method: string, path: string, body?: unknown];
 
-/** The requests of each operation, in the order in which they are sent. Writes come first, so that reads find unflushed writes. */
+/** The requests of each operation, in the order in which they are sent. The writes come first, so that the reads find unflushed writes. */
 function requestsOf(company: Company): Map<Operation, Request[]> {
   const { prospects, statusIds } = company;
   const path = reads(company);
@@ -209,7 +223,7 @@ const atTheDoor = (currentStatusId: number) => ({
   currentStatusId,
 });
 
-/** Number of requests before the measured ones, so that functions are warm and have the index in memory. */
+/** Number of requests before the measured ones. After them, the function is warm and has the index in memory. */
 const WARM_UP = 3;
 
 async function usages(company: Company, lines: LogLine[]): Promise<Map<Operation, Usage>> {
@@ -249,7 +263,7 @@ async function usages(company: Company, lines: LogLine[]): Promise<Map<Operation
   return found;
 }
 
-/** The authorizer reads one row (test/auth/directory.test.ts). */
+/** The usage of the authorizer: it reads one row (test/auth/directory.test.ts checks this). */
 const SIGN_IN: TableUsage = { readUnits: 1, writeUnits: 0, rounds: 1 };
 
 const resourceOf = (path: string): string => path.replace(/\?.*/, "").replace(/\d+$/, "{id}");
@@ -263,7 +277,7 @@ function meanUsage(all: readonly TableUsage[]): TableUsage {
   };
 }
 
-/** Sends a list and a search twice, so that the second time their prospects are in memory. */
+/** Measures a list and a search whose prospects are in memory. It sends each of them twice and returns the usage of the second request. */
 async function inMemory(company: Company): Promise<Record<"list" | "search", Omit<TableUsage, "writeUnits">>> {
   const { url, token } = company;
   const second = async (path = "") => {
@@ -286,7 +300,7 @@ function backgroundLines(service: LocalService, lines: readonly LogLine[]) {
   return { publishLines: publish.lines, publishBytes: publish.bytes, flushLines: flush.lines, flushBytes: flush.bytes };
 }
 
-/** Sends a view of the map again with the ETag of its answer. */
+/** Requests a map view, and then requests it again with the ETag of the first answer. Returns the usage of the second request. */
 async function unchangedView(company: Company) {
   const { url, token } = company;
   const path = reads(company).pins;
@@ -295,7 +309,7 @@ async function unchangedView(company: Company) {
   return { etag, usage: { readUnits: table.readUnits, rounds: table.rounds, sentBytes: bytes } };
 }
 
-/** Counts what the production preset without the canary deploys and what costs dollars by the month. */
+/** Counts what has a fixed price per month in the production preset without the canary. */
 async function monthlyResources(): Promise<Measured["resources"]> {
   const template = await synthesized({ ...ownIdentity, watch: { ...ownIdentity.watch, canary: false } });
   const count = (type: string): number => template.all(type).length;

@@ -1,9 +1,11 @@
-/** The measured cost of each operation. A file stores the measurements, so that `npm run cost` is fast. */
+/**
+ * The measured cost of each operation. The measurements are stored in measured.json, because measuring takes much longer than the model.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** The requests of a rep, and the call of the authorizer. */
+/** The kinds of requests that a rep sends, and the invocation of the authorizer. */
 export const operations = ["pins", "patch", "detail", "list", "search", "create", "authorize"] as const;
 export type Operation = (typeof operations)[number];
 
@@ -18,26 +20,29 @@ export const functionOf: Record<Operation, string> = {
   authorize: "authorize",
 };
 
-/** What one operation uses in a warm function. Each number is the mean of several requests through the whole local service. */
+/**
+ * What one operation uses in a warm function. Each number is the mean of several requests to the local service. Only `cpuMs` comes from
+ * separate processes.
+ */
 const Usage = z.object({
   readUnits: z.number(),
   writeUnits: z.number(),
   rounds: z.number(),
   /** Bytes of the answer on the wire: status line, headers and compressed body. */
   sentBytes: z.number(),
-  /** Number and bytes of the function's log lines, including the lines that Lambda itself writes. */
+  /** Number and bytes of the function's log lines, without the lines that Lambda itself writes for each invocation. */
   logLines: z.number(),
   logBytes: z.number(),
   /** Bytes of the request's line in the access log of API Gateway. */
   accessLogBytes: z.number(),
-  /** Processor milliseconds of one warm call of the bundled handler, minus those of a handler that does nothing. */
+  /** Processor milliseconds of one call of the warm bundled handler, minus those of a handler that does nothing. */
   cpuMs: z.number(),
 });
 export type Usage = z.infer<typeof Usage>;
 
-/** The start of a function in a new process. */
+/** The cost of starting a function in a new process. */
 const Start = z.object({
-  /** Processor milliseconds of loading the bundle, minus those of loading an empty bundle. */
+  /** Processor milliseconds of loading the bundle, minus those of loading the bundle of a handler that does nothing. */
   loadCpuMs: z.number(),
   /** Processor milliseconds of the first call, minus those of a warm call. */
   firstCallCpuMs: z.number(),
@@ -47,40 +52,44 @@ const Start = z.object({
 const Load = z.object({ readUnits: z.number(), cpuMs: z.number(), bytes: z.number(), pieces: z.number() });
 export type Load = z.infer<typeof Load>;
 
-/** The cost of the work that the table's stream starts after a write. */
+/** The cost of the functions that the table's stream starts after a write. */
 const Background = z.object({
   /** Read and write units of the index flush, divided by the number of writes. */
   readUnits: z.number(),
   writeUnits: z.number(),
-  /** Number and bytes of the log lines of one invocation of `events/publish`. */
+  /** Mean number and bytes of the log lines of one invocation of `events/publish`, and of one of `index/flush`. */
   publishLines: z.number(),
   publishBytes: z.number(),
   flushLines: z.number(),
   flushBytes: z.number(),
 });
 
-/** A list whose prospects the function has in memory. */
+/** The cost of a list whose prospects the function already has in memory. */
 const InMemory = z.object({ readUnits: z.number(), rounds: z.number(), cpuMs: z.number() });
 
 export const Measured = z.object({
   date: z.string(),
-  /** `list` and `search` read all prospects of their page. */
+  /** `list` and `search` read all prospects of their page from the table. */
   operations: z.record(z.enum(operations), Usage),
   inMemory: z.object({ list: InMemory, search: InMemory }),
-  /** By the file of the function. */
+  /** The cost of starting each function, by the file of the function. */
   starts: z.record(z.string(), Start),
-  /** `list` loads the columns for lists, `pins` also loads the coordinates, and `search` loads everything. */
+  /**
+   * The loads for each kind of read: `list` loads the columns for lists, `pins` also loads the coordinates, and `search` loads all columns.
+   */
   loads: z.object({ list: Load, pins: Load, search: Load }),
   background: Background,
-  /** A map view that is answered with 304. */
+  /** The cost of a map view that is answered with 304. */
   notModified: z.object({ readUnits: z.number(), rounds: z.number(), sentBytes: z.number(), cpuMs: z.number() }),
-  /** Number of resources in the production preset with a fixed price per month, except functions. */
+  /**
+   * Number of alarms, custom metrics, dashboards and encryption keys in the production preset. Each of them has a fixed price per month.
+   */
   resources: z.object({ alarms: z.number(), metrics: z.number(), dashboards: z.number(), keys: z.number() }),
   /** Number of pins in the measured map view. */
   pinsInView: z.number(),
   /** Mean length of the JSON text in the row of a prospect. */
   rowTextBytes: z.number(),
-  /** Mean bytes of the rows of one prospect in the table: its row, its history, its note and its share of the index. */
+  /** Mean bytes that one prospect needs in the table: its row with the status history, its note, and its share of the index. */
   storedBytes: z.number(),
 });
 export type Measured = z.infer<typeof Measured>;

@@ -31,11 +31,14 @@ const GB = 2 ** 30;
  * (https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html).
  */
 const LINE_OVERHEAD = 26;
-/** Duration in milliseconds of one run of a background function, including its calls of the table. */
+/**
+ * Milliseconds of one invocation of a background function, including its requests to the table. `IDLE_FLUSH_MS` is for an invocation of the
+ * flush function that flushes nothing.
+ */
 const PUBLISH_MS = 4;
 const FLUSH_MS = 60;
 const IDLE_FLUSH_MS = 2;
-/** Number of runs of the sweeper, which runs each minute and reads the due rows. */
+/** Number of invocations of the sweeper, a function that runs every minute and reads the due rows. */
 const SWEEPS_A_MONTH = HOURS_A_MONTH * 60;
 const SWEEP = { ms: 40, readUnits: 8, logBytes: 700 } as const;
 
@@ -94,25 +97,26 @@ export function costOf(scenario: Scenario, design: Design, measured: Measured): 
 }
 
 /**
- * Storage of logs, as a multiple of the bytes that are written in a month: logs are kept for three months, and are compressed to about a
- * seventh.
+ * Stored bytes of logs, as a multiple of the bytes that are written in a month. Logs are kept for three months, and compression reduces
+ * them to about a seventh.
  */
 const KEPT_SHARE = 3 / 7;
 
 interface StreamRuns {
   readonly publishes: number;
-  /** Number of all runs of `index/flush`, and number of those runs that flush an index. */
+  /** Number of all invocations of `index/flush`, and number of those invocations that flush an index. */
   readonly flushes: number;
   readonly flushed: number;
 }
 
 /**
- * Computes how often the stream starts functions. It starts `publish` at once, and `flush` after its batching window, so that many writes
- * share one run. Each function runs at most POLLS_A_SECOND times a second.
+ * Computes how often the table's stream starts functions. It starts `publish` at once. It starts `flush` after a batching window, so that
+ * many writes share one invocation. Each function is started at most `POLLS_A_SECOND` times a second.
  */
 function streamRuns({ reps }: Scenario, { flushEntries, flushWindowSeconds }: Design, writes: number): StreamRuns {
   const perSecond = (reps * (PER_HOUR.patch + PER_HOUR.create)) / 3_600;
-  // Writes arrive independently of each other. A poll finds at least one write with the probability `1 - exp(-perSecond * seconds)`.
+  // Writes arrive independently of each other. A window of `seconds` contains at least one write with the probability `1 - exp(-perSecond *
+  // seconds)`. `runsIn` returns the number of invocations per write.
   const runsIn = (seconds: number): number => (1 - Math.exp(-perSecond * seconds)) / (perSecond * seconds);
   return {
     publishes: writes * runsIn(1 / POLLS_A_SECOND),
@@ -144,7 +148,7 @@ function lambdaDollars({ functions }: Day, design: Design, { publishes, flushes,
   );
 }
 
-/** Returns the dollars that answers with 304 save, because such an answer needs no text and no compression. */
+/** Returns the dollars that the answers with 304 save. The function neither writes nor compresses a text for such an answer. */
 function savedDollars(unchanged: number, design: Design, { operations, notModified }: Measured): number {
   const memoryMb = design.memoryMb(functionOf.pins);
   const savedMs = (operations.pins.cpuMs - notModified.cpuMs) / Math.min(1, memoryMb / WHOLE_CPU_MB);

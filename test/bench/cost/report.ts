@@ -1,4 +1,4 @@
-/** Writes docs/cost.md from the results of the model. */
+/** Writes docs/cost.md from the results of the cost model. */
 import { PROVISIONED } from "../../../infra/settings/capacity.ts";
 import { PRICE_PAGES, PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
 import { sizeOf } from "../budget.ts";
@@ -12,7 +12,7 @@ import type { Scenario } from "./working-day.ts";
 const REPS = [1, 50, 1_000] as const;
 const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
 
-/** The scenarios with several companies. */
+/** The scenarios with more than one company. */
 const SEVERAL: readonly Scenario[] = [
   { reps: 1_000, companies: 200, prospects: 100_000 },
   { reps: 1_000, companies: 20, prospects: 1_000_000 },
@@ -20,7 +20,7 @@ const SEVERAL: readonly Scenario[] = [
 
 const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
 
-/** Returns the costs of all deployments of the report. The simulations take seconds. */
+/** Simulates all scenarios of the report and returns their costs. This takes seconds. */
 export function costsOf(measured: Measured): Cost[] {
   const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
   return [...grid, ...SEVERAL].map((scenario) => costOf(scenario, designOf(presetOf(scenario)), measured));
@@ -55,7 +55,7 @@ const row = ({ scenario: { reps, companies, prospects }, lines, total }: Cost): 
   `**${dollars(total)}**`,
 ];
 
-/** Returns a text that names the largest parts of the costs of a large deployment. */
+/** Returns a text with the largest parts of the costs in each scenario with several companies or 100 000 prospects. */
 function dominant(costs: readonly Cost[]): string {
   const shares = (cost: Cost): string => {
     const largest = costLines.toSorted((a, b) => cost.lines[b] - cost.lines[a]).slice(0, 3);
@@ -114,7 +114,7 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
   ].join("\n");
 }
 
-/** Says for which lists the simulated functions have prospects in memory. */
+/** Returns a sentence with the share of listed prospects that the simulated functions have in memory, for several scenarios. */
 function inMemory(costs: readonly Cost[]): string {
   const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
   const parts = shown.map(
@@ -124,7 +124,7 @@ function inMemory(costs: readonly Cost[]): string {
   return `The functions of lists have these shares of these prospects in memory: ${parts.join(", ")}.`;
 }
 
-/** The price of one provisioned environment of each function that can have them. */
+/** Returns the dollars per month for one provisioned environment of each function in `PROVISIONED`. */
 function warmDollars(): number {
   const { memoryMb } = designOf("production");
   const gb = PROVISIONED.reduce((sum, file) => sum + memoryMb(file) / 1_024, 0);

@@ -4,7 +4,7 @@ import { LISTED_PROSPECTS, PAGE_SIZE } from "./assumptions.ts";
 
 const COMPANIES = TOTAL_BYTES / COMPANY_BYTES;
 
-/** A page of prospects in memory, with the number of writes of its rep at the time of the last list. */
+/** The pages of one company in memory. The value of a page is the number of writes that its rep had sent when the page was last listed. */
 type Pages = Map<string, number>;
 
 export class RowMemory {
@@ -17,13 +17,13 @@ export class RowMemory {
   }
 
   /**
-   * Returns the share of the page's prospects that a list must read, and keeps the page.
-   *
-   * @param writes the number of writes of the rep so far; each of them changes one of the prospects that the rep lists
+   * Returns the share of the page's prospects that a list must read from the table, and then keeps the page in memory.
+   * @param writes the number of writes of the rep so far; each of them has changed one of the prospects that the rep lists
    */
   read(company: number, page: string, writes: number): number {
     const pages: Pages = this.#companies.get(company) ?? new Map();
-    // A Map keeps the order of insertion, so the least recent company and page come first.
+    // A `Map` keeps the order of insertion, and each use inserts the entry again. The company and the page that were used least recently
+    // therefore come first.
     this.#companies.delete(company);
     this.#companies.set(company, pages);
     dropFirst(this.#companies, COMPANIES);

@@ -1,6 +1,7 @@
 /**
- * `npm run cost` prints the costs of deployments of several sizes per month. `--measure` measures the operations again and stores the
- * results in measured.json. `--write` writes docs/cost.md. With `--check`, the exit code is 1 if docs/cost.md differs from the model.
+ * `npm run cost` prints the costs per month of deployments of several sizes. `--measure` measures the operations again and stores the
+ * results in measured.json. `--write` writes docs/cost.md. With `--check`, the exit code is 1 if docs/cost.md differs from the model's
+ * output.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,5 +29,5 @@ if (options.check === true) {
   }
 } else console.log(text);
 if (options.write === true) writeFileSync(page, text);
-// End the process explicitly, because the compression threads of a measurement may still be busy.
+// The threads that have compressed data during a measurement may still be busy, and would delay the end of the process.
 process.exit();

@@ -1,8 +1,8 @@
-/** Sends the measured requests, and reads what each of them cost from its answer. */
+/** Sends the measured requests. Each answer of the local service says what its request has cost. */
 import { get, request as httpRequest, type IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";
 
-/** The names of the table's usage in the header `Server-Timing`, which the local service adds to each answer. */
+/** The names of the units and rounds in the header `Server-Timing`, which the local service adds to each answer. */
 const timed = { readUnits: "read-units", writeUnits: "write-units", rounds: "rounds" } as const;
 export type TableUsage = Readonly<Record<keyof typeof timed, number>>;
 
@@ -14,7 +14,7 @@ export interface Answer {
   readonly table: TableUsage;
 }
 
-/** Headers that only the local service sends. */
+/** Headers that only the local service sends. They are not counted as bytes of the answer. */
 const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
 
 interface Sending {

@@ -1,7 +1,7 @@
 /**
- * `npm run simulate` prints the latencies of requests on simulated working days, for 1, 50 and 1 000 reps of one company of 100 000
- * prospects. The random numbers have fixed seeds, so each run prints the same. `--write` writes docs/latency.md, `--prospects N` chooses
- * another company, and `--seed N` other days.
+ * `npm run simulate` prints the latencies of requests on simulated working days, for 1, 50 and 1 000 reps of one company with 100 000
+ * prospects. The random numbers have fixed seeds, so each run prints the same latencies. `--write` writes docs/latency.md. `--prospects N`
+ * changes the number of prospects, and `--seed N` the simulated days.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

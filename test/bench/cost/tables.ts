@@ -1,4 +1,4 @@
-/** Writes tables of Markdown. */
+/** Writes Markdown tables. */
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;

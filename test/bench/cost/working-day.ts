@@ -1,6 +1,6 @@
 /**
- * Simulates a working day of reps: their requests, the environments of the functions, and the indexes that each environment has in memory.
- * The random numbers depend on a seed, so each run with the same seed has the same result.
+ * Simulates a working day of reps: their requests, the environments of the functions, and the index parts that each environment has in
+ * memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
  */
 import { randomSequence } from "../../../infra/local/demo-data.ts";
 import {
@@ -48,16 +48,19 @@ export interface Day {
   readonly loads: number;
   /** Number of requests that were answered with 304. */
   readonly notModified: number;
-  /** The mean share of the prospects of a list or search that had to be read, because they were not in memory. */
+  /**
+   * The mean share of a page's prospects that a list or search had to read from the table, because the function did not have them in
+   * memory.
+   */
   readonly unread: Readonly<Record<Listing, number>>;
 }
 
 type Listing = keyof Measured["inMemory"];
 
 const SEED = 20_261_122;
-/** Number of prospects of the company whose loads were measured. The costs of loads grow with the number of prospects. */
+/** Number of prospects of the company whose loads were measured. The costs of a load are proportional to the number of prospects. */
 const MEASURED_PROSPECTS = 100_000;
-/** Bytes that one unit of an eventually consistent read can read. */
+/** Number of bytes that one read unit reads, if the read is eventually consistent. */
 const READ_UNIT_BYTES = 8_192;
 
 type Kind = keyof Measured["loads"];
@@ -66,7 +69,7 @@ interface LoadedCompany {
   bytes: number;
   /** The parts of the index that are in memory: `list`, `search`, and one part for each map area. */
   readonly parts: Set<string>;
-  /** Number of flushes of the index whose changes the environment has already loaded. */
+  /** Number of flushes of the index whose changes the environment has loaded. */
   flushes: number;
 }
 
@@ -80,7 +83,10 @@ interface LambdaEnvironment {
   readonly rows: RowMemory;
 }
 
-/** The operations of the scheduled smoke test. It has a company of its own, whose small index costs nothing to load. */
+/**
+ * The operations of the scheduled smoke test. The smoke test uses a separate company, whose index is so small that loading it costs
+ * nothing.
+ */
 const SMOKE_TEST: readonly Operation[] = ["authorize", "create", "list", "patch", "detail"];
 
 export function simulate(scenario: Scenario, design: Design, measured: Measured, seed = SEED): Day {
@@ -96,7 +102,10 @@ class WorkingDay {
   readonly #functions = new Map<string, FunctionDay>();
   readonly #latencies = new Map<Operation, number[]>();
   readonly #authorizedUntil: Float64Array;
-  /** For each rep, the time of the last map view, and the number of the rep's writes since then. */
+  /**
+   * `#viewedAt` has the time of each rep's last map view, in seconds. `#writesOfRep` counts each rep's writes. `#writesAtView` is the value
+   * of this count at the last map view.
+   */
   readonly #viewedAt: Float64Array;
   readonly #writesOfRep: Float64Array;
   readonly #writesAtView: Float64Array;
@@ -138,7 +147,7 @@ class WorkingDay {
     };
   }
 
-  /** Runs the smoke tests that are due, one after the other. Their requests are not counted. */
+  /** Simulates the smoke tests that are due until `at`. They occupy environments, but their requests are not counted. */
   #smokeTestUntil(at: number): void {
     const { smokeTestMinutes } = this.#design;
     if (smokeTestMinutes === undefined) return;
@@ -153,7 +162,10 @@ class WorkingDay {
     }
   }
 
-  /** Requests arrive independently of each other, so the pauses between them have an exponential distribution. */
+  /**
+   * Returns a random pause between two requests. Requests arrive independently of each other, so the pauses have an exponential
+   * distribution.
+   */
   #pause(meanSeconds: number): number {
     return -Math.log(1 - this.#random()) * meanSeconds;
   }
@@ -209,7 +221,10 @@ class WorkingDay {
     return waitedMs;
   }
 
-  /** A list reads only those prospects of its page that are not in memory. The result of a search is assumed to be different each time. */
+  /**
+   * Returns what a request uses. A list reads only those prospects of its page that are not in memory. Each search is assumed to return
+   * other prospects than all searches before.
+   */
   #usageOf(
     operation: Operation,
     { rows }: LambdaEnvironment,
@@ -233,7 +248,10 @@ class WorkingDay {
     };
   }
 
-  /** Lambda does not document which free environment it takes. The most recently used one is assumed, so that others end. */
+  /**
+   * Returns a free environment, or a new one if none is free. Lambda does not document which free environment it takes. This simulation
+   * takes the one that was used most recently, so that unused environments end.
+   */
   #environmentFor(file: string, at: number): { environment: LambdaEnvironment; isNew: boolean } {
     const known = this.#environments.get(file) ?? this.#provisioned(file);
     const alive = known.filter(
@@ -265,12 +283,13 @@ class WorkingDay {
 
   #tableMs(isWrite: boolean): number {
     const { median, p99 } = isWrite ? TABLE_MS.write : TABLE_MS.read;
-    // A log-normal distribution with this median and this 99th percentile, by the Box-Muller transform.
+    // The Box-Muller transform makes a normally distributed number. The result has a log-normal distribution with this median and this 99th
+    // percentile.
     const normal = Math.sqrt(-2 * Math.log(1 - this.#random())) * Math.cos(2 * Math.PI * this.#random());
     return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
   }
 
-  /** Returns the milliseconds of loading the parts of the index that the environment lacks. */
+  /** Returns the milliseconds of loading the parts of the index that the environment lacks, and the changes of new flushes. */
   #loadMs(
     environment: LambdaEnvironment,
     kind: Kind,
@@ -321,7 +340,7 @@ class WorkingDay {
     return { readUnits: readUnits * scale, cpuMs: cpuMs * scale, bytes: bytes * scale, pieces: pieces * scale };
   }
 
-  /** Returns the cost of a search in an environment that already has the columns of lists. Only the texts are then loaded. */
+  /** Returns what a search must load. If the environment already has the columns of lists, only the searchable texts are missing. */
   #beyondList(search: Load, { parts }: LoadedCompany): Load {
     if (!parts.has("list")) return search;
     const list = this.#loadOf("list");
@@ -356,7 +375,10 @@ class WorkingDay {
     return ((reps / companies) * (PER_HOUR.patch + PER_HOUR.create)) / this.#design.flushEntries;
   }
 
-  /** Returns true if a map view gets 304: the rep already has the same view, and nobody has changed one of its prospects since. */
+  /**
+   * Returns true if a map view is answered with 304: the rep views the same area as before, and nobody has changed a prospect of this area
+   * since.
+   */
   #isUnchanged(rep: number, at: number): boolean {
     const viewedAt = this.#viewedAt[rep] ?? Number.NEGATIVE_INFINITY;
     const ownWrites = (this.#writesOfRep[rep] ?? 0) - (this.#writesAtView[rep] ?? 0);
@@ -371,14 +393,17 @@ class WorkingDay {
   }
 }
 
-/** The milliseconds for which the smoke test occupies an environment. */
+/** The milliseconds for which one request of the smoke test occupies a warm environment. */
 const SMOKE_TEST_MS = 30;
 
 const meanOf = ({ sum, count }: { sum: number; count: number }): number => (count === 0 ? 0 : sum / count);
 
 const fresh = { freeAt: 0, lastUsed: 0, endsAt: 0, isProvisioned: false, cachedBytes: 0 };
 
-/** Environments with provisioned concurrency are chosen first. */
+/**
+ * Returns the rank of a free environment. Environments with provisioned concurrency have the highest ranks, and the most recently used ones
+ * come before the others.
+ */
 const rank = ({ isProvisioned, lastUsed }: LambdaEnvironment): number =>
   lastUsed + (isProvisioned ? Number.MAX_SAFE_INTEGER / 2 : 0);
 
