@@ -1,37 +1,55 @@
-/** The projects of the tests. The suffix of a test file says which command runs it, and `.api` marks tests over HTTP. */
+/**
+ * Defines the projects of the tests. The suffix of a test file says which command runs it. The suffix `.api` marks tests that send HTTP
+ * requests to a local service.
+ */
 import { randomInt } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/** `npm run test:deep` and `npm run check` run these tests. They end processes at every call, import large files, and start services. */
+/**
+ * `npm run test:deep` and `npm run check` run these tests. They simulate a killed process at every call, import large files, and start
+ * services.
+ */
 const DEEP = ".deep.test.ts";
 /** `npm run test:long` runs these tests before a release, because they take minutes to hours. */
 const LONG = ".long.test.ts";
 
 const shared = {
-  // Test files of one worker share the imported modules, because the CDK and the schemas take a second to load.
+  // All test files of a worker share the imported modules. Otherwise each file would load the CDK and the schemas again, which takes a
+  // second.
   isolate: false,
 };
-/** These tests call the code in their own process. Only errors are logged, and a key service runs beside them. */
+/**
+ * Settings of the tests that call the code in their own process. The code logs only errors. The setup file starts a simulated KMS (key
+ * service).
+ */
 const direct = { env: { LOG_LEVEL: "error" }, setupFiles: "test/harness/kms-setup.ts" };
-/** These tests send HTTP requests to a local service, which the global setup starts. */
+/** Settings of the tests that send HTTP requests to a local service, which the global setup starts. */
 const api = { globalSetup: "test/harness/local-service.ts" };
-/** API tests through a proxy that validates requests and answers by the OpenAPI document. */
+/**
+ * Settings of the API tests whose requests pass through a proxy (Prism). It validates requests and answers against the OpenAPI document.
+ */
 const prism = { globalSetup: ["test/harness/local-service.ts", "test/harness/validating-proxy.ts"] };
-/** Prism parses each body, so it cannot carry forms, gzip, damaged requests and numbers that JavaScript cannot represent. */
+/**
+ * The API tests that can run through Prism. Prism parses each body, so it cannot forward forms, gzip, damaged requests, and numbers that
+ * JavaScript cannot represent.
+ */
 const throughPrism = [
   "test/prospects/!(export|pins).api.test.ts",
   "test/{reference,webhooks}/*.api.test.ts",
   "test/http/{idempotency,lists,patch}.api.test.ts",
   "test/jobs/import-jobs.api.test.ts",
 ];
-/** Chooses the part of the expensive tests that this run executes. `TEST_DRAW` repeats an earlier run. */
+/**
+ * A number that determines which part of the expensive tests this run executes. If `TEST_DRAW` has the number of an earlier run, the same
+ * part is executed.
+ */
 const draw = Number(process.env.TEST_DRAW ?? randomInt(1_000_000));
 console.info(`TEST_DRAW=${draw}`);
 const timeouts = (ms: number) => ({ testTimeout: ms, hookTimeout: ms });
-// A time-out only ends a test that hangs, so it is long enough for a machine on which several runs share the processors.
+// The time-outs only end tests that hang. They are so long that no test fails on a machine where several runs share the processors.
 const short = { provide: { tier: "short" as const, draw }, ...shared, ...timeouts(300_000) };
 const wide = { provide: { tier: "wide" as const, draw }, ...shared, ...timeouts(600_000) };
 const long = { ...shared, ...timeouts(600_000) };
@@ -39,11 +57,12 @@ const long = { ...shared, ...timeouts(600_000) };
 const all = (suffix: string) => [`test/**/*${suffix}`];
 const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `test/**/*${suffix}`) });
 
-// The processes that tests start share this cache of compiled modules, so that only the first one strips types.
+// The processes that tests start share this cache of compiled modules, so that only the first of them must remove the TypeScript types of a
+// module.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/canvassing-tests");
 
-// All temporary files are in one directory, which is removed when the tests end. A run that is killed cannot remove its directory, so the
-// next run does.
+// All temporary files are in one directory, which is removed when this process ends. A killed run cannot remove its directory, so each run
+// also removes the directories of runs that no longer exist.
 for (const name of readdirSync(tmpdir())) {
   const [, pid] = /^canvassing-tests-(\d+)-/.exec(name) ?? [];
   if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true });
@@ -62,7 +81,7 @@ function isRunning(pid: number): boolean {
 
 export default defineConfig({
   test: {
-    // CI has two processors. Two more workers use the time in which others wait for the service or for a child process.
+    // CI has two processors. With four workers, two can run while the others wait for the service or for a child process.
     maxWorkers: 4,
     tags: [{ name: "sized", description: "runs at the size of the project: short or wide" }],
     projects: [
@@ -70,7 +89,7 @@ export default defineConfig({
         test: { name: "direct", include: all(".test.ts"), ...none(".api*.test.ts", DEEP, LONG), ...direct, ...short },
       },
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
-      // CI runs each API test once. The files that Prism can carry run in `deep-prism`, and the others here.
+      // CI runs each API test once. The files that Prism can forward run in `deep-prism`, and all other API tests run in this project.
       { test: { name: "ci-api", include: all(".api.test.ts"), exclude: throughPrism, ...api, ...short } },
       { test: { name: "deep", include: all(DEEP), ...none(`.api${DEEP}`), ...direct, ...short } },
       { test: { name: "deep-api", include: all(`.api${DEEP}`), ...api, ...short } },

@@ -27,8 +27,8 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * The rooms (source folders) from the lowest to the highest. A file may import only from its own room and from lower rooms. This also
- * holds for imports of types.
+ * The rooms (source folders, and single files that are treated as rooms) from the lowest to the highest. A file may import only from its
+ * own room and from lower rooms. This also applies to imports of types.
  */
 const rooms = [
   "shared",
@@ -87,8 +87,8 @@ const rooms = [
 ];
 
 /**
- * Returns the room of a file: the file itself if `rooms` lists it, or else its folder. The whole folder functions/ with its subfolders is
- * one room.
+ * Returns the room of a file: the file itself if `rooms` contains it, and otherwise its folder. The folder functions/ is one room together
+ * with its subfolders.
  */
 function roomOf(file: string): string {
   if (rooms.includes(file)) return file;

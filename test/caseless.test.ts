@@ -1,6 +1,6 @@
 /**
- * Tests that the comparison of texts ignores case and Unicode normalisation. Also tests that every text that must be unique is short
- * enough for a key of the table.
+ * Tests that the comparison of texts ignores case and Unicode normalization. Also tests that every text that must be unique is short enough
+ * for a key of the table.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -23,11 +23,12 @@ const writings = (text: string): string[] => [
 
 test("every Unicode letter equals its upper case, lower case, NFC and NFD forms, also with a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // Letters with an iota subscript are left out, because in upper case the combining mark follows the iota. Nobody writes such texts.
+  // These letters are combined with each of the marks. Letters with an iota subscript are left out: in upper case, the mark follows the
+  // iota, and the comparison fails. Nobody writes such texts.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
-    // Most letters have only one form. `other !== text` skips these letters to save time.
+    // `other !== text` skips the forms that equal the text, which saves time. Most letters have only one form.
     writings(text).some((other) => other !== text && caseless(other) !== caseless(text)),
   );
   expect(wrong).toEqual([]);

@@ -1,13 +1,14 @@
 /**
- * Does what README.md and docs/ tell a newcomer, in a fresh clone. It runs every shell block as written, compares the answers that the
- * documents show, and then runs the tests of receivers, spreadsheets and client tools. It stops at the first false claim.
+ * Does what README.md and docs/ tell a newcomer, in a fresh clone. It runs every shell block as written, compares the output with the
+ * answers in the documents, and then runs the tests of receivers, spreadsheets and client tools. It stops at the first difference.
  *
- * The words after the three backticks of a block say what happens with it:
+ * The words after the three backticks of a block say what happens with the block:
  * - `sh` runs. If the block prints `ready` or `listening on`, it serves requests. It then keeps running, and the next blocks run in a new
  * terminal.
  * - `sh aws` needs an AWS account and does not run.
  * - `ts FILE` is appended to this file of the clone.
- * - `json` is compared with the last line that the block before it has printed. `"…"` matches any value, and as a key any other fields.
+ * - `json` is compared with the last line that the previous block has printed. The value `"…"` matches any value. The key `"…"` matches any
+ * other fields.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -22,8 +23,8 @@ const clone = join(temporary, "canvassing");
 const { PORT } = process.env;
 
 /**
- * The environment variables of a new terminal. They contain nothing of the npm script that runs this file. The packages come from npm's
- * cache if it contains them.
+ * The environment variables of a new terminal. They contain no variable of the npm script that runs this file. npm takes the packages from
+ * its cache if possible.
  */
 const { HOME = "", PATH = "" } = process.env;
 const env = {
@@ -39,7 +40,7 @@ const env = {
 const BLOCK_LIMIT_MS = 900_000;
 const terminals: Terminal[] = [];
 
-/** A shell that keeps its variables and its working folder between blocks, and ends at the first command that fails. */
+/** A shell that keeps its variables and its working directory between blocks. It exits at the first command that fails. */
 class Terminal {
   readonly #shell: ChildProcess;
   #output = "";
@@ -55,7 +56,7 @@ class Terminal {
     terminals.push(this);
   }
 
-  /** Runs a block until it ends, or until it prints that it serves requests. Rejects if a command fails. */
+  /** Runs a block. Resolves when the block has ended, or when its output says that it serves requests. Rejects if a command fails. */
   async run(code: string): Promise<{ output: string; serves: boolean }> {
     const file = join(temporary, `block-${terminals.length}-${++this.#blocks}.sh`);
     const mark = `@@ end of block ${this.#blocks}`;
@@ -75,7 +76,7 @@ class Terminal {
     const { pid, exitCode, signalCode } = this.#shell;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
     const ended = once(this.#shell, "exit");
-    // The negative id means the process group: the shell and all processes that it has started.
+    // A negative id means the process group, which contains the shell and all processes that it has started.
     process.kill(-pid, "SIGTERM");
     await ended;
   }
@@ -92,7 +93,7 @@ async function step(name: string, work: () => unknown): Promise<void> {
   console.log(`ok     ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)`);
 }
 
-/** Compares the JSON of a document with a real answer. Returns true if they match. */
+/** Returns true if the actual JSON matches the JSON that the document shows. */
 function matches(shown: unknown, actual: unknown): boolean {
   if (shown === "…") return actual !== undefined;
   if (typeof shown !== "object" || shown === null) return shown === actual;
@@ -102,7 +103,7 @@ function matches(shown: unknown, actual: unknown): boolean {
   return Object.entries(shown).every(([name, value]) => name === "…" || matches(value, fields.get(name)));
 }
 
-/** Replaces the values that a newcomer would choose: the URL of the repository, and the port if 3000 is in use. */
+/** Replaces what a newcomer would replace: the placeholder of the repository's URL, and the port if 3000 is in use. */
 const asTyped = (code: string): string =>
   code.replaceAll("REPOSITORY", root).replaceAll("127.0.0.1:3000", `127.0.0.1:${PORT ?? 3000}`);
 
@@ -143,7 +144,8 @@ const documents = (): string[] => [
 ];
 
 /**
- * The tests that run in the clone, each with vitest's project and files. CI runs them as part of its deep tests and leaves them out here.
+ * The test suites that run in the clone, each with its name, its project in vitest.config.ts, and its files. CI leaves them out here,
+ * because its deep tests contain them.
  */
 const suites = [
   ["receivers in each installed language", "api", "test/infra/receivers.api.test.ts"],

@@ -1,5 +1,5 @@
 /**
- * Tests that a test run leaves no file in the temporary directory, and that it removes the files of an earlier test run that was killed.
+ * Tests that a test run leaves no file in the temporary directory. Also tests that a test run removes the files of an earlier, killed run.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,8 +15,8 @@ const TEST = "test/infra/local-kms.test.ts";
 const root = resolve(import.meta.dirname, "..");
 
 /**
- * Runs a test file that makes temporary folders. The test runner is a direct child process of this test. If it were a grandchild, it could
- * remain in the list of processes after a kill, and would look as if it were still running.
+ * Runs a test file that creates temporary directories. The test runner must be a direct child process of this test. After a kill, a
+ * grandchild could remain in the list of processes and would look as if it were still running.
  */
 const run = () =>
   spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "direct", TEST], {

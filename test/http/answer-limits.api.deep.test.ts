@@ -1,6 +1,6 @@
 /**
- * Tests that every route sends a complete answer when its data have the maximum documented size. If an answer is too large for Lambda,
- * the local gateway answers 502, as API Gateway does.
+ * Tests that every route sends a complete answer if its data has the maximum documented size. The local gateway answers 502 if an answer is
+ * too large for Lambda, as API Gateway does.
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
@@ -21,13 +21,16 @@ import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 
-/** The character that makes answers largest. It needs six bytes in JSON, and seven bytes when Lambda puts this JSON into a JSON string. */
+/**
+ * The character that makes answers largest. It needs six bytes in JSON (`\u0001`). Lambda puts the answer into a JSON string, where the
+ * backslash is escaped again, so it needs seven bytes there.
+ */
 const WIDE = "\u0001";
 const wide = (characters: number, beginning = ""): string => beginning + WIDE.repeat(characters - beginning.length);
 
 /**
- * Number of records of the maximum size in a long answer. The answer exceeds Lambda's limit for buffered answers, so the service must
- * stream it.
+ * Number of records of the maximum size in a long list. The answer with them exceeds Lambda's limit for buffered answers, so the service
+ * must stream it.
  */
 const STREAMED = 110;
 
@@ -47,8 +50,8 @@ async function ask(method: string, path: string, body?: object, key?: string): P
 }
 
 /**
- * Sends the request twice with the same idempotency key. The second answer is read from a row of the table. If both answers are equal, the
- * answer therefore fits into a row.
+ * Sends the request twice with the same idempotency key, and expects equal answers. The service reads the second answer from a row of the
+ * table. Equal answers therefore show that the answer fits into a row.
  */
 async function post(path: string, body: object = {}): Promise<Answer> {
   const key = randomUUID();
@@ -68,7 +71,10 @@ async function made(path: string, body: object): Promise<number> {
   return z.parse(Identified, answer.body).id;
 }
 
-/** Creates a bulk job with the maximum number of ids. No prospect has one of these ids. The job runs for some seconds. */
+/**
+ * Creates a bulk job with the maximum number of ids, and returns its id. No prospect has one of these ids. The job takes some seconds, so
+ * that later requests find it running.
+ */
 const newJob = (): Promise<number> => {
   const ids = Array.from({ length: limits.bulkIds }, (_, i) => 2 ** 50 + i);
   return made("/api/prospects/bulk", { ids, action: { set: { currentStatusId: null } } });
@@ -119,12 +125,13 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // Quotation marks make the answer longest. Each counts as two bytes for the limit of this field, but needs four bytes in the answer.
+  // Quotation marks make the answer longest. Each of them counts as two bytes for the maximum size of this field. Lambda escapes it twice,
+  // so it needs four bytes in the answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
  * A filter of the maximum size that matches the test's prospect. An answer with this prospect therefore also contains the manual trigger
- * and the text of its button. Most characters of the filter are quotation marks, because these become longest in JSON.
+ * and the text of its button. Most characters of the filter are quotation marks, because escaping makes them longest in JSON.
  */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };
@@ -143,7 +150,7 @@ const webhook = (count: number) => ({
   secretKey: randomUUID().repeat(7),
   registrations: Array.from({ length: count }, () => registration),
 });
-/** A CSV file with the maximum number of rows. Each row has as many faulty columns as the maximum file size allows. */
+/** A CSV file with the maximum number of rows. Each row has as many columns with errors as the maximum file size allows. */
 const badFile = (() => {
   const tags = Array.from({ length: limits.tagsPerProspect }, (_, i) => `${i},`).join(";");
   const row = `${"x".repeat(51)},@,x,x,?,?,"${tags.slice(0, 60)}"`;
@@ -173,8 +180,8 @@ let stage: Stage;
 const SUMMARIES = limits.pageSizeMax;
 
 /**
- * Gives each webhook the maximum number of copies of a registration. The copies are written to the table, because requests that create
- * 1 850 registrations take ten seconds of processor time.
+ * Gives each webhook in `to` the maximum number of registrations, which are copies of the registration `like`. They are written directly to
+ * the table, because requests that create 1 850 registrations would take ten seconds of processor time.
  */
 async function addRegistrations(
   table: Table,
@@ -183,7 +190,7 @@ async function addRegistrations(
   const { pk: _pk, sk: _sk, ...row } = present(await table.get(keys.registration(companyId, from, like)));
   for (const [i, webhookId] of to.entries()) {
     const copies = Array.from({ length: limits.registrationsPerWebhook }, (_, j) => {
-      // The service assigns no ids of this size.
+      // The service does not assign ids as large as this, so it is unused.
       const id = 2 ** 46 + companyId * 10_000 + i * limits.registrationsPerWebhook + j;
       return { ...keys.registration(companyId, webhookId, id), ...row, id, webhookId };
     });
@@ -204,7 +211,7 @@ beforeAll(async () => {
   const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
     made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
   );
-  // An import creates the tags, because one row can name 50 new tags. Separate requests would take longer.
+  // The import creates the tags, because one row can create 50 of them. One request for each tag would take longer.
   const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
     Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
   );
@@ -236,7 +243,7 @@ beforeAll(async () => {
   const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
   const rows: (Key & Item)[] = [];
   for (let i = 1; i <= SUMMARIES; i++) {
-    // The service assigns no ids of this size, so they cannot belong to records of other tests.
+    // The service does not assign ids as large as this, so they cannot belong to records of other tests.
     const id = 2 ** 45 + companyId * 1_000 + i;
     rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
     rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
@@ -253,7 +260,7 @@ beforeAll(async () => {
   const button = present(first.registrations[0]).id;
   const more = await inLanes(limits.webhooksPerCompany - 3, () => newWebhook(0));
   await addRegistrations(table, { companyId, from: first.id, like: button, to: more.map(({ id }) => id) });
-  // The company has the maximum number of registrations. A later request creates one, so this request deletes one.
+  // The company now has the maximum number of registrations. A request in `walk` creates another one, so this request deletes one.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
 
@@ -320,7 +327,7 @@ const read = (path: () => string, whole?: (answer: Answer) => void): Visit => vi
 const counts = (count: () => number) => (answer: Answer) => expect(listOf(answer)).toHaveLength(count());
 const atLeast = (count: number) => (answer: Answer) => expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
 
-/** The number of operations in one request. Each operation creates a note. */
+/** Number of operations in one request of the sync. Each operation creates a note. */
 const OPERATIONS = 20;
 const newNote = () => ({
   opId: randomUUID(),
@@ -329,7 +336,10 @@ const newNote = () => ({
   fields: { body: text(limits.note / 2) },
 });
 
-/** The requests for all routes, in the order in which they are sent. A request may delete a record only if no later request needs it. */
+/**
+ * The requests for all routes, in the order in which they are sent. A request may delete a record only if no request after it needs the
+ * record.
+ */
 const walk: Readonly<Record<string, Visit>> = {
   "GET /openapi.json": read(
     () => "/openapi.json",
@@ -347,7 +357,7 @@ const walk: Readonly<Record<string, Visit>> = {
     () => "/docs",
     ({ text }) => expect(text).toMatch(/<\/html>\s*$/),
   ),
-  // The endpoints of the sign-in read no list. Their answers have a fixed size.
+  // The routes of the sign-in return no list. Their answers have a fixed size.
   "GET /api/session/login": visit(() => send("GET", "/api/session/login")),
   "GET /api/session/callback": visit(() => send("GET", "/api/session/callback")),
   "POST /api/session/refresh": visit(() => send("POST", "/api/session/refresh")),
@@ -488,7 +498,7 @@ const walk: Readonly<Record<string, Visit>> = {
     const id = await newJob();
     await post(`/api/jobs/${id}/pause`);
     const answer = await post(`/api/jobs/${id}/resume`);
-    // Nothing needs the job's results, and the rest of the job would take seconds of processor time.
+    // Cancels the job, because the test does not need its result, and its remaining work would take seconds of processor time.
     await ask("POST", `/api/jobs/${id}/cancel`);
     return answer;
   }),
@@ -527,7 +537,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
   "GET /api/prospects/{id}/actions": read(
     () => `/api/prospects/${stage.prospect}/actions`,
-    // The counts are one below the maximum, because later requests create the last webhook and the last registration.
+    // One webhook and one registration are missing to the maximum, because requests after this one create them.
     counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   ),
   "POST /api/prospects/{id}/actions/{registrationId}": visit(
@@ -556,7 +566,7 @@ const walk: Readonly<Record<string, Visit>> = {
   ),
   "POST /api/territories/import": visit(
     () => {
-      // Each feature fails with a text of the maximum length.
+      // Each feature is invalid, and the error message for it has the maximum length.
       const geometry = { type: "x".repeat(300), coordinates: [] };
       const features = Array.from({ length: limits.territoryFeatures }, () => ({ type: "Feature", geometry }));
       return post("/api/territories/import", { type: "FeatureCollection", features });
@@ -565,7 +575,7 @@ const walk: Readonly<Record<string, Visit>> = {
   ),
   "GET /api/territories/tiles/{z}/{x}/{y}": read(
     () => "/api/territories/tiles/0/0/0.mvt",
-    // The polygons of this company are too small to be seen.
+    // The polygons of this company are too small to be visible in this tile, so the tile is empty.
     ({ status }) => expect(status).toBe(204),
   ),
   "GET /api/territories/{id}": read(

@@ -1,4 +1,4 @@
-/** Tests that an endpoint with a transaction rejects an answer above Lambda's limit before the transaction is committed. */
+/** Tests that an endpoint with a transaction rejects an answer above Lambda's limit before it commits the transaction. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -40,7 +40,7 @@ test("no effect is committed if its answer exceeds the limit", async () => {
   const context = rejectingLargeAnswers(contextOn(db.direct));
   const row = { ...keys.company(1), type: "company", name: "X" };
   const writes = [{ put: row }];
-  // A quotation mark needs two bytes in the answer, and four bytes when Lambda puts the answer into a JSON string.
+  // A quotation mark needs two bytes in the answer's JSON. Lambda puts this JSON into a JSON string, where it needs four bytes.
   const answer = { name: '"'.repeat(limits.bufferedAnswerBytes / 4) };
   await expect(context.commit(writes, answer)).rejects.toMatchObject({ code: "internal" });
   expect(await context.table.get(keys.company(1))).toBeUndefined();

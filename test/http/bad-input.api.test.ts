@@ -1,4 +1,7 @@
-/** Tests that every endpoint rejects an invalid field with a JSON pointer to the field, and ignores an unknown field. */
+/**
+ * Tests that every endpoint rejects an invalid field with an error that contains a JSON pointer to the field. Also tests that it ignores an
+ * unknown field.
+ */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "../harness/client.ts";
@@ -22,7 +25,7 @@ async function sendText({ method, path }: Pick<Row, "method" | "path">, body: st
   return send(method, pathOf({ path }, mine), { headers, body });
 }
 
-/** Returns the JSON text of a valid body with one more field. `written` is the text of the field's value. It need not be valid JSON. */
+/** Returns the JSON text of a valid body in which `field` has the JSON text `written` as its value. `written` may be invalid JSON. */
 function withField(row: Row, field: string, written: string): string {
   const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => name !== field);
   return `{${others.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("")}${JSON.stringify(field)}:${written}}`;
@@ -35,8 +38,7 @@ function rowOf(name: string): Row {
 }
 
 describe.each(writes)("%s", (_, row) => {
-  // All routes read bodies with the same code. Bodies of 5 MB and 11 MB are therefore tested with one route only, in
-  // hostile.api.test.ts.
+  // All routes read bodies with the same code. Bodies of 5 MB and 11 MB are therefore tested with one route only (in hostile.api.test.ts).
   test("a body above 1 MB is rejected", async () => {
     problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
   });
@@ -68,7 +70,7 @@ describe.each(writes)("%s", (_, row) => {
     for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
       problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
     }
-    // All routes read bodies with the same code. The deepest body is therefore tested with one route only, because parsing it takes
+    // All routes read bodies with the same code. The deepest nesting is therefore tested with one route only, because parsing it takes
     // long.
     for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
       const deep = "[".repeat(depth) + "]".repeat(depth);

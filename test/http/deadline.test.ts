@@ -1,6 +1,6 @@
 /**
- * Tests a request that waits for a throttled table. It must answer `unavailable` before Lambda stops its function because of the
- * time-out.
+ * Tests a request that waits for a throttled table. The function must answer `unavailable` before it reaches its time-out and Lambda stops
+ * it.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
@@ -28,7 +28,7 @@ test("after its answer, an endpoint writes nothing more", async () => {
     working = answered.promise.then(() => db.table.write({ put: { pk: "late", sk: "1" } }));
     return working;
   });
-  // The endpoint answers a second before Lambda stops the function.
+  // The endpoint answers one second before the time-out, so in this test it answers after 50 ms.
   const { statusCode, body } = await handler(event(), {
     ...lambdaContext,
     getRemainingTimeInMillis: () => 1_050,

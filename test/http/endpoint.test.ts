@@ -1,6 +1,6 @@
 /**
- * Tests an endpoint whose answer is larger than Lambda's limit. It must commit nothing and answer with a problem body (the JSON of an
- * error).
+ * Tests an endpoint whose answer is larger than Lambda's limit. The endpoint must commit nothing and answer with a problem body (the JSON
+ * of an error).
  */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -10,7 +10,7 @@ import * as limits from "#shared/limits.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {
-  // Opening the table needs a name. The name may be any text, because the endpoint rejects each answer before it calls the table.
+  // The code needs a table name. It may be any text, because the endpoint rejects each answer before it sends a request to the table.
   process.env.TABLE_NAME = "t";
 });
 

@@ -1,4 +1,7 @@
-/** Tests conditional requests over HTTP. A client sends the ETag of its copy in `If-None-Match`, and gets 304 if the copy is current. */
+/**
+ * Tests conditional requests over HTTP. A client sends the ETag of the copy that it has in `If-None-Match`, and gets 304 if the copy is
+ * current.
+ */
 import { describe, expect, test } from "vitest";
 import { send, tokenOf } from "../harness/client.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -32,7 +35,8 @@ describe.each(["/api/prospects", "/api/prospects/pins"])("%s", (path) => {
   });
 
   test("does not answer 304 to a user who sees other prospects", async () => {
-    // The first sign-in of a user changes the names of the company, and so each tag.
+    // The first sign-in of a user changes the company's user data, and therefore every ETag. These requests cause the first sign-ins before
+    // the ETag is read.
     for (const { email } of [as.rep, as.viewer]) await get(email, path);
     const tag = (await get(as.owner.email, path)).headers.get("etag") ?? "";
     expect((await get(as.rep.email, path, tag)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** Runs the shell and TypeScript blocks of docs/build-an-app.md, and compares their output with its JSON blocks. */
+/** Runs the shell and TypeScript blocks of docs/build-an-app.md, and compares their output with the JSON blocks of the document. */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const blocks = [...guide.matchAll(/^```(\w+)[^\n]*\n(.*?)^```$/gms)].map(([, lan
 const codeIn = (language: string): string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
-/** The environment variables of a new terminal. The only variable from this test is the service's port. */
+/** The environment variables of a new terminal. Only the service's port comes from this test. */
 const { HOME = "", PATH = "" } = process.env;
 const terminal = {
   HOME,
@@ -35,7 +35,7 @@ async function run(command: string, args: readonly string[]): Promise<string> {
 
 const MARK = "@@ end of block";
 
-/** Converts the JSON block of the document to an expectation. In the block, `"…"` stands for any value. */
+/** Converts a JSON block of the document to an expectation of vitest. In the block, `"…"` matches any value. */
 function expected(shown: unknown): unknown {
   if (shown === "…") return expect.anything();
   if (Array.isArray(shown)) return shown.map(expected);

@@ -1,4 +1,7 @@
-/** Tests every endpoint with generated bodies, queries and paths. The answer must always be documented, and must never be a 5xx. */
+/**
+ * Sends generated bodies, queries and paths to every endpoint. The answers must always match the OpenAPI document, and must never have a
+ * status 5xx.
+ */
 import fc from "fast-check";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import type { Method } from "../../infra/routes/route.ts";
@@ -91,7 +94,8 @@ const parameterNames = [
 ];
 
 /**
- * Bodies in which most fields exist but have wrong values. An almost valid body passes the first checks, so it also tests the later checks.
+ * Generates bodies. Most of them contain fields that exist, with wrong values. Such an almost valid body passes the first checks, so it
+ * also reaches the checks after them.
  */
 const jsonBody = fc.oneof(
   {
@@ -139,7 +143,7 @@ const segment = fc.oneof(
     "%00",
     "..",
     "%2e%2e",
-    // The same Arabic digit, once percent-encoded and once as raw bytes.
+    // An Arabic digit: first percent-encoded, then as raw bytes.
     "%D9%A1",
     "\u00d9\u00a1",
     "a%20b",
@@ -156,8 +160,8 @@ const query = fc.array(
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
 const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
 /**
- * Returns the generated requests for one endpoint. Each endpoint uses the next part of `examples`, so that all examples are used. Another
- * run sends the endpoint other examples.
+ * Returns the generated requests for one endpoint. Successive endpoints use successive parts of `examples`, so that all examples are used.
+ * The part of an endpoint differs from run to run.
  */
 const examplesOf = (endpoint: number) =>
   Array.from({ length: RUNS }, (_, n) => examples[(inject("draw") + endpoint * RUNS + n) % EXAMPLES]).filter(
@@ -165,23 +169,23 @@ const examplesOf = (endpoint: number) =>
   );
 
 /**
- * Fails the test if the answer is a server error or contains internals such as a stack trace. The client has already compared the answer
- * with the OpenAPI document.
+ * Fails the test if the answer is a server error or contains internals such as a stack trace. `send` has already checked the answer against
+ * the OpenAPI document.
  */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
-  // `expect` is called only for a failure, because tens of thousands of calls would take seconds.
+  // `expect` is called only in case of a failure, because tens of thousands of calls to it would take seconds.
   if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
 /**
- * The endpoints are tested concurrently to use all processors. The requests to one endpoint are sequential, so that each function starts
- * only one environment.
+ * The endpoints are tested concurrently, to use all processors. The requests to one endpoint are sent one after the other, so that each
+ * function starts only one environment.
  */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
-    // The GET requests use the second company. No test creates records there, so its lists stay short.
+    // The GET requests use the second company. No request of this test creates records there, so its lists stay short.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;
@@ -253,7 +257,7 @@ describe("paths and verbs", () => {
     });
     const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Accept-Encoding": "identity" };
     const paths = routes
-      // Each redirect to the sign-in has another state.
+      // The sign-in redirects to a URL with a random `state`, so its answers to GET and HEAD differ.
       .filter(({ method, path }) => method === "GET" && path !== "/api/session/login")
       .map(({ path }) => path.replace(/\{\w+\}/g, "1"));
     for (const path of paths) {

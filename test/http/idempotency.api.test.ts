@@ -1,4 +1,4 @@
-/** Tests that repeated and concurrent requests with one `Idempotency-Key` have one effect and one answer. */
+/** Tests that repeated and concurrent requests with the same `Idempotency-Key` have one effect and get the same answer. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, at, send, tokenOf } from "../harness/client.ts";

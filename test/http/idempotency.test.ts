@@ -1,6 +1,6 @@
 /**
- * Tests a POST with an idempotency key and its retries while calls to DynamoDB fail. All attempts together must create one record, and must
- * give the same answer.
+ * Tests a POST with an idempotency key and its retries while requests to DynamoDB fail. All attempts together must create one record, and
+ * must get the same answer.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -55,12 +55,13 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // During the first request, calls of this operation fail from call number `at` on, including the retries.
+      // During the first POST, the DynamoDB requests with the same operation as request number `at` fail, from this request on. The SDK's
+      // retries fail too.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);
       isFirst = false;
-      // After 31 seconds the first request counts as killed. A retry may then take over the claim on the idempotency key.
+      // After 31 seconds, the service assumes that the first POST was killed. A retry may then take over its claim on the idempotency key.
       now += 31_000;
       const second = await create(context, caller, "key");
       const third = await create(context, caller, "key");

@@ -1,6 +1,6 @@
 /**
- * Tests the retry of a POST whose function was killed. A retry with the same idempotency key is answered with 409 and Retry-After, until
- * the first request counts as killed.
+ * Tests the retry of a POST whose function was killed. The service answers a retry with the same idempotency key with 409 and Retry-After,
+ * until it may assume that the first request was killed.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
@@ -62,15 +62,15 @@ test("the retry of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
   const undo: [string, object] = [`/api/prospects/imports/${await imported(first)}/undo`, {}];
   const sent = [...posts, undo];
-  // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine. In this time, a claim on an
-  // idempotency key would expire.
+  // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine. If it started after the
+  // requests, their claims on the idempotency keys could expire in the meantime.
   const second = await start(false);
-  // An idempotent request first writes a claim on its key. Later, one transaction writes the effect and the answer of the request. The
-  // fault below makes this transaction hang.
+  // A request with an idempotency key first writes a claim on the key. Then one transaction writes the effect and the answer of the
+  // request. The fault below makes this transaction hang.
   const reached = Promise.withResolvers<void>();
   let isReached = false;
   // The claims whose transactions have begun. The test counts claims and not transactions, because the service repeats a transaction after
-  // a time-out.
+  // a time-out, so that one claim can have several.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;
@@ -83,8 +83,8 @@ test("the retry of each killed POST gets 409 with Retry-After", async () => {
     }
     return { kind: "hang" };
   });
-  // On a busy machine, a function may not start within its time limit. Its request is then refused before it reaches the transaction, so
-  // each request is repeated until all of them have reached it.
+  // On a busy machine, a function may not start within its time limit. The service then refuses the request before the transaction. Each
+  // request is therefore repeated until the transactions of all requests have begun.
   const repeated = async ([path, body]: [string, object]): Promise<void> => {
     while (!isReached) {
       await post(first, path, body);

@@ -1,4 +1,4 @@
-/** Tests that streamed answers larger than 6 MB (Lambda's limit for buffered answers) arrive complete. */
+/** Tests that streamed answers above 6 MB (Lambda's limit for buffered answers) arrive complete. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -37,12 +37,12 @@ test("the list of territories is complete and newest first, and each polygon is 
 
 test("GET of one prospect returns all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
-  // This character needs six bytes in JSON, so few appointments make the answer larger than 6 MB.
+  // This character needs six bytes in JSON, so 108 appointments are enough for an answer above 6 MB.
   const notes = "\u0001".repeat(10_000);
   // The appointments are in the past, because a prospect's row contains copies of its future appointments and would become too large.
   const startAt = "2020-01-01T00:00:00.000Z";
   const made: number[] = [];
-  // The requests are sequential, because concurrent creations would conflict on the prospect.
+  // The requests are sent one after the other. Concurrent ones would conflict, because each of them writes the row of the same prospect.
   while (made.length < 108) {
     const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
     made.push(bodyOf(answer, 201, Identified).id);

@@ -1,6 +1,6 @@
 /**
- * Tests that a DELETE hides a record from every other request at once, and that the pages of a list together contain each record exactly
- * once.
+ * Tests that a deleted record is immediately missing in the answers to all other requests. Also tests that the pages of a list together
+ * contain each record exactly once.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -19,14 +19,14 @@ const each = (sign: string | number, ...reads: readonly string[]): Shown[] => re
 
 interface Gone {
   readonly path: string;
-  /** A valid body for a PATCH of the record. It is undefined if this kind of record has no PATCH. */
+  /** A valid body for a PATCH of the record. It is undefined if the route of the record has no PATCH. */
   readonly patch?: object;
   /**
-   * Requests that read data of the record and are still allowed after its deletion. Each names a text or id of the record. The answer must
-   * contain it before the deletion, and must not contain it afterwards.
+   * Requests that show data of the record and still succeed after its deletion. Each has a text or id of the record, which the answer must
+   * contain before the deletion and must not contain after it.
    */
   readonly shown: readonly Shown[];
-  /** Paths of other records that the DELETE also deletes. They must then answer 404. */
+  /** Paths of records that the DELETE also deletes. A GET of each must answer 404 after it. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }
@@ -153,7 +153,8 @@ describe("pages visit each record once", () => {
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
     const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-    // Addresses are created by two functions. Each function takes ids from its own block of 128 ids, so the list spans several blocks.
+    // Two functions create addresses. Each of them takes ids from its own block of 128 ids, so the addresses of the list are in more than
+    // one block.
     const ways = [
       (zip: string) => made("/api/addresses", { ...home, zip }, client),
       async (zip: string) => {

@@ -1,6 +1,6 @@
 /**
- * Creates users of each role and their records in two companies, for the role matrix. The matrix is a table with the expected status of
- * each route for each kind of caller.
+ * Creates users of each role in two companies, and records of these companies, for the role matrix. The matrix is a table with the expected
+ * status of each route for each kind of caller.
  */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -10,12 +10,15 @@ import { type CallerName, callers } from "./matrix-table.ts";
 
 export interface Cast {
   readonly emails: Readonly<Record<CallerName, string | undefined>>;
-  /** Returns the records that this caller's requests may change. All callers who may change nothing share the records `kept`. */
+  /** Returns the records that the requests of this caller may change. All callers who may change nothing share the records `kept`. */
   readonly stageOf: (caller: CallerName) => Stage;
   /** Records that no request changes. `kept` belongs to the first company, and `foreign` to the second. */
   readonly kept: Stage;
   readonly foreign: Stage;
-  /** A disabled user and a deactivated status of the first company. A new record that refers to one of them must be refused. */
+  /**
+   * The ids of a disabled user and of a deactivated status of the first company. The service must refuse a new record that refers to one of
+   * them.
+   */
   readonly inactive: { readonly user: number; readonly status: number };
 }
 
@@ -54,8 +57,8 @@ const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"),
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
 /**
- * Remembers the ids and e-mail addresses of the company and its users, so that the tests notice them in another company's answers. Names
- * are not remembered, because they are equal in both companies.
+ * Registers the ids and e-mail addresses of the company and its users as marks, so that the tests find them in answers to the other
+ * company. Names are not registered, because both companies have the same names.
  */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");

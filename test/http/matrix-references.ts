@@ -1,4 +1,4 @@
-/** Lists the body fields that contain the id of another record, with the kind of that record. */
+/** Lists the body fields that contain the id of another record, each with the collection of that record. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import type { Records } from "./matrix-stage.ts";
@@ -46,13 +46,13 @@ const Document = z.object({
   }),
 });
 
-/** Routes whose body is a filter. An unknown id in a filter is allowed, because it matches nothing. */
+/** Routes whose body is a filter. An unknown id in a filter is no error: the filter matches nothing. */
 const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
 
-/** Fields whose ids the client chooses. They name no record of the service. */
+/** Fields with ids that the client chooses. They are not ids of records of the service. */
 const ownIds: ReadonlySet<string> = new Set(["sourceId", "clientRecordId", "deviceId"]);
 
-/** Returns `METHOD path field` for every body field in the OpenAPI document whose name means the id of a record. */
+/** Returns `METHOD path field` for every body field in the OpenAPI document that contains the id of a record, according to its name. */
 export function documentedReferences(): string[] {
   const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");
   const { paths, components } = z.parse(Document, JSON.parse(text));

@@ -1,6 +1,6 @@
 /**
- * Creates the records of the role matrix, a table with the expected status of each route for each kind of caller. Also remembers texts and
- * ids of these records. A test then notices them in an answer to a caller who may not see them.
+ * Creates the records of the role matrix (a table with the expected status of each route for each kind of caller). Also registers texts and
+ * ids of these records as marks. With them, a test finds records in answers to callers who may not see these records.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -11,7 +11,7 @@ import type { CallerName, Row, Whose } from "./matrix-table.ts";
 
 export type Company = "one" | "two";
 
-/** A text or id of a record that only some callers may see. The tests search for it in the answers to all other callers. */
+/** A text or id of a record that only some callers may see. The tests search for it in the answers to all callers who may not see it. */
 interface Mark {
   readonly sign: string | number;
   readonly company: Company;
@@ -34,12 +34,12 @@ const seenInCompany: Record<Mark["whose"], readonly CallerName[]> = {
 
 function maySee(caller: CallerName, { company, whose, home }: Mark, path: string): boolean {
   if (company === "two") return caller === "stranger";
-  // The feed of changes contains what the lists show to every user.
+  // The feed of changes contains everything that a list such as `home` shows to every user of the company.
   const isHome = home !== undefined && (path.startsWith(home) || path.startsWith("/api/changes"));
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
-/** Returns the remembered texts and ids in the body or headers of the answer that the caller may not see. */
+/** Returns those marks in the body or headers of the answer that the caller may not see. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
   const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
   const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
@@ -49,7 +49,7 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
     .filter((sign) => (typeof sign === "string" ? told.includes(sign) : ids.has(sign)));
 }
 
-/** Ids of records. The names are the collections in the paths of the routes. */
+/** The id of one record of each kind. The names are the names of the collections in the paths of the routes. */
 export interface Records {
   readonly prospects: number;
   readonly imports: number;
@@ -68,7 +68,10 @@ export interface Records {
   readonly actions: number;
 }
 
-/** The records of one caller: two prospects (`mine` and `other`) with notes, appointments and so on, and one record of every other kind. */
+/**
+ * The records for one caller: two prospects (`mine` and `other`), each with notes, appointments and so on, and one record of every other
+ * kind.
+ */
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
@@ -84,7 +87,7 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
     path
       .replace("{id}", String(idOf.get(collection)))
       .replace(/\/clusters$/, "/clusters?bbox=-106,39,-104,41&zoom=10")
-      // No record is in this tile, which is near the North Pole.
+      // This tile is near the North Pole and contains no record.
       .replace("{z}/{x}/{y}", "22/0/0.mvt")
       .replace(/\/activity$/, "/activity?from=2026-01-01&to=2026-12-31&groupBy=territory")
       // No delivery has this id. Other tests check who may see an existing delivery.
@@ -104,7 +107,7 @@ export async function ask(email: string | undefined, method: string, path: strin
 const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
 const WithAddress = z.object({ id: z.number(), address: Identified });
 
-/** Creates the records as the owner of the company. `assignees` are the users to whom the two prospects are assigned. */
+/** Creates the records as the owner of the company. `assignees` are the ids of the users to whom the two prospects are assigned. */
 export async function newStage(
   company: Company,
   owner: string,
@@ -155,7 +158,7 @@ async function newCommon(company: Company, owner: string) {
   };
 }
 
-/** Creates a bulk job that changes nothing, and waits until it is completed. */
+/** Creates a bulk job for a prospect that does not exist, and waits until the job is completed. Returns its id. */
 async function completedJob(owner: string): Promise<number> {
   const body = { ids: [2 ** 50], action: { set: { currentStatusId: null } } };
   const { id } = bodyOf(await ask(owner, "POST", "/api/prospects/bulk", body), 202, Identified);
@@ -204,9 +207,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/**
- * Returns functions that remember a text or an id of a record. Of the company's users, only the callers in `whose` may see this text or id.
- */
+/** Returns functions that register texts and ids of a record as marks. Of the company's users, only the callers in `whose` may see them. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

@@ -11,15 +11,15 @@ export const callers = ["owner", "admin", "plain", "viewer", "manager", "strange
 export type CallerName = (typeof callers)[number];
 
 /**
- * Whose prospect the request is about: `mine` is assigned to the caller `plain`, and `other` is assigned to another user. `-` is for
- * requests whose status does not depend on the assigned user. If such a request needs an address, the address belongs to no prospect.
+ * Whose prospect the request refers to. `mine` is assigned to the caller `plain`, and `other` is assigned to another user. `-` is for
+ * requests whose status does not depend on the assigned user. If a request with `-` needs an address, the address belongs to no prospect.
  */
 export type Whose = "mine" | "other" | "-";
 
 /**
- * The columns are the method, the path, `Whose`, and the expected status for each of `callers`. `mine` and `other` exist only for
- * prospects, for the records that belong to a prospect (such as notes), and for their addresses. Each caller has separate records, and no
- * line needs a record that an earlier line has deleted.
+ * The columns are the method, the path, `Whose`, and the expected status for each of `callers`. Only prospects, records that belong to a
+ * prospect (such as notes), and addresses have lines with `mine` and `other`. Each caller has separate records. No line needs a record that
+ * a line above it has deleted.
  */
 const table = `
 GET    /api/session/login                                -      302 302 302 302 302 302 302 302
@@ -175,7 +175,7 @@ let made = 0;
 const unique = (): string => `fresh ${made++}`;
 const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
-/** A valid body for each POST, PUT and PATCH. The body of a PATCH changes the record. */
+/** A valid body for each POST, PUT and PATCH with a JSON body. The body of a PATCH changes the record. */
 const bodies: Record<string, () => object> = {
   "POST /api/prospects": () => ({ name: unique() }),
   "POST /api/prospects/imports": () => ({ dryRun: true }),
@@ -216,7 +216,7 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
 
-/** Returns the form for a route that expects a form. Other routes expect JSON. */
+/** Returns the form for a route that expects a form. Returns undefined for a route that expects JSON. */
 export const formFor = ({ method, path }: Pick<Row, "method" | "path">): FormData | undefined =>
   `${method} ${path}` === "POST /api/prospects/import" ? csvForm(`name,lat,lng\n${unique()},1,2\n`) : undefined;
 

@@ -1,4 +1,4 @@
-/** Tests every route with every kind of caller. Also tests that no answer reveals that a record exists which the caller may not see. */
+/** Tests every route with every kind of caller. Also tests that no answer reveals the existence of a record that the caller may not see. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -29,20 +29,20 @@ const never: Records = {
   actions: NEVER,
 };
 
-/** Sends one request. Fails the test if the answer contains a text or id that the caller may not see. */
+/** Sends one request as the caller. Fails the test if the answer contains a text or id that the caller may not see. */
 async function call(caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await ask(emails[caller], method, path, body);
   expect(leaks(caller, path, answer), `${method} ${path} by ${caller}: ${answer.text.slice(0, 300)}`).toEqual([]);
   return answer;
 }
 
-/** Returns the status and the problem body (the JSON of an error) without the fields that differ in every answer. */
+/** Returns the status, the media type and the problem body (the JSON of an error) without the request id, which differs in every answer. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
 }
 
-/** Sends the requests and expects the same error in every answer. Returns the status of the answers. */
+/** Sends the requests, and expects the same error in every answer. Returns the status of this error. */
 async function sameProblem(requests: readonly (() => Promise<Answer>)[]): Promise<number | undefined> {
   const problems: unknown[] = [];
   for (const request of requests) problems.push(problemShape(await request()));
@@ -59,8 +59,8 @@ test("the matrix has a row for every route, and no other", () => {
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
 /**
- * Returns some of the callers who expect the same status. `npm run test:wide` uses all of them. The other test commands use only one
- * caller, and a different one for each row.
+ * Returns some of the callers in `alike`, for whom the row has the same expected status. `npm run test:wide` uses all of them. The other
+ * test commands use only one of them, and vary it from row to row.
  */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
@@ -68,15 +68,17 @@ function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number)
 }
 
 /**
- * Returns the callers with which the row is tested. For each expected status, these are all or some of the callers who expect it (see
- * `someOf`).
+ * Returns the callers with whom the row is tested. It groups the callers by their expected status, and `someOf` chooses callers from each
+ * group.
  */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/** The rows run one after the other. The function of each request is then already started, and rows do not change each other's records. */
+/**
+ * The rows run one after the other. Concurrent rows would start more environments of the functions, and could change each other's records.
+ */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
@@ -91,8 +93,8 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
 });
 
 /**
- * Expects that a caller cannot distinguish a hidden record from a missing record. Three answers must be equal: for a record of another
- * company, for a missing record, and for a record of another user's prospect.
+ * Expects that a caller cannot distinguish a hidden record from a missing record. The answers must be equal for a record of another company
+ * and for a missing record. For `plain`, the answer for another user's record must be equal too.
  */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   for (const caller of someOf(["owner", "plain"], at)) {
@@ -103,7 +105,8 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // The service must check access before it checks the body, because an error about the body would reveal that the record exists.
+    // Sends a body with wrong ids too. The service must check access before it checks the body, because an error about the body would
+    // reveal that the record exists.
     if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }
 }
@@ -154,7 +157,7 @@ test.each(
   { tags: "sized" },
   async (_, field, { method, path, names }, at) => {
     const inactiveOnes = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
-    // A run may take the prospects of a disabled user away, because others take them over.
+    // A disabled user is allowed in `fromUserId`: the run takes the prospects of this user away and assigns them to other users.
     const retired = field === "fromUserId" ? [] : inactiveOnes;
     const callers = ["admin", path.endsWith("/runs") ? "manager" : "plain"] as const;
     for (const caller of someOf(callers, at)) {

@@ -1,6 +1,6 @@
 /**
- * Tests that PATCH changes only the fields in the body. After any sequence of bodies, the record must equal the merge of all bodies in
- * their order.
+ * Tests that PATCH changes only the fields in the body. After any sequence of PATCH bodies, the record must have the last value of each
+ * field.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -35,16 +35,16 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 
 interface Kind {
   /**
-   * The path for the POST that creates the record. The test then sends all generated sequences of PATCH requests to this one record, one
-   * sequence after the other.
+   * The path of the POST that creates the record. All generated sequences of PATCH requests are sent to this one record, one sequence after
+   * the other.
    */
   readonly collection: string;
   readonly first: object;
-  /** The beginning of the record's path, if it differs from `collection`. */
+  /** The path of the record without its id, if it differs from `collection`. */
   readonly place?: string;
   /** The fields that a PATCH may change, each with a generator of values. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
-  /** Converts the fields of a request to the fields of an answer, if their names differ. */
+  /** Converts the fields of a request to the fields of an answer, if they differ. */
   readonly shownAs?: (body: Body) => Body;
 }
 
@@ -151,8 +151,8 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 
 /**
- * Sends the bodies in their order. Each answer must equal the merge of all bodies that were sent until then. So must the record that is
- * read at the end.
+ * Sends the bodies in their order. After each of them, the answer must show the fields of this body, and its other fields must be
+ * unchanged. At the end, a GET must return the same record.
  */
 async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodies: readonly Body[]): Promise<void> {
   let shown: Shown = bodyOf(await client("PATCH", path, {}), 200, Shown);

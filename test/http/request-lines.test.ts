@@ -1,4 +1,4 @@
-/** Tests which requests an endpoint logs. The access log of API Gateway has a line for each request. */
+/** Tests which requests an endpoint logs. It need not log every request, because the access log of API Gateway does. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { count } from "#shared/db/meter.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests that a streamed body arrives complete, for any size, any encoding and any speed of the reader. Also tests that a fault breaks the
- * connection.
+ * Tests that a streamed body arrives complete, with any size, any encoding and any speed of the reader. Also tests that a fault during the
+ * stream breaks the connection.
  */
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
@@ -8,7 +8,7 @@ import { beforeAll, expect, test } from "vitest";
 import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
 
-/** Simulates the HTTP stream that Lambda's runtime passes to a streaming function. */
+/** Simulates the stream that Lambda's runtime passes to a function with a streamed answer. */
 class HttpStream extends Writable {
   readonly chunks: Buffer[] = [];
   head: unknown;

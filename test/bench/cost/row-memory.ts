@@ -18,6 +18,7 @@ export class RowMemory {
 
   /**
    * Returns the share of the page's prospects that a list must read from the table, and then keeps the page in memory.
+   *
    * @param writes the number of writes of the rep so far; each of them has changed one of the prospects that the rep lists
    */
   read(company: number, page: string, writes: number): number {
