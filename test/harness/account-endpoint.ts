@@ -1,6 +1,7 @@
 /**
- * One endpoint for `AWS_ENDPOINT_URL`. It passes the calls of DynamoDB, S3 and SQS to the servers of a local service. It answers the calls
- * of CloudFormation, of a user pool and of Parameter Store itself. Its CloudFormation stack has the outputs of the local service.
+ * One endpoint for `AWS_ENDPOINT_URL`. It forwards requests to DynamoDB, S3 and SQS to the servers of a local service. It answers requests
+ * to CloudFormation, to a Cognito user pool and to Parameter Store itself. The outputs of its CloudFormation stack are the outputs of the
+ * local service.
  */
 import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -13,20 +14,20 @@ import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 export const STACK = "Canvassing";
 
 export interface AccountEndpoint {
-  /** The environment variables with which the commands find the endpoint. */
+  /** The environment variables that make commands use this endpoint. */
   readonly environment: Readonly<Record<string, string>>;
   readonly users: PoolUsers;
   readonly parameters: Map<string, string>;
-  /** The called services in order, for example `dynamodb`. */
+  /** For each request so far, the name of the AWS service, for example `dynamodb`. */
   readonly calls: string[];
-  /** Lets `count` calls pass, and never answers the call after them. Calls `held` when that call arrives. */
+  /** Answers the next `count` requests as usual, and never answers any request after them. Calls `held` when such a request arrives. */
   holdAfter(count: number, held: () => void): void;
   stop(): void;
 }
 
 const Parameter = z.object({ Name: z.string(), Value: z.optional(z.string()) });
 
-/** @param outputs the answer of `GET /local/outputs` of the local service */
+/** @param outputs the answer of the local service to `GET /local/outputs` */
 export async function startAccountEndpoint(
   outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string>>,
 ): Promise<AccountEndpoint> {
@@ -45,7 +46,7 @@ export async function startAccountEndpoint(
       .filter(([name]) => !name.endsWith("Endpoint"))
       .map(([OutputKey, value]) => ({
         OutputKey,
-        // The commands send a queue's calls to the address in the queue's URL, so this address must be the endpoint.
+        // A command sends requests for a queue to the address in the queue's URL. This address must therefore be the endpoint.
         OutputValue: String(value).replace(outputs.SqsEndpoint, endpoint),
       }));
 
@@ -106,7 +107,7 @@ export async function startAccountEndpoint(
   return { environment, users, parameters, calls, holdAfter, stop: server.stop };
 }
 
-/** Returns the service in the scope of the signature: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
+/** Returns the AWS service that a request's signature names: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
 function serviceOf({ headers }: IncomingMessage): string {
   const [, service = "unsigned"] =
     /Credential=[^/]+\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(headers.authorization ?? "") ?? [];

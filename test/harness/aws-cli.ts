@@ -1,13 +1,13 @@
 /**
- * Reads commands of the AWS CLI and makes the calls of the AWS SDK that they stand for, because npm has no package of the AWS CLI. CLI and
- * SDK are generated from the same models: a command is an operation, and each of its options is a member of the operation's input.
+ * Translates commands of the AWS CLI into requests of the AWS SDK, because npm has no package of the AWS CLI. AWS generates CLI and SDK
+ * from the same models: a command is an operation, and each of its options is a field of the operation's input.
  */
 import * as cloudFormation from "@aws-sdk/client-cloudformation";
 import * as cognito from "@aws-sdk/client-cognito-identity-provider";
 import * as ssm from "@aws-sdk/client-ssm";
 import * as z from "zod/mini";
 
-/** The SDK's clients by the name of the service in the CLI. */
+/** The SDK package of each service, by the name of the service in the CLI. */
 const services: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   cloudformation: cloudFormation,
   "cognito-idp": cognito,
@@ -20,7 +20,7 @@ export interface AwsCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** The forms of the SDK's schemas: numbers for simple types, and arrays whose first entry is the kind. */
+/** How the SDK represents its schemas: a simple type is a number, and any other type is an array that begins with the kind of the type. */
 const STRING = 0;
 const BOOLEAN = 2;
 const MAP_OF = 128;
@@ -31,20 +31,20 @@ const Struct = z.tuple(
   z.int(),
 );
 
-/** Returns the schema itself. The SDK wraps schemas into functions, traits and names. */
+/** Returns a schema without the functions, traits and names in which the SDK wraps it. */
 function bare(schema: unknown): unknown {
   if (typeof schema === "function") return bare(schema());
   if (!Array.isArray(schema)) return schema;
   const [kind, ...rest] = schema;
   if (kind === SIMPLE_KIND && typeof rest[0] === "string") return bare(rest[3]);
-  // A member with traits is a pair of its schema and the traits.
+  // A field with traits is a pair: its schema and the traits.
   return typeof kind === "function" || Array.isArray(kind) || rest.length === 1 ? bare(kind) : schema;
 }
 
 const isMap = (schema: unknown): boolean =>
   schema === MAP_OF + STRING || (Array.isArray(schema) && schema[0] === MAP_KIND);
 
-/** Returns the name of a member as the CLI writes it, for example `user-pool-id` for `UserPoolId`. */
+/** Returns the name of an input field as the CLI writes it, for example `user-pool-id` for `UserPoolId`. */
 const optionOf = (member: string): string =>
   member
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")
@@ -53,7 +53,7 @@ const optionOf = (member: string): string =>
 
 const pascal = (words: string): string => words.replaceAll(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
 
-/** Reads the words of a command that begins with `aws`. Throws an error if AWS has no such command or the arguments are wrong. */
+/** Parses the words of a command that begins with `aws`. Throws an error if AWS has no such command or if its arguments are wrong. */
 export function awsCall([aws, service = "", command = "", ...args]: readonly string[]): AwsCall {
   const client = services[service];
   if (aws !== "aws" || client === undefined) throw new Error(`the tests know no service ${service} of the AWS CLI`);
@@ -76,7 +76,7 @@ export function awsCall([aws, service = "", command = "", ...args]: readonly str
   return { service, operation, input };
 }
 
-/** Returns the value of an option: a text, or a map in the short form `NAME=text,NAME=text`. */
+/** Returns the value of an option: a string, or a map in the short form `NAME=text,NAME=text`. */
 function parsedValue(type: unknown, text: string | undefined, option: string): unknown {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
   if (type === STRING) return text;
@@ -99,7 +99,7 @@ function isFunction(value: unknown): boolean {
   return typeof value === "function";
 }
 
-/** Sends the call of a command to an endpoint. Region and credentials come from the environment. */
+/** Sends a command's request to an endpoint. The region and the credentials come from the environment. */
 export async function sendAws(words: readonly string[], endpoint: string | undefined): Promise<unknown> {
   const { service, operation, input } = awsCall(words);
   const sdk = services[service] ?? {};

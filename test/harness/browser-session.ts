@@ -1,4 +1,4 @@
-/** A browser without pages: follows redirects, and keeps cookies as a browser does. Tests sign in to the console with it. */
+/** An HTTP client that stores cookies as a browser does. Tests sign in to the console with it. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -15,18 +15,18 @@ export interface Sent {
   readonly body?: string;
 }
 
-/** The header that scripts of the console send with each request. */
+/** The header that the console's scripts send with each request. */
 export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as const;
 
 export interface Browser {
   readonly cookies: Map<string, string>;
-  /** Sends one request with the cookies, and keeps those of the answer. Follows no redirect. */
+  /** Sends one request with the stored cookies, and stores the cookies of the answer. Does not follow a redirect. */
   send(path: string, sent?: Sent): Promise<Visit>;
-  /** Calls the API as a script of the console does. */
+  /** Sends a request to the API as the console's scripts do. */
   call(method: string, path: string, body?: unknown): Promise<Visit>;
-  /** Signs in on the pages of the local issuer, up to the page of the console. Returns the answer of the callback. */
+  /** Signs in through the pages of the local issuer, and requests the callback. Returns the answer of the callback. */
   signIn(email: string, options?: { readonly returnTo?: string; readonly accessSeconds?: number }): Promise<Visit>;
-  /** Signs in on the pages of the local issuer, and returns the URL of the callback without opening it. */
+  /** Signs in through the pages of the local issuer, and returns the URL of the callback without requesting it. */
   callbackOf(email: string, options?: { readonly returnTo?: string; readonly accessSeconds?: number }): Promise<string>;
 }
 
@@ -99,7 +99,7 @@ async function visitOf(url: URL, response: IncomingMessage): Promise<Visit> {
   };
 }
 
-/** Keeps a cookie, or removes it if the answer says so. */
+/** Stores the cookie of a `Set-Cookie` header, or deletes it if the header says so. */
 function keep(cookies: Map<string, string>, line: string): void {
   const [pair = "", ...attributes] = line.split(";").map((part) => part.trim());
   const at = pair.indexOf("=");

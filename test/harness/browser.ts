@@ -1,6 +1,6 @@
 /**
- * Opens pages in a real browser that shows no window. On Linux x64, the browser is the Chromium of an npm package. On other machines, it is
- * the installed Chrome.
+ * Opens pages in a real browser without a window. On Linux x64, the browser is Chromium from an npm package. On other platforms, it is the
+ * installed Chrome.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -26,8 +26,8 @@ export const noBrowser: string | undefined =
   isPackaged || INSTALLED.some((path) => existsSync(path)) ? undefined : "this machine has no Chrome";
 
 /**
- * The arguments that the packaged Chromium needs in a container. The list that the package recommends is not used, because it also disables
- * checks that these tests need.
+ * The arguments that the packaged Chromium needs in a container. The package also recommends a list of arguments. It is not used, because
+ * it disables checks that these tests need.
  */
 const IN_A_CONTAINER = [
   "--no-sandbox",
@@ -45,8 +45,8 @@ export async function openBrowser(): Promise<Browser> {
 const UNPACKING_MS = 240_000;
 
 /**
- * Returns the path of the packaged Chromium in the temporary directory. Test processes share this directory, and only one of them may
- * write the file: a file that is being written cannot be executed.
+ * Returns the path of the packaged Chromium in the temporary directory. All test processes use the same file. The first process unpacks it
+ * and the others wait, because a file cannot be executed while it is being written.
  */
 async function unpacked(): Promise<string> {
   const begun = join(tmpdir(), "chromium-begun");
@@ -66,7 +66,7 @@ async function unpacked(): Promise<string> {
   return packaged.executablePath();
 }
 
-/** Collects the faults that the browser reports for the page: violations of the content security policy, and uncaught errors. */
+/** Collects the errors that the browser reports for the page, such as violations of the content security policy and uncaught exceptions. */
 export function faultsOf(page: Page): readonly string[] {
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));

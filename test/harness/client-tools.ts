@@ -1,4 +1,4 @@
-/** Installs the tools that the tests of test/clients need. The tools are too large to be dependencies of the project. */
+/** Installs the tools that the tests in test/clients need. The tools are too large to be dependencies of the project. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -12,8 +12,8 @@ const cache = join(root, "node_modules/.cache");
 export const run = promisify(execFile);
 
 /**
- * Installs the tools once for each version of their lock file, and returns their folder. It installs them in a temporary folder and then
- * renames this folder, so that a concurrent test never uses an incomplete folder.
+ * Installs the tools once for each version of their lock file, and returns their folder. The installation uses a temporary folder, which is
+ * renamed when it is complete. A concurrent test therefore never uses an incomplete folder.
  */
 export async function installedTools(): Promise<string> {
   const lock = readFileSync(join(source, "package-lock.json"));
@@ -33,9 +33,7 @@ export async function installedTools(): Promise<string> {
   return folder;
 }
 
-/**
- * Copies the folder test/clients/calls into the folder of the tools, because the copied files import the tools. Returns the copy's path.
- */
+/** Copies test/clients/calls into the folder of the tools, because its files import the tools. Returns the path of the copy. */
 export function callsIn(tools: string): string {
   const folder = join(tools, "calls");
   rmSync(folder, { recursive: true, force: true });
@@ -43,5 +41,5 @@ export function callsIn(tools: string): string {
   return folder;
 }
 
-// CI installs the tools while the first local service starts.
+// CI runs this file, so that the tools are installed while the first local service starts.
 if (import.meta.main) await installedTools();

@@ -11,7 +11,7 @@ import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 const Described = z.object({
   content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
 });
-/** The OpenAPI document describes a response either in the operation itself or, if several operations share it, among its components. */
+/** An operation of the OpenAPI document contains the description of a response, or refers to a shared description among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
@@ -30,7 +30,9 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ $id: "openapi", ...document });
 
-/** The operations. Their order ensures that a literal path segment is matched before a placeholder such as `{id}`. */
+/**
+ * The operations of the OpenAPI document. They are sorted by the number of placeholders, so that a path without `{id}` is matched first.
+ */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -47,14 +49,14 @@ export const documentedOperations = operations.map(({ method, path }) => ({ meth
 
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws if the document contains this operation, but not the status, media type or body of the answer. */
+/** Throws if the document contains this operation, but does not describe the answer's status, media type or body. */
 export function assertDocumented(method: string, path: string, answer: Answer): void {
   const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
   if (operation === undefined) return;
   const place = `${method} ${operation.path} ${answer.status}`;
   const stated = operation.operation.responses[String(answer.status)];
   if (stated === undefined) throw new Error(`${place} is not documented: ${answer.text}`);
-  // These answers have no body, so they need no media type.
+  // An answer with one of these statuses has no body, so the document describes no media type for it.
   if ([204, 302, 304].includes(answer.status) && answer.text === "") return;
   const pointer =
     "$ref" in stated
@@ -84,19 +86,19 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body of an answer that is not text. */
+  /** The bytes of the body, for an answer that is not text. */
   readonly bytes: Uint8Array;
-  /** The parsed body if the answer is JSON. Otherwise undefined. */
+  /** The parsed body if the answer is JSON, and otherwise undefined. */
   readonly body: unknown;
 }
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** Node's HTTP client is used instead of `fetch`, because it needs less processor time and the tests send tens of thousands of requests. */
+/** The tests send tens of thousands of requests. They use Node's HTTP client, because it needs less processor time than `fetch`. */
 const agent = new Agent({ keepAlive: true });
 
 /**
- * Sends one request and checks the answer against the OpenAPI document. The path is not normalized, so that a test can send invalid
+ * Sends one request and checks the answer against the OpenAPI document. It does not normalize the path, so that a test can send invalid
  * paths.
  */
 export async function send(
@@ -142,13 +144,13 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
   const text = bytes.toString("utf8");
   const isJson = /json(?<!ndjson)/.test(headers.get("content-type") ?? "");
-  // The answer to HEAD has the media type JSON, but it has no body to parse.
+  // The answer to a HEAD request has the media type JSON but no body, so there is nothing to parse.
   return { status, headers, text, bytes, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
 /**
- * Empties the gateway's cache of authorizer results. The gateway caches a caller's role and permissions for a minute, so a test would
- * otherwise have to wait until a change takes effect.
+ * Empties the gateway's cache of authorizer results. The gateway caches a caller's role and permissions for a minute. Without this
+ * function, a test would have to wait for a minute until a change of them takes effect.
  */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
@@ -173,11 +175,14 @@ async function fetchToken(email: string): Promise<string> {
   return (await answer.text()).trim();
 }
 
-/** The TypeScript client that the project generates for apps. In the tests it also checks every answer against the OpenAPI document. */
+/**
+ * The TypeScript client for apps, whose types the project generates. In the tests, it also checks every answer against the OpenAPI
+ * document.
+ */
 type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
 
 export interface Client extends TypedClient {
-  /** Sends a request that the generated types forbid, such as a wrong body, a wrong id or an unknown method. */
+  /** Sends any request, for example one that the generated types forbid: a wrong body, a wrong id or an unknown method. */
   (method: string, path: string, body?: unknown): Promise<Answer>;
   readonly email: string;
 }
@@ -203,7 +208,7 @@ export function clientOf(email: string): Client {
 
 export const at = (id: number) => ({ params: { path: { id } } });
 
-/** Users of the local service's demo companies. All test files share these companies, so a test must not change them. */
+/** Owners of the local service's demo companies. All test files share these companies, so a test must not change them. */
 export const demo = {
   owner: clientOf("owner@acme.test"),
   otherOwner: clientOf("owner@globex.test"),

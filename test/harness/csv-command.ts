@@ -1,4 +1,4 @@
-/** Runs `npm run csv` in a separate process, as an admin does. */
+/** Runs the program of `npm run csv` in a separate process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -19,8 +19,8 @@ export interface Running {
 export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
 
 /**
- * Starts the CSV command in a shell, after the shell command `first`. For example, `first` is a `ulimit` that limits the resources of the
- * CSV command.
+ * Starts the CSV command in a shell, after the shell command `first`. With a `ulimit` as `first`, a test limits the resources of the CSV
+ * command.
  */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];

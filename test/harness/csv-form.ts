@@ -1,4 +1,4 @@
-/** Builds a multipart form with one CSV file, as a browser does. */
+/** Creates a multipart form with one CSV file, as a browser does. */
 
 export function csvForm(text: string | Uint8Array<ArrayBuffer>, field = "file", fileName = "prospects.csv"): FormData {
   const form = new FormData();

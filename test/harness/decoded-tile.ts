@@ -1,4 +1,4 @@
-/** Decodes vector tiles with an independent library. */
+/** Decodes vector tiles with a library that shares no code with the service. */
 import { VectorTile, type VectorTileFeature } from "@mapbox/vector-tile";
 import { PbfReader } from "pbf";
 
@@ -6,11 +6,11 @@ interface DecodedFeature {
   readonly id: number | undefined;
   readonly type: VectorTileFeature["type"];
   readonly properties: VectorTileFeature["properties"];
-  /** The lines of the geometry. A point is a line with one position. */
+  /** The lines of the geometry. The geometry of a point is one line with one position. */
   readonly lines: readonly (readonly [x: number, y: number])[][];
 }
 
-/** Returns the features of each layer. */
+/** Returns the features of a tile, by the name of their layer. */
 export function decodedTile(bytes: Uint8Array): Record<string, DecodedFeature[]> {
   const { layers } = new VectorTile(new PbfReader(bytes));
   return Object.fromEntries(

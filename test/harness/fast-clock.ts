@@ -1,6 +1,6 @@
 /**
- * Makes the clock of a command run faster, as the clock of a local service with a time scale does. A test preloads this module (`node
- * --import`). All commands of one test share the time at which the faster clock began, so they agree on the time.
+ * Makes the clock of a command run faster, as a time scale does for a local service. A test preloads this module (`node --import`). All
+ * commands of one test compute their time from the same start time (`FAST_CLOCK_SINCE`), so they have the same time.
  */
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
@@ -9,7 +9,7 @@ const [since, scale] = [Number(process.env.FAST_CLOCK_SINCE), Number(process.env
 const [realNow, realWait] = [Date.now, timers.setTimeout];
 
 /**
- * Milliseconds from which on a timer is shortened. Shorter timers are for retries and time-outs of calls. They keep their real time,
+ * Minimum milliseconds of a timer that is shortened. Retries and time-outs of requests use shorter timers. These keep their real duration,
  * because the servers are not faster than usual.
  */
 const LONG_MS = 60_000;

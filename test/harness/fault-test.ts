@@ -1,13 +1,13 @@
 /**
- * Starts a DynamoDB server for the tests of one file and stops it after the last test. A test can plan faults of this server, and the
- * plan is cleared before each test.
+ * Starts a DynamoDB server for the tests of one file, and stops it after the last test. A test can plan faults of this server. The plan is
+ * deleted before each test.
  */
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 /**
- * Call this function once, at the top of a test file. With the scope `test`, each test gets an empty table. Tests of code that reads the
- * rows of all companies need an empty table.
+ * Returns the server of a test file. Call this function once, at the top of the file. With the scope `test`, each test gets a new server
+ * with an empty table. Tests of code that reads the rows of all companies need this.
  */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];

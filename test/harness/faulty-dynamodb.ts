@@ -1,4 +1,7 @@
-/** A real DynamoDB server behind a proxy. The proxy can throttle, fail or delay calls, lose replies, and forward only a part of a batch. */
+/**
+ * A real DynamoDB server behind a proxy. The proxy can refuse requests with an error, delay them, change them, lose their replies, and
+ * forward only a part of a batch.
+ */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { text } from "node:stream/consumers";
@@ -12,25 +15,25 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
 type Json = Record<string, unknown>;
 
-/** What the proxy does with one call. */
+/** What the proxy does with one request to DynamoDB. */
 export type Fault =
   | { readonly kind: "pass" }
   | { readonly kind: "error"; readonly code: string; readonly status: number }
   /**
-   * DynamoDB executes the call, but the connection breaks before the reply. The client therefore cannot know whether the call was
-   * executed.
+   * DynamoDB executes the request, but the connection breaks before the reply. The client therefore cannot know whether DynamoDB has
+   * executed it.
    */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
-  /** DynamoDB executes the call immediately, but the proxy sends the reply only after `meanwhile` has ended. */
+  /** DynamoDB executes the request immediately, but the proxy sends the reply only after `meanwhile` has ended. */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
-  /** DynamoDB executes the call only after `meanwhile` has ended. */
+  /** DynamoDB executes the request only after `meanwhile` has ended. */
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
   /** The proxy changes the request before DynamoDB gets it. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
   /**
-   * DynamoDB gets only this share of a batch, from 0 to 1, and at least one entry unless the share is 0. The reply lists the remaining
-   * entries as unprocessed.
+   * DynamoDB gets only this share of a batch. It is a number from 0 to 1. Unless it is 0, DynamoDB gets at least one entry. The reply lists
+   * the other entries as not processed.
    */
   | { readonly kind: "part"; readonly share: number };
 
@@ -44,10 +47,10 @@ export const conflict: Fault = { kind: "error", code: "TransactionConflictExcept
 export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
-  /** The same table without the proxy, so no fault affects it. */
+  /** The same table, accessed without the proxy, so that no fault affects it. */
   readonly direct: Table;
   readonly directEndpoint: string;
-  /** Names of the operations that were called since the last `plan`, in order. */
+  /** The operation of each request since `plan` was last called, in order. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
   /** Returns all keys of the table whose partition key begins with `partition`. */
@@ -57,7 +60,7 @@ export interface FaultyDynamoDb {
 
 export const TABLE = "Canvassing";
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-/** The time-outs are long, because a busy machine answers many concurrent calls slowly. */
+/** Time-outs of the client. They are long, because a busy machine answers many concurrent requests slowly. */
 export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
@@ -99,7 +102,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
         {
           TableName: TABLE,
           ProjectionExpression: "pk, sk",
-          // The filter is needed because the table also contains the rows of the file's earlier tests.
+          // The table also contains the rows of earlier tests in the same file. The filter leaves them out.
           FilterExpression: "begins_with(pk, :partition)",
           ExpressionAttributeValues: { ":partition": { S: partition } },
         },
@@ -119,7 +122,10 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
 
 const SIGNATURE = `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`;
 
-/** Gives all calls of a client the same signature. The server verifies no signature, and signing takes a fifth of the time of a call. */
+/**
+ * Makes a client send the same signature with all requests. The server verifies no signature, and signing would take a fifth of the time of
+ * a request.
+ */
 function unsigned<C extends ReturnType<typeof dynamoClient>>(client: C): C {
   const isSigning = client.middlewareStack.remove("httpSigningMiddleware");
   if (!isSigning) throw new Error("the SDK signs requests in a middleware of another name");
@@ -190,7 +196,7 @@ async function apply(
 const Statements = z.object({ Statements: z.array(z.unknown()) });
 const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
 
-/** Forwards only a share of a batch of PartiQL statements to DynamoDB. The reply lists the remaining statements as throttled. */
+/** Forwards only a share of a batch of PartiQL statements to DynamoDB. The reply lists the other statements as throttled. */
 async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
   const all = z.parse(Statements, body).Statements;
   const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));
@@ -221,7 +227,7 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
 async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
   const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  // Node's HTTP client is used, because `fetch` needs four times as much processor time.
+  // Node's HTTP client needs only a quarter of the processor time of `fetch`.
   sendHttp(endpoint, {
     method: "POST",
     headers: { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },

@@ -1,21 +1,21 @@
 /**
- * A proxy between a client, the local service and its simulated S3 bucket. A test plans which requests the proxy holds, and which answers
- * it breaks off, shortens, loses or replaces.
+ * A proxy between a client on one side, and the local service with its simulated S3 bucket on the other side. A test plans which requests
+ * the proxy never answers, and which answers it cuts off, shortens, loses or replaces.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 
 /**
- * A planned failure of one request. `cut` breaks the connection after this many bytes of the request's or the answer's body. `hold` never
- * answers.
+ * A planned failure of one request. `cut` breaks the connection after `after` bytes of the request's or the answer's body. `hold` means
+ * that the proxy never answers.
  */
 export type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
   | { readonly lose: "answer" }
   | { readonly hold: "request" }
-  /** The proxy answers with this status instead of the service. */
+  /** The proxy does not forward the request. It answers with this status itself. */
   | { readonly answer: number }
   /**
    * The proxy sends only this many bytes of the answer and then ends the connection normally. The client must notice that bytes are
@@ -25,16 +25,16 @@ export type Failure =
 
 export interface FaultyProxy {
   readonly url: string;
-  /** Method and path of each request so far, for example `PUT /uploads`. */
+  /** Method and path of each request so far, for example `PUT /uploads`. A path in the bucket does not contain the bucket's name. */
   readonly calls: readonly string[];
-  /** Plans one failure for each of the next requests whose method and path begin with `call`. */
+  /** Plans failures for the next requests whose method and path begin with `call`: the first failure for the first of them, and so on. */
   fail(call: string, ...failures: readonly Failure[]): void;
   received(call: string, count?: number): Promise<void>;
   stop(): void;
 }
 
 export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
-  /** The origin of the bucket's URLs. The proxy finds it in the presigned URLs that the service returns. */
+  /** The origin of the bucket. The proxy gets it from the presigned URLs in the service's answers. */
   let bucket = "";
   let url = "";
   const calls: string[] = [];
@@ -49,7 +49,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
-    // The path of a bucket URL begins with the bucket's name. `calls` does not contain this name.
+    // The path of a bucket URL begins with the bucket's name. It is removed here, so that a test need not know it.
     const call = `${request.method} ${isApi ? path : `/${path.split("/").slice(2).join("/")}`}`;
     calls.push(call);
     events.dispatchEvent(new Event("call"));
@@ -71,7 +71,8 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // Only uncompressed JSON can contain presigned URLs. Compressed answers are streamed and pass unchanged.
+    // Presigned URLs are only in uncompressed JSON. The proxy must read the whole JSON to replace them. It forwards all other answers as a
+    // stream.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
     const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
     const contentLength = body?.length ?? length;
@@ -98,8 +99,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   }
 
   /**
-   * Replaces the bucket's origin in presigned URLs with the proxy's origin, so that the client's uploads and downloads pass through the
-   * proxy.
+   * Replaces the bucket's origin in presigned URLs with the proxy's origin. The client's uploads and downloads then go through the proxy.
    */
   function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {

@@ -1,13 +1,13 @@
 /**
- * Compares the grants (IAM rights) that the route table gives to functions with the grants that the functions use while all API tests
- * run. Remove an unused grant, or excuse it here. An excuse names the tests that need the grant.
+ * Compares the grants (IAM rights) that the route table gives to functions with the grants that the functions use while all API tests run.
+ * If a grant is not used, remove it, or excuse it here with a reason.
  */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 
 export interface Grant {
   readonly file: string;
-  /** A DynamoDB action and a key family (a group of keys, such as those of prospects), separated by a space. */
+  /** A DynamoDB action and a key family, separated by a space. A key family is a group of keys, for example the keys of prospects. */
   readonly grant: string;
 }
 
@@ -185,20 +185,20 @@ const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
-/** The unused grants that `rare` excuses and that the route table still gives to a function. */
+/** The grants that `rare` excuses, as far as the route table still contains them. */
 export const excused: readonly Grant[] = rare
   .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
   .filter(isGranted);
 
-/** Returns the reasons in `rare` whose grants the route table no longer contains. They can be removed. */
+/** Returns the reasons in `rare` for which the route table contains no grant any more. Remove such entries from `rare`. */
 export const staleReasons = (): string[] =>
   rare
     .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
     .map(({ reason }) => reason);
 
 /**
- * Returns the grants that no function used and that `rare` does not excuse. `uses` maps a function's file to the grants that it used,
- * each as `action family`.
+ * Returns the grants in the route table that no function has used and that `rare` does not excuse. `uses` maps a function's file to the
+ * grants that it has used. Each grant has the form `action family`.
  */
 export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>): Grant[] {
   const needed = new Set([
@@ -208,7 +208,7 @@ export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>):
   return granted.filter(({ file, grant }) => !needed.has(`${file} ${grant}`));
 }
 
-/** Call this function after all API tests. It throws an error with one line for each unused grant. */
+/** Throws an error with one line for each unused grant. Call this function after all API tests. */
 export function assertGrantsAreUsed(uses: Readonly<Record<string, readonly string[]>>): void {
   const lines = unusedGrants(uses).map(({ file, grant }) => `${file} has the grant ${grant}, which no API test uses`);
   if (lines.length > 0)

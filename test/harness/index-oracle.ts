@@ -1,7 +1,4 @@
-/**
- * Checks a company's search index independently of the code under test. It reads the whole index and all rows of prospects and notes,
- * without caches, and compares them.
- */
+/** Checks a company's search index. It reads the whole index and all rows of prospects and notes without caches, and compares them. */
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
@@ -29,14 +26,14 @@ export interface CompanyProspects {
 }
 
 /**
- * Reads all prospects and notes of a company. The service records each range of prospect ids before it writes rows with these ids. The
- * recorded ranges therefore lead to all rows.
+ * Reads all prospects and notes of a company. Before the service writes rows with new prospect ids, it records the range of these ids. The
+ * recorded ranges therefore contain the ids of all prospects.
  */
 export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // A range with an import id belongs to an unfinished import. Its rows are not visible to users yet.
+    // A range with an import id belongs to an unfinished import. Users do not see its rows yet.
     if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
@@ -58,7 +55,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** The valid rows of the search index, by the id of their prospect. An id with more than one row is a fault of the index. */
+  /** The valid rows of the search index, by the id of their prospect. Several rows with the same id are a fault of the index. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }
@@ -110,7 +107,7 @@ export interface IndexFault {
 }
 
 /**
- * Returns the differences between the search index and the rows of the table. The list is empty if both agree. Nobody may write to the
+ * Returns the differences between the search index and the rows of the table. The list is empty if there are none. Nobody may write to the
  * company during the check. Throws IndexUnreadable if a stored part of the index is missing or damaged.
  */
 export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
@@ -119,7 +116,7 @@ export async function checkIndex(table: Table, companyId: number): Promise<Index
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // The index may still contain notes of a deleted prospect. They are no fault, because a later merge of index parts removes them.
+  // The index may still contain notes of a deleted prospect. This is no fault, because a merge of index parts will remove them.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }
@@ -139,5 +136,5 @@ function* differences<T extends IndexRow | NoteText>(
   }
 }
 
-/** Returns a record as JSON with sorted fields, so that equal records have equal texts. */
+/** Returns a record as JSON with sorted fields. Equal records then have equal JSON, so the strings can be compared. */
 const canonical = (entry: IndexRow | NoteText): string => JSON.stringify(Object.entries(entry).sort());

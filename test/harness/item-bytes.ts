@@ -1,6 +1,6 @@
 /**
- * Returns the size of an item as DynamoDB bills it: the bytes of names and values, three bytes for each list or map, and one byte for each
- * of its entries.
+ * Computes the size of an item as DynamoDB bills it: the bytes of names and values, three bytes for each list or map, and one byte for each
+ * entry of a list or map.
  */
 
 export function bytesOf(item: Record<string, unknown>): number {

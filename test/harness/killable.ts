@@ -1,11 +1,14 @@
-/** Simulates a process that is killed at one of its calls to the outside world. Later calls of the same process have no effect. */
+/** Simulates a process that is killed at one of its calls to the table, to a queue or to a webhook receiver. Later calls have no effect. */
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
-/** Wraps the context of one execution. After a call has thrown Killed, every later call throws Killed too, as if the process had ended. */
+/**
+ * Wraps the context of one execution. After one of its calls has thrown `Killed`, every further call throws `Killed` too, as if the process
+ * had ended.
+ */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {
@@ -25,7 +28,7 @@ export function killable(context: EventContext): EventContext {
   };
 }
 
-/** Returns a table that executes each operation through `call`. `call` receives the work and the name of the operation. */
+/** Returns a table that passes each operation to `call`, with the name of the operation. `call` decides whether to execute it. */
 export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
   const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
     const items: Item[] = [];

@@ -1,4 +1,7 @@
-/** Tests that the runs together kill the tested work at every call, although each run kills it at a few calls. */
+/**
+ * Tests how the calls are chosen at which tests kill their work: one run chooses only a few calls, but many runs together choose every
+ * call.
+ */
 import { expect, test } from "vitest";
 import { drawnCalls, drawnCallsOf } from "./kills.ts";
 

@@ -1,23 +1,29 @@
 /**
- * Chooses the calls to AWS at which a test kills or disturbs the tested work. `npm run test:wide` tests every call. The other test commands
- * test a few calls, to save time. They are other calls in each run, so that all calls are tested over many runs.
+ * Chooses the calls to AWS at which a test kills or disturbs the tested work. `npm run test:wide` chooses every call. The other test
+ * commands choose only a few calls, to save time. They choose different calls in each run, so that many runs together test all calls.
  */
 import { createHash } from "node:crypto";
 import { inject } from "vitest";
 import { sized } from "./tier.ts";
 
-/** Work with at most this many calls is killed at one drawn call, and longer work at one in each half. */
+/**
+ * Maximum number of calls of short work. Short work is killed at one drawn call and at its last call. Longer work is killed at one drawn
+ * call in each half and at its last call.
+ */
 const SHORT_WORK = 15;
-/** The mean distance of the calls that `drawnCalls` yields. The first of them is among the first `FIRST` calls, because work may be short. */
+/**
+ * The mean difference between two numbers that `drawnCalls` yields. The first number is at most `FIRST`, because the work may have only a
+ * few calls.
+ */
 const MEAN_DISTANCE = 25;
 const FIRST = 11;
 
-/** Draws a number from 1 to `max`. The same draw, turn and position give the same number. */
+/** Returns a number from 1 to `max` that looks random. The same draw, turn and position always give the same number. */
 function drawn(draw: number, turn: number, position: number, max: number): number {
   return 1 + (createHash("sha256").update(`${draw} ${turn} ${position}`).digest().readUInt32BE() % max);
 }
 
-/** Yields, without end, the numbers of calls that a run with this draw chooses. */
+/** Yields the numbers of the calls that a run with this draw chooses, without end. */
 export function* drawnCalls(draw: number, turn: number): Generator<number, never> {
   for (let call = 0, position = 0; ; position++) {
     call += drawn(draw, turn, position, position === 0 ? FIRST : 2 * MEAN_DISTANCE - 1);
@@ -25,7 +31,7 @@ export function* drawnCalls(draw: number, turn: number): Generator<number, never
   }
 }
 
-/** Returns the numbers of the calls that a run with this draw chooses from `calls` calls. The last call is always one of them. */
+/** Returns the numbers that a run with this draw chooses from 1 to `calls`. The last call is always one of them. */
 export function drawnCallsOf(draw: number, calls: number, turn: number): number[] {
   const parts = calls > SHORT_WORK ? 2 : 1;
   const starts = Array.from({ length: parts + 1 }, (_, part) => Math.floor(((calls - 1) * part) / parts));
@@ -39,8 +45,8 @@ export function drawnCallsOf(draw: number, calls: number, turn: number): number[
 const isWide = (): boolean => sized({ short: 0, wide: 1 }) === 1;
 
 /**
- * Yields, without end, the numbers (from 1) of the calls at which a test kills its work. Tests of the same work pass different values of
- * `turn`, so that they kill it at different calls.
+ * Yields the numbers of the calls at which a test kills its work, without end. The first call has the number 1. Several tests of the same
+ * work pass different values of `turn`, so that they kill it at different calls.
  */
 export function* killPoints(turn: number): Generator<number, never> {
   if (!isWide()) return yield* drawnCalls(inject("draw"), turn);
@@ -48,8 +54,8 @@ export function* killPoints(turn: number): Generator<number, never> {
 }
 
 /**
- * Returns the numbers (from 1) of the calls at which a test kills its work. The work makes `calls` calls. The last call is always one of
- * them, because most of the work takes effect in it. `turn` is explained at `killPoints`.
+ * Returns the numbers of the calls at which a test kills its work, if the work makes `calls` calls. The first call has the number 1. The
+ * last call is always one of them, because most work takes effect in it. `turn` has the same meaning as in `killPoints`.
  */
 export function killPointsOf(calls: number, turn: number): number[] {
   return isWide() ? Array.from({ length: calls }, (_, i) => i + 1) : drawnCallsOf(inject("draw"), calls, turn);

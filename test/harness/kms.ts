@@ -1,12 +1,12 @@
 /**
- * Starts one simulated KMS (key service) for each test worker, for tests that create webhooks without the local service. The tested code
- * finds it through environment variables.
+ * Starts one simulated KMS (key service) for each test worker. Tests that create webhooks without the local service need it. Environment
+ * variables tell the tested code its address.
  */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/kms.ts";
 import { keyArn, REGION } from "../../infra/local/names.ts";
 
-/** The simulated KMS checks no IAM policy, because the tests call it without a function's role. */
+/** Starts the simulated KMS unless this worker already has one. It checks no IAM policy, because the tests have no function's role. */
 export async function useTestKms(): Promise<void> {
   useKeyService();
   if (process.env.SECRETS_KEY_ARN !== undefined) return;

@@ -1,4 +1,4 @@
-/** Starts servers on loopback that behave as a test requires, and closes them after the test. */
+/** Starts servers on the loopback address that behave as a test requires, and closes them after the test. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
@@ -7,7 +7,7 @@ import { post } from "#shared/outbound/post.ts";
 
 const cleanUps: (() => void)[] = [];
 
-/** Call this function once in each test file that starts such servers. */
+/** Closes the servers of this module after each test. Call this function once, at the top of a test file that starts such servers. */
 export const closeAfterEach = (): void =>
   afterEach(() => {
     for (const cleanUp of cleanUps.splice(0)) cleanUp();
@@ -35,7 +35,7 @@ export async function http(behave: (response: ServerResponse, request: IncomingM
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, count: () => count };
 }
 
-/** Starts a TCP server that passes each connection to `behave`. A test uses it for answers that violate HTTP. */
+/** Starts a TCP server that passes each connection to `behave`. It can send answers that violate HTTP. */
 export async function tcp(behave: (socket: Socket) => void): Promise<Listening> {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => {

@@ -14,19 +14,19 @@ declare module "vitest" {
   export interface ProvidedContext {
     readonly baseUrl: string;
     /**
-     * The private key that signs access tokens. Tests forge tokens with it. It is null if the tests do not have the key of the service at
-     * BASE_URL.
+     * The private key with which the service signs access tokens. Tests forge tokens with it. It is null if the tests do not have the key
+     * of the service at BASE_URL.
      */
     readonly signingKey: SigningKey | null;
   }
 }
 
 export async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // All projects inherit what the root project provides. The first of them starts the service.
+  // All projects of the test run share the values that the root project provides. The first project that gets here starts the service.
   const project = vitest.getRootProject();
   if ("baseUrl" in project.getProvidedContext()) return undefined;
   const other = process.env.BASE_URL ?? "";
-  // If BASE_URL is not set, the test runner sets it to a path. Only a complete URL therefore means a running service.
+  // If BASE_URL is not set, vitest sets it to a path. Only a complete URL therefore means that a service is already running.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -57,7 +57,9 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
   return z.parse(Used, (await answer)[0]);
 }
 
-/** Returns true if all API tests ran and passed. If only some tests ran, the grants that only the remaining tests use would seem unused. */
+/**
+ * Returns true if all API tests ran and none failed. After a partial run, the grants that only the other tests use would seem to be unused.
+ */
 function isWhole({ config, state }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined) return false;
   const files = globSync("test/**/*.api{,.deep}.test.ts", { cwd: config.root }).map((file) => join(config.root, file));
@@ -71,7 +73,7 @@ function isWhole({ config, state }: TestProject["vitest"]): boolean {
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 
-/** Resolves with the message that the service sends as soon as it accepts requests. */
+/** Resolves with the service's first message, which it sends when it accepts requests. Rejects if the service ends before. */
 async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
   const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
   const [message] = await Promise.race([once(service, "message"), early]);
@@ -79,7 +81,7 @@ async function readyOf(service: ChildProcess, ended: Promise<number | null>): Pr
 }
 
 /**
- * Throws an error unless a local service answers at the URL. The tests sign in as users that they create, and only a local service allows
+ * Throws an error unless a local service answers at the URL. The tests create users and sign in as them, and only a local service allows
  * this.
  */
 async function assertSignIn(baseUrl: string): Promise<void> {
@@ -91,8 +93,8 @@ async function assertSignIn(baseUrl: string): Promise<void> {
 const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
 
 /**
- * Reads the signing key of a running service. A service that was started without `--memory` stores its key in DATA_DIR. The key is
- * returned only if its public part is the one that the service publishes.
+ * Returns the signing key of a running service, or null if it cannot be read. A service that was started without `--memory` stores its key
+ * in DATA_DIR. The key is returned only if the service publishes the matching public key.
  */
 async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
   const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");

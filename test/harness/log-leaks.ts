@@ -1,27 +1,27 @@
 /** Finds access tokens and personal data in log lines. The API tests check each line that the functions write. */
 import { firstNames, lastNames } from "../../infra/local/demo-data.ts";
 
-/** A word that tests put into names, notes, addresses and other fields. No log line may contain it. */
+/** A word that tests write into names, notes, addresses and other fields. No log line may contain it. */
 export const PRIVATE_WORD = "Zqxprivate";
 
 const patterns: Readonly<Record<string, RegExp>> = {
   token: /eyJ[\w-]{8,}\.[\w-]{8,}|\bbearer\s+[\w-]{8}/i,
   "e-mail address": /[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/i,
   "phone number": /\(\d{3}\) ?\d{3}-\d{4}|\b\d{3}-\d{3}-\d{4}\b|\+\d{8,15}\b/,
-  // The names of the demo data and of the teams of tests.
+  // First and last names of the demo data, and of the users that tests create.
   name: new RegExp(
     `\\b(?:${firstNames.join("|")}|Olga|Ada|Ravi|Rita|Vera|Iris|Otto) (?:${lastNames.join("|")}|Owner|Admin|Rep)\\b`,
   ),
   "private word": new RegExp(PRIVATE_WORD, "i"),
 };
 
-/** Returns what the line contains, for example `["token"]`. */
+/** Returns the kinds of tokens and personal data in the line, for example `["token"]`. */
 export const leaksOf = (line: string): string[] =>
   Object.entries(patterns).flatMap(([what, pattern]) => (pattern.test(line) ? [what] : []));
 
 const SAMPLES = 20;
 
-/** Collects the first lines with tokens or personal data. */
+/** Collects up to `SAMPLES` lines with tokens or personal data. */
 export function watchLogs(): { readonly add: (file: string, line: string) => void; readonly leaks: readonly string[] } {
   const leaks: string[] = [];
   return {

@@ -1,15 +1,18 @@
-/** An identity provider for tests, which keeps its users in memory. */
+/** An identity provider for tests. It has its users in memory. */
 import { randomUUID } from "node:crypto";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 
 interface MemoryIdentities extends IdentityProvider {
-  /** The subject (id of the user) of each invited e-mail address. */
+  /** The subject (the user's id at the provider) of each invited e-mail address. */
   readonly subjects: Map<string, string>;
-  /** The addresses that have got a mail. */
+  /** The recipients of all mails so far. */
   readonly mails: string[];
 }
 
-/** An e-mail address keeps its subject until its invitation is withdrawn. Each invitation sends a mail. */
+/**
+ * Returns the provider. A repeated invitation of an e-mail address gets the same subject, until the invitation is withdrawn. Each
+ * invitation sends a mail.
+ */
 export function memoryIdentities(): MemoryIdentities {
   const subjects = new Map<string, string>();
   const mails: string[] = [];

@@ -1,4 +1,4 @@
-/** Applies filters and search to one prospect and the texts of its notes, for the tests of filters and search. */
+/** Applies filters and searches to one prospect and its notes, for tests of the filters and of the search. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { caseless } from "#shared/caseless.ts";
 import { passes } from "#shared/company-index/criteria.ts";

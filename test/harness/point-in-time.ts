@@ -1,7 +1,7 @@
 /**
- * A DynamoDB endpoint with point-in-time recovery. It forwards calls to the local table engine, which has no such recovery. It follows
- * AWS's documentation: a restored table has the data and indexes of its source. It has no stream, time to live, point-in-time recovery,
- * deletion protection, tags or resource policy
+ * A DynamoDB endpoint with point-in-time recovery. It forwards requests to the local DynamoDB server, which has no such recovery, and
+ * implements the recovery itself as AWS documents it: a restored table has the data and indexes of its source. It has no stream, time to
+ * live, point-in-time recovery, deletion protection, tags or resource policy
  * (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
  */
 import { once } from "node:events";
@@ -30,13 +30,13 @@ type Row = Record<string, AttributeValue>;
 
 export interface PointInTimeDynamoDb {
   readonly endpoint: string;
-  /** The called operations so far, each with its table or resource. */
+  /** The operation of each request so far, with its table or resource. */
   readonly calls: string[];
   stop(): Promise<void>;
 }
 
 export interface PointInTimeOptions {
-  /** Milliseconds by which `LatestRestorableDateTime` is behind the clock. On AWS it is usually five minutes. */
+  /** Milliseconds between `LatestRestorableDateTime` and the current time. On AWS, they are usually five minutes. */
   readonly lagMs?: number;
   /** Milliseconds for which a restored table has the state CREATING. */
   readonly restoreMs?: number;
@@ -100,7 +100,7 @@ export async function startPointInTime(
       const { Table } = await client.send(new DescribeTableCommand({ TableName: name }));
       if (Table !== undefined) return Table;
     } catch {
-      // The error is not thrown here if the engine does not know the table.
+      // The server does not know the table. The error for this is thrown below.
     }
     throw new AwsError("TableNotFoundException", `Table not found: ${name}`);
   }
@@ -158,7 +158,7 @@ export async function startPointInTime(
     return { TableDescription: { TableName: TargetTableName, TableStatus: "CREATING", RestoreSummary: summary } };
   }
 
-  /** Creates a table with the keys, indexes and billing mode of the source. AWS restores none of the other settings. */
+  /** Creates a table with the keys, indexes and billing mode of the source. AWS does not restore other settings. */
   async function createLike(source: TableDescription, TableName: string): Promise<void> {
     const GlobalSecondaryIndexes = source.GlobalSecondaryIndexes?.map(({ IndexName, KeySchema, Projection }) => ({
       IndexName,
@@ -178,8 +178,8 @@ export async function startPointInTime(
   }
 
   /**
-   * Fills the target with the rows as they were at the beginning of the second `at`. It reads the current rows and then the stream. The
-   * first stream record of a row after `at` contains the old version of the row.
+   * Fills the target with the rows that the source had at the beginning of the second `at`. It reads the current rows, and then the records
+   * of the stream. If a row has changed since `at`, its first stream record since then contains the old version of the row.
    */
   async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
@@ -217,13 +217,13 @@ export async function startPointInTime(
           const second = (dynamodb?.ApproximateCreationDateTime?.getTime() ?? 0) / 1_000;
           yield { key: dynamodb?.Keys ?? {}, before: dynamodb?.OldImage, second };
         }
-        // An open shard never ends. An empty page means that there are no more records at the moment.
+        // An open shard always has a next iterator. An empty page means that there are no more records at the moment, so reading ends here.
         ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
       }
     }
   }
 
-  /** Returns the answer of an operation that the engine lacks. Returns undefined for all other operations. */
+  /** Returns the answer of an operation that the local server does not have. Returns undefined for all other operations. */
   async function own(operation: string, body: Json): Promise<Json | undefined> {
     switch (operation) {
       case "RestoreTableToPointInTime":
@@ -259,8 +259,8 @@ export async function startPointInTime(
   }
 
   /**
-   * Throws if AWS would refuse the operation, because a table is being created or updated, or because the operation combines several
-   * changes.
+   * Throws if AWS would refuse the operation. AWS refuses changes of a table that is being created or updated, and an UpdateTable with
+   * several changes.
    */
   function check(operation: string, body: Json): void {
     const name = z.safeParse(Named, body).data?.TableName ?? nameOf(String(body.ResourceArn ?? ""));
@@ -280,7 +280,7 @@ export async function startPointInTime(
     throw new AwsError(isControl ? "ResourceInUseException" : "ResourceNotFoundException", `${name} is being created`);
   }
 
-  /** Adds the state of a restored or updated table to the engine's description. */
+  /** Adds the simulated status of a restored or updated table to the local server's description of it. */
   function withState(operation: string, body: Json, answer: string): string {
     if (operation !== "DescribeTable" && operation !== "UpdateTable") return answer;
     const state = states.get(Named.parse(body).TableName);
@@ -290,7 +290,7 @@ export async function startPointInTime(
     if (parsed[field] === undefined) return answer;
     if (operation === "UpdateTable") state.status = "UPDATING";
     const { status: TableStatus, summary } = state;
-    // Show the table as ACTIVE in the next description: an update ends after one description.
+    // This description still says UPDATING. The next one says ACTIVE, so an update ends after one description.
     if (operation === "DescribeTable" && state.status === "UPDATING") state.status = "ACTIVE";
     const table = { ...z.parse(JsonBody, parsed[field]), TableStatus, ...(summary && { RestoreSummary: summary }) };
     return JSON.stringify({ ...parsed, [field]: table });

@@ -1,4 +1,4 @@
-/** Makes a prospect row whose optional fields are empty, so that a test sets only the fields that it needs. */
+/** Returns a prospect row whose optional fields are empty, so that a test sets only the fields that it needs. */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 const CREATED = "2026-01-01T00:00:00.000Z";

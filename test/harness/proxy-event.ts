@@ -1,4 +1,4 @@
-/** Makes the arguments with which Lambda calls a function of the API: the event of API Gateway and the context. */
+/** Returns the arguments with which Lambda calls a function of the API: an event of API Gateway, and a context. */
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import * as z from "zod/mini";
 
@@ -18,7 +18,7 @@ export const lambdaContext: Context = {
 };
 
 /**
- * Returns an event of API Gateway. `authorizer` is normally set by API Gateway. A test may pass any value, to simulate a caller that
+ * Returns an event of API Gateway. In production, API Gateway sets `authorizer`. A test may pass any value, to simulate a caller that
  * bypasses the gateway.
  */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {

@@ -1,4 +1,4 @@
-/** A webhook receiver on loopback. It records each request and answers as the test requires. */
+/** A webhook receiver on the loopback address. It records each request and answers as the test requires. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
@@ -25,14 +25,17 @@ export interface Receiver {
   /** Resolves when `count` requests have arrived. Rejects after WAIT_MS. */
   until(count: number): Promise<void>;
   /**
-   * Resolves when `count` different deliveries have arrived. Rejects after WAIT_MS. The service sends a delivery again if a busy machine
-   * has not recorded its result in time.
+   * Resolves when `count` different deliveries have arrived. Rejects after WAIT_MS. Unlike `until`, it does not count repeated deliveries:
+   * on a busy machine, the service may send a delivery again because it has not recorded the result in time.
    */
   untilDifferent(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** On a busy machine, deliveries can take minutes. The time-out of the test is longer, so that the error names the count. */
+/**
+ * Maximum wait. On a busy machine, deliveries can take minutes. It is shorter than the time-out of the tests, so that the error says how
+ * many requests have arrived.
+ */
 const WAIT_MS = 240_000;
 
 export async function startReceiver(behave: Behaviour = (_, response) => response.end()): Promise<Receiver> {

@@ -1,8 +1,11 @@
-/** Starts the local service of the API tests in a separate process, because the test runner slows down the modules that it loads itself. */
+/**
+ * Starts the local service for the API tests in a separate process, because vitest slows down the modules that it loads into its own
+ * processes.
+ */
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
 
-/** The service divides its delays by this factor, for example those of retries, so that the tests wait seconds instead of minutes. */
+/** The service divides its delays, for example those of retries, by this factor. The tests then wait for seconds instead of minutes. */
 const TIME_SCALE = 60;
 
 const logs = watchLogs();
@@ -13,7 +16,8 @@ const service = await startLocal({
   allowedOrigins: ["https://app.example.com"],
   demo: true,
   enforceRights: true,
-  // The tests call all functions again and again. A new environment costs as much processor time as ten requests.
+  // The tests call all functions again and again, so idle environments are kept. A new environment costs as much processor time as ten
+  // requests.
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
   onLogLine: ({ file, text }) => logs.add(file, text),
   verbose: process.env.LOG === "1",
@@ -21,16 +25,16 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // A refusal is a call that the function's IAM policy does not allow. The test sees only a status 5xx, so the refused call is printed
-  // here.
+  // A refusal is a request to AWS that the function's IAM policy does not allow. It is printed here, because the test that caused it sees
+  // only a status 5xx.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// The event `disconnect` means that the test process has ended. The service must then end too, so that it does not run for ever.
+// `disconnect` means that the test process has ended. The service must then end too. Otherwise it would run for ever.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service and
-// ends it later.
+// Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service, and ends it
+// with SIGTERM.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses(), leaks: logs.leaks });

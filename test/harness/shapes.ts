@@ -1,4 +1,4 @@
-/** Reads values from answers. Fails the test if an answer has an unexpected form. */
+/** Reads values from answers. Each function fails the test if the answer does not have the expected form. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Answer } from "./client.ts";
@@ -11,7 +11,7 @@ export const Problem = z.object({
   errors: z.array(z.looseObject({ pointer: z.optional(z.string()), parameter: z.optional(z.string()) })),
 });
 
-/** Expects this status, and returns the parsed body of an answer of the untyped client. */
+/** Expects this status in an answer of the untyped client (`send` or a call of `Client`). Returns the body, parsed with the schema. */
 export function bodyOf<S extends z.ZodMiniType>(answer: Answer, status: number, schema: S): z.output<S> {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status);
   return z.parse(schema, answer.body);
@@ -23,13 +23,13 @@ interface TypedAnswer<Data> {
   readonly response: Response;
 }
 
-/** Expects this status, and returns the data of an answer of the typed client. */
+/** Expects this status in an answer of the typed client. Returns the data of the answer. */
 export function dataOf<Data>({ data, error, response }: TypedAnswer<Data>, status = 200): Data {
   expect(response.status, JSON.stringify(error)).toBe(status);
   return data ?? expect.fail(`${response.url} gave no data`);
 }
 
-/** Expects a problem body (the JSON of an error) with this status and code, and returns its list of errors. */
+/** Expects a problem body (the JSON of an error) with this status and code. Returns its list of errors. */
 export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number, code: string) {
   const isTyped = "response" in answer;
   const response = isTyped ? answer.response : answer;

@@ -1,11 +1,16 @@
-/** Composes CSV files as spreadsheet programs save them. The programs differ in delimiter, encoding, line ends, quotes and decimal sign. */
+/**
+ * Creates CSV files as spreadsheet programs save them. The programs differ in delimiter, encoding, line ends, quotation marks and decimal
+ * sign.
+ */
 
 export interface SpreadsheetFile {
   /** The name of the program and of the menu command that saves such a file. */
   readonly saved: string;
   readonly encoding: "utf-8" | "utf-16le" | "windows-1252";
   readonly hasDecimalComma: boolean;
-  /** Composes the file from rows of cells. A test passes numbers as numbers, because each program writes its own decimal sign. */
+  /**
+   * Returns the file with these rows of cells. A test passes numbers as numbers, so that they are written with the program's decimal sign.
+   */
   readonly bytes: (rows: readonly (readonly (string | number)[])[]) => Uint8Array<ArrayBuffer>;
 }
 
@@ -20,7 +25,7 @@ interface Style {
   readonly hasDecimalComma?: boolean;
 }
 
-/** The characters of the Windows-1252 bytes 0x80 to 0x9F, in order. A space means that the byte is undefined. */
+/** The characters of the Windows-1252 bytes 0x80 to 0x9F, in order. A space means that the byte has no character. */
 const c1 = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
 
 function inWindows1252(text: string): Uint8Array<ArrayBuffer> {
@@ -28,7 +33,7 @@ function inWindows1252(text: string): Uint8Array<ArrayBuffer> {
     const code = letter.charCodeAt(0);
     if (code < 0x80 || (code >= 0xa0 && code <= 0xff)) return code;
     const at = c1.indexOf(letter);
-    // A spreadsheet program saves a question mark for a character that the encoding lacks.
+    // A spreadsheet program saves a question mark (0x3f) for a character that the encoding does not contain.
     return at === -1 ? 0x3f : 0x80 + at;
   });
 }
@@ -74,5 +79,5 @@ export const spreadsheetFiles: readonly SpreadsheetFile[] = [
   composed("Google Sheets: Download, Comma-separated values", { delimiter: ",", endsLastLine: false }),
 ];
 
-/** The first bytes of every xlsx file. An xlsx file is a ZIP file, and these bytes are the header of its first entry. */
+/** The first bytes of every xlsx file: such a file is a ZIP archive, and these bytes are the header of its first entry. */
 export const xlsxBytes = Uint8Array.from(Buffer.from("504b030414000600080000002100", "hex"));

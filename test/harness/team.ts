@@ -1,4 +1,4 @@
-/** Creates two companies for one test file. All test files share a local service, but each file uses only its own companies. */
+/** Creates two companies for one test file. All test files share a local service, but each file uses only its own two companies. */
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";

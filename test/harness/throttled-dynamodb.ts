@@ -1,7 +1,4 @@
-/**
- * A proxy in front of DynamoDB. It simulates partitions that accept a limited number of write units per second, as the partitions of AWS
- * do.
- */
+/** A proxy in front of a DynamoDB server. It simulates partitions that accept a limited number of write units per second, as on AWS. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
@@ -26,8 +23,8 @@ export interface ThrottledDynamoDb {
 }
 
 /**
- * @param unitsPerSecond Write units that each simulated partition accepts per second. A partition saves up at most the units of one
- * second.
+ * @param unitsPerSecond Number of write units that each simulated partition accepts per second. A partition can save unused units, at most
+ * those of one second.
  */
 export async function startThrottledDynamoDb(
   behind: string,
@@ -38,8 +35,8 @@ export async function startThrottledDynamoDb(
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 
   /**
-   * Accepts a write if the partition has units left, as DynamoDB does. A large write may need more units than are left. The number of units
-   * then becomes negative, and later writes must wait longer.
+   * Returns true if the partition accepts the write. Like DynamoDB, it accepts every write while it has units left. A large write may use
+   * more units than are left. The number of units then becomes negative, and the partition refuses writes until it is positive again.
    */
   function takes(pk: string, bytes: number): boolean {
     const bucket = buckets[placeOf(pk, partitions)];
@@ -114,7 +111,7 @@ function keysIn(operation: string, body: string): string[] {
 }
 
 /**
- * Chooses the partition by a hash of the partition key (FNV-1a), as DynamoDB does. Consecutive keys are therefore spread over the
+ * Returns the number of the partition. Like DynamoDB, it uses a hash of the partition key (FNV-1a), so consecutive keys are spread over the
  * partitions.
  */
 function placeOf(pk: string, partitions: number): number {

@@ -1,7 +1,7 @@
-/** Simulates the calls of a Cognito user pool that the commands make. */
+/** Simulates the operations of a Cognito user pool that the admin commands use. */
 import * as z from "zod/mini";
 
-/** The subjects of the users, by e-mail address. */
+/** The subject (the user's id in the pool) of each user, by e-mail address. */
 export type PoolUsers = Map<string, string>;
 
 export interface PoolAnswer {

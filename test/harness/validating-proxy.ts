@@ -1,5 +1,5 @@
 /**
- * Puts Prism, a proxy that validates HTTP, between the tests and their local service. Prism checks each request and answer against
+ * Starts Prism, a validating HTTP proxy, between the tests and their local service. Prism checks each request and answer against
  * docs/openapi.json. The test run fails if an answer violates the document, or if the service accepts a request that violates it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -12,7 +12,10 @@ import * as z from "zod/mini";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { installedTools } from "./client-tools.ts";
 
-/** The setup of the test run. It runs after local-service.ts, and replaces the URL of the service with the URL of Prism. */
+/**
+ * The global setup of vitest. It runs after the setup in local-service.ts, and replaces the URL of the service with the URL of a server in
+ * front of Prism.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { baseUrl } = project.getProvidedContext();
   const { prism, url } = await startPrism(baseUrl);
@@ -35,7 +38,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** Prints the violations, and sets the exit code. It does not throw, because after an error the test runner would not stop the service. */
+/** Prints the violations and sets the exit code. It does not throw, because vitest would then not stop the service. */
 function report({ answers, violations }: { readonly answers: number; readonly violations: ReadonlySet<string> }): void {
   console.log(`Prism validated ${answers} requests and their answers: ${violations.size} violations`);
   for (const violation of [...violations].slice(0, 40)) console.error(violation.slice(-500));
@@ -48,7 +51,7 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
 }
 
-/** Finds a free port, because Prism cannot choose one itself. */
+/** Returns a free port, because Prism cannot choose one itself. */
 async function freePort(): Promise<string> {
   const server = createServer();
   const { port } = new URL(await listening(server));
@@ -77,7 +80,7 @@ async function startPrism(upstream: string): Promise<{ prism: ChildProcess; url:
   throw new Error(`Prism ended with ${prism.exitCode}`);
 }
 
-/** Prism reports violations in this header of the answer. */
+/** The header of the answer in which Prism reports violations. */
 const HEADER = "sl-violations";
 
 function relay(
@@ -103,15 +106,15 @@ function relay(
 const Violations = z.array(z.object({ location: z.array(z.string()), severity: z.string(), message: z.string() }));
 
 /**
- * Violations of requests that the service accepts on purpose. It ignores a filter that is too long if the user may not use this filter, and
- * it reduces page sizes above the maximum.
+ * Violations in requests that the service accepts on purpose. It reduces a page size above the maximum. It also ignores a filter that is
+ * too long if the user may not use this filter.
  */
 const tolerated =
   /^request\.query\..* (?:must NOT have more than \d+ characters|must be <= \d+|must match format "int64")$/;
 
 /**
- * Returns the violations that are faults of the document or of the service. A request that the service refuses may violate the document, so
- * then only the answer counts.
+ * Returns the violations that are faults of the document or of the service. If the service has refused the request, the request may violate
+ * the document, so only violations in the answer count.
  */
 function faults(status: number, header: string): string[] {
   if (!header.startsWith("[")) return [header];

@@ -1,6 +1,6 @@
 /**
- * Creates companies for tests, and contexts of warm functions. A warm function has filled caches. The contexts share one table but have
- * separate caches.
+ * Creates companies for tests, and contexts of warm functions (with filled caches). The contexts share one table, but each has its own
+ * caches.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";

@@ -1,6 +1,6 @@
 /**
- * Simulates an AWS account in one region: the resources that exist. It refuses what AWS refuses: a name that is in use, the deletion of a
- * resource that is protected or in use, and a setting that needs another resource.
+ * Simulates the resources of an AWS account in one region. It refuses what AWS refuses, for example a name that is already in use, the
+ * deletion of a protected resource, and a setting that refers to a missing resource.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -13,27 +13,27 @@ const PARTITION = "aws";
 
 export interface Made {
   readonly type: string;
-  /** The id or name of the resource. CloudFormation calls it physical id. */
+  /** The id or name of the resource. CloudFormation calls it the physical id. */
   readonly id: string;
   /** The current settings of the resource. */
   properties: Fields;
-  /** The stack that manages the resource, and the resource's logical id there. Undefined if no stack manages it. */
+  /** The stack that manages the resource, and the resource's logical id in this stack. Undefined if no stack manages it. */
   owner: { readonly stackId: string; readonly logicalId: string } | undefined;
 }
 
 export interface Account {
   readonly resources: Made[];
-  /** The objects by their keys, for each bucket. */
+  /** For each bucket, its objects by key. */
   readonly objects: Map<string, Map<string, Buffer>>;
   readonly parameters: ReadonlyMap<string, string>;
   /** The addresses and domains from which SES may send. */
   readonly verifiedSenders: Set<string>;
   readonly concurrency: number;
-  /** Logical ids of resources whose creation fails. Tests add them. */
+  /** Logical ids of resources whose creation is to fail. Tests add them. */
   readonly failing: Set<string>;
 }
 
-/** Returns an account as `cdk bootstrap` leaves it. */
+/** Returns an account with the resources that `cdk bootstrap` creates. */
 export function bootstrappedAccount(): Account {
   const role = (name: string): Made => ({
     type: "AWS::IAM::Role",
@@ -54,7 +54,7 @@ export function bootstrappedAccount(): Account {
 const random = (length: number): string =>
   randomBytes(length).toString("base64url").replace(/[-_]/g, "x").slice(0, length);
 
-/** Ids that AWS chooses, by resource type. A template cannot choose them. */
+/** Returns an id as AWS generates it, for resource types whose id a template cannot set. */
 const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
   "AWS::ApiGateway::Deployment": () => random(6).toLowerCase(),
   "AWS::ApiGateway::RestApi": () => random(10).toLowerCase(),
@@ -64,7 +64,7 @@ const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
   "AWS::Lambda::EventSourceMapping": () => randomUUID(),
 };
 
-/** Returns the name that the template gives to the resource. Returns undefined if it gives none. */
+/** Returns the name that the template gives to the resource, or undefined if it gives none. */
 export function givenName(type: string, properties: Fields): string | undefined {
   const parts = specOf(type).primaryIdentifier.map((name) => properties[name]);
   return parts.length > 0 && parts.every((part) => typeof part === "string")
@@ -72,7 +72,7 @@ export function givenName(type: string, properties: Fields): string | undefined 
     : ownName(type, properties);
 }
 
-/** Returns the name of resources that have an id or an ARN as their main identifier, but whose name must be unique too. */
+/** Returns the name of a resource whose main identifier is an id or an ARN, but whose name must be unique too. */
 function ownName(type: string, { QueueName, TopicName, StageName, RestApiId }: Fields): string | undefined {
   if (type === "AWS::SQS::Queue" && typeof QueueName === "string") return QueueName;
   if (type === "AWS::SNS::Topic" && typeof TopicName === "string") return TopicName;
@@ -96,7 +96,7 @@ export function find(account: Account, type: string, id: string): Made | undefin
 const arn = (service: string, resource: string): string =>
   `arn:${PARTITION}:${service}:${REGION}:${ACCOUNT}:${resource}`;
 
-/** The values of `Ref` that differ from the resource's id, by type. */
+/** The values of `Ref`, for resource types where it is not the resource's id. */
 const references: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SQS::Queue": ({ id }) => `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/${id}`,
   "AWS::SNS::Topic": ({ id }) => arn("sns", id),
@@ -123,7 +123,7 @@ const attributes: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SNS::Topic.TopicName": ({ id }) => id,
 };
 
-/** Returns an attribute of a resource. The specification of its type lists the attributes. */
+/** Returns an attribute of a resource, as `Fn::GetAtt` does. */
 export function attributeOf(made: Made, attribute: string): string {
   const known = attributes[`${made.type}.${attribute}`];
   if (known !== undefined) return known(made);

@@ -1,4 +1,4 @@
-/** Runs the deployment commands of docs/deploy.md with the real command `cdk`, against one endpoint for all AWS services. */
+/** Runs the deployment commands of docs/deploy.md with the real command `cdk`. One endpoint simulates all AWS services. */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,16 +12,16 @@ import { sendAws } from "../aws-cli.ts";
 const cdk = join(root, "node_modules/aws-cdk/bin/cdk");
 
 export interface Deployment {
-  /** Synthesizes the stacks for the following commands. */
+  /** Synthesizes the stacks. Commands that `run` gets afterwards use them. */
   synthesize(context: Readonly<Record<string, unknown>>): void;
-  /** Changes the code of one function, so that the next synthesis makes a different template. */
+  /** Changes the code of one function, so that the next synthesis creates a different template. */
   changeCode(file: string): void;
-  /** Runs a command of the document, in which `Canvassing` is replaced by the name of the stage's stack. */
+  /** Runs a command of the document. The stack's name `Canvassing` is replaced by the name of this deployment's stack. */
   run(command: string): Promise<{ readonly code: number | null; readonly output: string }>;
 }
 
 /**
- * @param directory an empty directory for assemblies
+ * @param directory an empty directory for bundles and synthesized stacks
  * @param environment the endpoint, the region and the credentials
  */
 export function deploymentOf(stage: string, directory: string, environment: NodeJS.ProcessEnv): Deployment {
@@ -32,7 +32,7 @@ export function deploymentOf(stage: string, directory: string, environment: Node
     mkdirSync(join(bundles, file), { recursive: true });
     writeFileSync(join(bundles, file, "index.mjs"), code);
   };
-  // A deployment does not run the code, so the code may be any text. All functions have the same, so that `cdk` publishes one file for them.
+  // A deployment does not run the code, so the code may be any text. All functions have the same code, so that `cdk` uploads only one file.
   for (const file of functionFiles()) write(file, "// the code of a function");
   const env = {
     PATH: process.env.PATH,
@@ -40,7 +40,7 @@ export function deploymentOf(stage: string, directory: string, environment: Node
     HOME: directory,
     CI: "true",
     ...environment,
-    // With these variables, the command asks no questions, fetches no news and sends no usage data.
+    // These variables make the command ask no questions, fetch no notices and send no usage data.
     CDK_YES: "true",
     CDK_REQUIRE_APPROVAL: "never",
     CDK_NOTICES: "false",
@@ -76,14 +76,14 @@ export function deploymentOf(stage: string, directory: string, environment: Node
   };
 }
 
-/** Returns the commands of the shell blocks below a heading of docs/deploy.md. */
+/** Returns the commands in the shell blocks (`sh aws`) below a heading of docs/deploy.md. */
 export function documented(heading: string): string[] {
   const section = sections().find((part) => part.startsWith(`${heading}\n`));
   if (section === undefined) throw new Error(`docs/deploy.md has no section ${heading}`);
   return [...section.matchAll(/^```sh aws\n([\s\S]*?)^```$/gm)].flatMap(([, lines = ""]) => lines.trim().split("\n"));
 }
 
-/** Returns the keys of the context in the JSON block below a heading of docs/deploy.md. */
+/** Returns the context keys in the JSON block below a heading of docs/deploy.md. */
 export function documentedContext(heading: string): string[] {
   const section = sections().find((part) => part.startsWith(`${heading}\n`)) ?? "";
   const [, block = "{}"] = /^```json\n([\s\S]*?)^```$/m.exec(section) ?? [];

@@ -1,4 +1,4 @@
-/** The actions of the simulated CloudFormation, as the command `cdk` and the AWS SDK call them. */
+/** The actions of the simulated CloudFormation that the command `cdk` and the AWS SDK use. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Fields } from "../../infra/template.ts";
@@ -20,7 +20,7 @@ interface ChangeSet {
 
 export interface CloudFormation extends Cloud {
   readonly changeSets: ChangeSet[];
-  /** The names of all called actions, in order. */
+  /** The action of each request so far, in order. */
   readonly calls: string[];
 }
 
@@ -31,7 +31,7 @@ export const openCloudFormation = (account: Account): CloudFormation => ({
   calls: [],
 });
 
-/** The parameters of a request in the query protocol, such as `Parameters.member.1.ParameterKey`. */
+/** The parameters of a request in AWS's query protocol, for example `Parameters.member.1.ParameterKey`. */
 export type Query = ReadonlyMap<string, string>;
 
 type Action = (cloud: CloudFormation, query: Query) => XmlValue;
@@ -86,7 +86,7 @@ export const actions: Readonly<Record<string, Action>> = {
     }
     changeSet.executed = true;
     deploy(cloud, changeSet.stack, changeSet.plan);
-    // The other change sets of the stack are outdated now.
+    // The execution makes the other change sets of the stack obsolete, so they are deleted.
     const others = cloud.changeSets.filter(({ stack }) => stack !== changeSet.stack);
     cloud.changeSets.splice(0, cloud.changeSets.length, ...others);
     return {};
@@ -101,7 +101,7 @@ export const actions: Readonly<Record<string, Action>> = {
 const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
 const isNamed = ({ id, name }: Stack, wanted: string | undefined): boolean => id === wanted || name === wanted;
 
-/** Finds a stack. A deleted stack can be found only by its id. */
+/** Returns the stack with this id or name. A deleted stack can be found only by its id. */
 function stackOf({ stacks }: CloudFormation, name: string | undefined): Stack {
   const found =
     stacks.find((stack) => stack.id === name) ?? stacks.find((stack) => isLive(stack) && stack.name === name);
@@ -182,8 +182,8 @@ function createChangeSet(cloud: CloudFormation, query: Query): XmlValue {
 }
 
 /**
- * Returns the resources whose definition differs from the stack. If the template differs in anything else, the result contains one more
- * entry.
+ * Returns the resources that differ between the stack's template and the new template. If the templates differ in anything else, the result
+ * contains one more entry.
  */
 function changesOf(cloud: CloudFormation, stack: Stack, plan: Plan): XmlValue[] {
   const before: Template["Resources"] = stack.template?.Resources ?? {};

@@ -1,6 +1,6 @@
 /**
- * Runs the simulated CloudFormation as a process of its own, so that `AWS_ENDPOINT_URL` can name it: `node test/harness/cloud/main.ts`. It
- * prints its URL and runs until it is stopped. It forgets everything when it ends.
+ * Runs the simulated CloudFormation in a separate process: `node test/harness/cloud/main.ts`. It prints its URL, which can be the value of
+ * `AWS_ENDPOINT_URL`, and runs until it is stopped. Its data is in memory and is lost when it ends.
  */
 import { serveCloud } from "./server.ts";
 

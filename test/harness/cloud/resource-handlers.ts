@@ -1,4 +1,4 @@
-/** Creates, changes and deletes single resources of the simulated account, by the rules of their type. */
+/** Creates, changes and deletes single resources of the simulated account, according to the rules for their types. */
 import type { Fields } from "../../infra/template.ts";
 import { type Account, find, givenName, type Made, newName, ServiceError } from "./account.ts";
 import { serviceRules } from "./service-rules.ts";
@@ -30,7 +30,7 @@ export function change(account: Account, made: Made, properties: Fields): void {
   made.properties = named(made.type, made.id, properties);
 }
 
-/** Adds the name that AWS has chosen for the resource to its settings, as if the template contained the name. */
+/** Adds the name that AWS has generated for the resource to the resource's settings, as if the template contained this name. */
 function named(type: string, id: string, properties: Fields): Fields {
   const { primaryIdentifier, properties: known } = specOf(type);
   const [name, ...more] = primaryIdentifier;

@@ -1,6 +1,6 @@
 /**
- * A local endpoint for `AWS_ENDPOINT_URL` with the services that a deployment uses: CloudFormation, STS, Parameter Store, the part of S3
- * that stores assets, and the event source mappings of Lambda. It answers immediately, so the command `cdk` never waits for it.
+ * A local endpoint for `AWS_ENDPOINT_URL` with the services that a deployment uses: CloudFormation, STS, Parameter Store, the operations of
+ * S3 for assets, and the event source mappings of Lambda. It finishes each operation immediately, so the command `cdk` never waits for it.
  */
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -51,7 +51,7 @@ function answerQuery(cloud: CloudFormation, query: Query): Answer {
   }
 }
 
-/** The actions of STS. A role can be assumed only if it exists. */
+/** The actions of STS. `AssumeRole` succeeds only for a role that exists. */
 const security: Readonly<Record<string, (cloud: CloudFormation, query: Query) => XmlValue>> = {
   GetCallerIdentity: () => ({ Account: ACCOUNT, Arn: `arn:aws:iam::${ACCOUNT}:user/operator`, UserId: "operator" }),
   AssumeRole({ account }, query) {
@@ -82,7 +82,7 @@ function answerJson(account: Account, target: string, body: Buffer): Answer {
 
 const MAPPINGS = /^\/2015-03-31\/event-source-mappings\/?([^?]*)/;
 
-/** Answers requests that read event source mappings or switch them on or off. Returns undefined for other requests. */
+/** Answers requests that read, enable or disable event source mappings. Returns undefined for other requests. */
 function answerLambda(account: Account, { method, url = "/" }: IncomingMessage, body: Buffer): Answer | undefined {
   const [, id] = MAPPINGS.exec(url) ?? [];
   if (id === undefined) return undefined;
@@ -122,7 +122,7 @@ function answerS3(account: Account, { method, url = "/" }: IncomingMessage, body
   return stored === undefined ? refusal(404, "NoSuchKey") : { status: 200, body: method === "HEAD" ? "" : stored };
 }
 
-/** Answers requests about a bucket: its region, its encryption, its notifications, and its objects. */
+/** Answers requests for a bucket's region, encryption, notifications or list of objects. */
 function bucketAnswer(
   account: Account,
   bucket: string,

@@ -1,4 +1,4 @@
-/** The rules by which AWS services refuse to create, change or delete a resource for CloudFormation. */
+/** The rules by which an AWS service refuses a request of CloudFormation to create, change or delete a resource. */
 import { at, type Fields, listed } from "../../infra/template.ts";
 import {
   type Account,
@@ -12,7 +12,11 @@ import {
 } from "./account.ts";
 
 interface Rules {
-  /** @param made the existing resource, if its settings change */
+  /**
+   * Throws if AWS would refuse these settings.
+   *
+   * @param made the resource whose settings change, or undefined if the resource does not exist yet
+   */
   readonly create?: (account: Account, properties: Fields, made?: Made) => void;
   readonly remove?: (account: Account, made: Made) => void;
 }
@@ -28,7 +32,10 @@ const of = (account: Account, type: string): Made[] => account.resources.filter(
 const mappingsOf = (account: Account, test: (properties: Fields) => boolean): Made[] =>
   of(account, "AWS::ApiGateway::BasePathMapping").filter(({ properties }) => test(properties));
 
-/** Number of concurrent executions that must stay unreserved. Lambda refuses a reservation that leaves fewer of them in the account. */
+/**
+ * Minimum number of concurrent executions without a reservation. Lambda refuses a reservation that would leave fewer of them in the
+ * account.
+ */
 const UNRESERVED = 100;
 
 export const serviceRules: Readonly<Record<string, Rules>> = {

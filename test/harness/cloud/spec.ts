@@ -1,6 +1,6 @@
 /**
- * Reads AWS's specification of the CloudFormation resource types, which is a part of the command `cdk`. It lists properties, attributes,
- * the main identifier, and the changes that replace a resource.
+ * Reads AWS's specification of the CloudFormation resource types, which is part of the `cdk` package. For each type, it lists the
+ * properties, the attributes, the main identifier, and the properties whose change replaces the resource.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const resources = new Map(entities("resource").map((entity) => [at(entity, "clou
 const definitions = new Map(entities("typeDefinition").map((entity) => [at(entity, "$id"), entity]));
 const parsed = new Map<string, ResourceSpec>();
 
-/** Returns the specification of a type. Throws if AWS has no such type. */
+/** Returns the specification of a resource type. Throws if AWS has no such type. */
 export function specOf(type: string): ResourceSpec {
   const known = parsed.get(type);
   if (known !== undefined) return known;
@@ -43,7 +43,7 @@ export function specOf(type: string): ResourceSpec {
   return spec;
 }
 
-/** Returns the faults in the properties of a resource: unknown and missing properties, and values of a wrong type. */
+/** Returns the errors in the properties of a resource: unknown properties, missing properties, and values of a wrong type. */
 export function propertyFaults(type: string, properties: Fields): string[] {
   return objectFaults(specOf(type).properties, properties, "");
 }
@@ -107,7 +107,7 @@ function enumFaults(expected: PropertyType, value: unknown, place: string): stri
     : [`${place}: ${String(value)} is not a valid enum value`];
 }
 
-/** Returns those of the changed properties whose change replaces the resource. */
+/** Returns those properties in `changed` whose change makes CloudFormation replace the resource. */
 export function replacing(type: string, changed: readonly string[]): string[] {
   const { properties } = specOf(type);
   return changed.filter((name) => properties[name]?.causesReplacement === "yes");

@@ -1,5 +1,5 @@
 /**
- * Deploys synthesized templates to a simulated account without the command `cdk`. Tests use it to see how CloudFormation executes these
+ * Deploys synthesized templates to a simulated account without the command `cdk`. Tests see with it how CloudFormation executes the
  * templates.
  */
 import { readFileSync } from "node:fs";
@@ -16,7 +16,7 @@ export interface StackTexts {
   readonly service: string;
 }
 
-/** Returns the texts of the synthesized templates. */
+/** Returns the synthesized templates as text. */
 export function textsOf({ directory }: Template, { stage }: Pick<DeployConfig, "stage">): StackTexts {
   const read = (name: string) => readFileSync(join(directory, `${name}.template.json`), "utf8");
   return { data: read(`${stackNameOf(stage)}-Data`), service: read(stackNameOf(stage)) };
@@ -39,7 +39,7 @@ export function deployText(cloud: Cloud, name: string, text: string, options: Pa
   return stack;
 }
 
-/** Puts an object for each asset into the bucket of `cdk bootstrap`, as the command `cdk` does before it deploys. */
+/** Stores an object for each asset of the template in the bucket of `cdk bootstrap`, as the command `cdk` does before a deployment. */
 function storeAssets({ objects }: Account, text: string): void {
   const bucket = objects.get(`cdk-hnb659fds-assets-${ACCOUNT}-${REGION}`);
   for (const [, key = ""] of text.matchAll(/"S3Key": ?"([^"]+)"/g)) bucket?.set(key, Buffer.from("zip"));

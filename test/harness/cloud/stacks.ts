@@ -1,4 +1,4 @@
-/** The stacks of the simulated CloudFormation: their states, events and exports, and the work of a deployment or a deletion. */
+/** The stacks of the simulated CloudFormation: their states, events and exports. Executes deployments and deletions of stacks. */
 import { randomUUID } from "node:crypto";
 import { type Fields, listed } from "../../infra/template.ts";
 import {
@@ -30,7 +30,7 @@ export interface StackEvent {
 
 interface Deployed {
   readonly made: Made;
-  /** The settings in the last template. */
+  /** The resource's settings in the template of the last deployment. The settings in `made` differ from them after a drift. */
   readonly properties: Fields;
   readonly resource: Resource;
 }
@@ -69,7 +69,7 @@ export interface Plan {
 }
 
 let ticks = Date.now();
-/** Returns the current time. No two events get the same time, so that clients can sort them. */
+/** Returns the current time. Two calls never return the same time, so that clients can sort events by time. */
 export const now = (): string => {
   ticks = Math.max(ticks + 1, Date.now());
   return new Date(ticks).toISOString();
@@ -115,19 +115,19 @@ function setStatus(stack: Stack, status: string, reason?: string): void {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the existing resource that the plan would import. Returns undefined if the resource does not exist. */
+/** Returns the existing resource that the plan would import for this logical id, or undefined if there is none. */
 export function importable({ account }: Cloud, plan: Plan, id: string): Made | undefined {
   const resource = plan.template.Resources[id];
   if (!plan.importsExisting || resource === undefined) return undefined;
   const { Type, Properties, DeletionPolicy = "Delete" } = resource;
-  // A name counts only if the template contains it as a literal text.
+  // CloudFormation can import a resource only if the template contains its name as a literal string.
   const name = givenName(Type, Properties);
   const found = name === undefined ? undefined : find(account, Type, name);
   if (found === undefined || found.owner !== undefined || !DeletionPolicy.startsWith("Retain")) return undefined;
   return found;
 }
 
-/** Executes a plan. After a fault, it undoes everything, as CloudFormation does. The stack's status shows the result. */
+/** Executes a plan. If a step fails, it undoes all steps, as CloudFormation does. The stack's status shows the result. */
 export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const isNew = stack.template === undefined;
   const verb = isNew ? "CREATE" : "UPDATE";
@@ -150,7 +150,8 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
     const failed = isNew ? "ROLLBACK" : "UPDATE_ROLLBACK";
     setStatus(stack, `${failed}_IN_PROGRESS`, messageOf(error));
     const left = undo.toReversed().filter((step) => !isDone(step));
-    // After a failed update, a new resource that cannot be deleted remains in the account. This does not change the status of the update.
+    // If the rollback of an update cannot delete a new resource, the resource remains in the account. The status of the rollback is
+    // `COMPLETE` even then.
     setStatus(stack, isNew && left.length > 0 ? `${failed}_FAILED` : `${failed}_COMPLETE`);
     if (isNew) stack.text = plan.text;
     return;
@@ -188,7 +189,7 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
   const current = stack.resources.get(id);
   const existing = current === undefined ? importable(cloud, plan, id) : undefined;
   if (existing !== undefined) {
-    // An import leaves the resource's settings unchanged.
+    // An import does not change the resource's settings.
     existing.owner = { stackId: stack.id, logicalId: id };
     undo.push(() => {
       existing.owner = undefined;
@@ -233,14 +234,20 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
   }
 }
 
-/** Returns the settings that have drifted. A setting has drifted if the template names it and the resource has another value. */
+/**
+ * Returns the settings that the deployment must change: those that differ from the last template, and with `revertsDrift` also those whose
+ * actual value differs from the new template.
+ */
 function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
   const actual = current?.made.properties ?? {};
   const drifted = differences(actual, properties).filter((name) => revertsDrift && name in properties);
   return [...new Set([...drifted, ...differences(current?.properties ?? {}, properties)])];
 }
 
-/** Throws if a resource with a name must be replaced, because the new resource would need the name that the old one still has. */
+/**
+ * Throws if the deployment would replace a resource whose name is in the template. The new resource would need the same name while the old
+ * resource still has it.
+ */
 function refuseNamedReplacement(current: Deployed | undefined, type: string, properties: Fields): void {
   const name = givenName(type, properties);
   if (current === undefined || name === undefined || current.resource.Type !== type || current.made.id !== name) return;
@@ -249,7 +256,7 @@ function refuseNamedReplacement(current: Deployed | undefined, type: string, pro
   );
 }
 
-/** Deletes a resource that a failed deployment has created, unless its deletion policy is `Retain`. */
+/** Deletes a resource that a failed deployment has created. If its deletion policy is `Retain`, the resource remains without a stack. */
 function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPolicy }: Resource): void {
   const log = (status: string, reason?: string) =>
     record(stack, made.owner?.logicalId ?? "", made.type, made.id, status, reason);
@@ -267,7 +274,7 @@ function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPo
   }
 }
 
-/** Deletes or retains the resources that the new template does not contain, and those that were replaced. */
+/** Deletes or retains the old resources: those that the new template does not contain, and those that a new resource has replaced. */
 function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: Stack["resources"]): void {
   const gone = [...before].filter(([id, { made }]) => after.get(id)?.made !== made);
   if (gone.length > 0) setStatus(stack, "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS");
@@ -326,7 +333,7 @@ function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { na
   return user === undefined || name === undefined ? undefined : { name, by: user.name };
 }
 
-/** Throws if an export that another stack imports would be changed or removed, or if two exports have the same name. */
+/** Throws if an export that another stack imports would be changed or removed, or if another stack has an export with the same name. */
 function checkExports(cloud: Cloud, stack: Stack, outputs: Stack["outputs"]): void {
   for (const { ExportName, OutputValue } of stack.outputs) {
     const same = outputs.find((output) => output.ExportName === ExportName);

@@ -1,6 +1,6 @@
 /**
- * Checks CloudFormation templates as CloudFormation does before a deployment. Also finds the order of their resources, and resolves their
- * intrinsic functions.
+ * Checks CloudFormation templates as CloudFormation does before a deployment. Also determines the order in which the resources are created,
+ * and resolves intrinsic functions such as `Ref`.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
@@ -8,7 +8,7 @@ import { type Fields, isFields, listed } from "../../infra/template.ts";
 import { specOf } from "./spec.ts";
 
 const Policy = z.optional(z.enum(["Delete", "Retain", "RetainExceptOnCreate", "Snapshot"]));
-/** The schema accepts no other attributes, because CloudFormation refuses unknown attributes of a resource. */
+/** A strict object, because CloudFormation refuses unknown attributes of a resource. */
 const Resource = z.strictObject({
   Type: z.string(),
   Properties: z._default(z.record(z.string(), z.unknown()), {}),
@@ -57,7 +57,7 @@ export type Template = z.infer<typeof Template>;
 /** The quotas of CloudFormation: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html */
 const limits = { inlineBytes: 51_200, storedBytes: 1_000_000, resources: 500, outputs: 200, parameters: 200 } as const;
 
-/** An error that a client of CloudFormation gets, with the code of the AWS API. */
+/** An error that CloudFormation sends to its client. `code` is the error code of the AWS API. */
 export class ValidationError extends Error {
   readonly code: string;
 
@@ -67,7 +67,11 @@ export class ValidationError extends Error {
   }
 }
 
-/** @param isStored true if the template comes from S3, where it may be larger than in a request */
+/**
+ * Parses and checks a template.
+ *
+ * @param isStored true if the template comes from S3, where it may be larger than in a request
+ */
 export function readTemplate(text: string, isStored: boolean): Template {
   const bytes = Buffer.byteLength(text);
   const most = isStored ? limits.storedBytes : limits.inlineBytes;
@@ -86,7 +90,7 @@ export function readTemplate(text: string, isStored: boolean): Template {
   return template.data;
 }
 
-/** Matches the pseudo parameters of CloudFormation. The stack determines their values. */
+/** Matches the names of CloudFormation's pseudo parameters. Their values come from the stack and not from the template. */
 const PSEUDO = /^AWS::(?:AccountId|NotificationARNs|NoValue|Partition|Region|StackId|StackName|URLSuffix)$/;
 
 interface Reference {
@@ -94,7 +98,7 @@ interface Reference {
   readonly attribute?: string;
 }
 
-/** Returns every reference within a value: Ref, Fn::GetAtt, and both of them within Fn::Sub. */
+/** Returns every reference within a value: `Ref` and `Fn::GetAtt`, and both of them inside `Fn::Sub`. */
 function references(value: unknown): Reference[] {
   if (Array.isArray(value)) return value.flatMap(references);
   if (!isFields(value)) return [];
@@ -147,14 +151,17 @@ function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: 
   if (missing !== undefined) throw new ValidationError(`Template format error: Unresolved condition ${missing}`);
 }
 
-/** Returns the resources on which a resource depends. CloudFormation creates them first. */
+/** Returns the ids of the resources that CloudFormation must create before the resource `id`, because `id` depends on them. */
 export function neededBy(Resources: Template["Resources"], id: string): Set<string> {
   const { Properties, DependsOn, UpdatePolicy } = Resources[id] ?? { Properties: {}, DependsOn: [] };
   const needed = [...references([Properties, UpdatePolicy]).map(({ to }) => to), ...listed(DependsOn).map(String)];
   return new Set(needed.filter((other) => other in Resources && other !== id));
 }
 
-/** Returns the logical ids in the order of creation. Throws if resources depend on each other in a circle. */
+/**
+ * Returns the logical ids in an order in which CloudFormation can create the resources. Throws if resources depend on each other in a
+ * circle.
+ */
 export function inOrder({ Resources }: Pick<Template, "Resources">): string[] {
   const order: string[] = [];
   const open = new Set<string>();
@@ -176,14 +183,14 @@ export interface Scope {
   readonly template: Template;
   /** The values of parameters and pseudo parameters. */
   readonly parameters: Fields;
-  /** Returns the value of `Ref`. With an attribute, it returns the value of `Fn::GetAtt`. */
+  /** Returns the value of `Ref` for a resource. With `attribute`, it returns the value of `Fn::GetAtt` instead. */
   readonly resource: (logicalId: string, attribute?: string) => unknown;
   readonly importValue: (name: string) => string;
 }
 
 const NOTHING = Symbol("AWS::NoValue");
 
-/** Resolves all intrinsic functions within a value. */
+/** Resolves all intrinsic functions within a value. Returns undefined if the value is `AWS::NoValue`. */
 export function evaluate(value: unknown, scope: Scope): unknown {
   const resolved = resolve(value, scope);
   return resolved === NOTHING ? undefined : resolved;
@@ -199,7 +206,7 @@ function resolve(value: unknown, scope: Scope): unknown {
     name !== undefined &&
     (name === "Ref" || name === "Condition" || name.startsWith("Fn::"))
   ) {
-    // `Condition` may also be the name of a property, for example in a policy's statement.
+    // `Condition` may also be the name of an ordinary property, for example in a policy's statement. Its value is then no string.
     if (name !== "Condition") return call(name, argument, scope);
     if (typeof argument === "string") return condition(argument, scope);
   }

@@ -11,7 +11,7 @@ export type XmlValue =
 const escaped = (text: string): string =>
   text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`).replace(/[^\t\n\r -\uFFFD]/g, "");
 
-/** Converts a value to XML. A list has elements with the name `member`, as in AWS's query protocol. */
+/** Converts a value to XML. The entries of a list become elements with the name `member`, as in AWS's query protocol. */
 export function xml(value: XmlValue): string {
   if (value === undefined) return "";
   if (typeof value !== "object") return escaped(String(value));
