@@ -1,4 +1,6 @@
-/** Tests that a deployment can import the table, bucket, key and user pool that an earlier deployment left behind. */
+/**
+ * Tests that a deployment can import the table, the bucket, the encryption key and the user pool that remain from an earlier deployment.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template, target } from "./template.ts";
@@ -23,7 +25,7 @@ describe("an adopted table and bucket", () => {
   it("are resources of the stack under these names, which CloudFormation may import", () => {
     const [table] = adopted.all("AWS::DynamoDB::Table");
     const [bucket] = adopted.all("AWS::S3::Bucket");
-    // CloudFormation imports an existing resource only if the template contains its name and a deletion policy that keeps the resource.
+    // CloudFormation imports an existing resource only if the template contains its name and its deletion policy begins with `Retain`.
     expect(table?.properties.TableName).toBe(names.table);
     expect(bucket?.properties.BucketName).toBe(names.bucket);
     for (const { resource } of [...adopted.all("AWS::DynamoDB::Table"), ...adopted.all("AWS::S3::Bucket")]) {

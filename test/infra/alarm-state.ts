@@ -1,4 +1,4 @@
-/** Evaluates alarms as CloudWatch does. The input is one value of the metric for each period. */
+/** Evaluates alarms as CloudWatch does. The input is the metric's value in each period. */
 import * as z from "zod/mini";
 
 /** The value of a metric in one period. Undefined means that CloudWatch has no data for this period. */
@@ -8,24 +8,24 @@ export const AlarmRule = z.looseObject({
   Threshold: z.number(),
   ComparisonOperator: z.enum(["GreaterThanThreshold", "LessThanThreshold"]),
   EvaluationPeriods: z.int(),
-  // By default, all evaluated periods must breach the threshold.
+  // Minimum number of evaluated periods that must breach the threshold. Without it, all evaluated periods must.
   DatapointsToAlarm: z.optional(z.int()),
   TreatMissingData: z.enum(["breaching", "notBreaching"]),
 });
 export type AlarmRule = z.output<typeof AlarmRule>;
 
 /**
- * Number of additional periods at which CloudWatch looks if some periods have no data. CloudWatch does not document this number; its
- * example shows two: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
+ * Number of periods before the evaluated ones at which CloudWatch also looks if some evaluated periods have no data. CloudWatch does not
+ * document this number. Its example shows two: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
  */
 const FURTHER_PERIODS = 2;
 
-/** Returns true if the alarm is on after these periods. */
+/** Returns true if the alarm is on after the periods with these values. */
 export function isOn(rule: AlarmRule, values: readonly Value[]): boolean {
   const { EvaluationPeriods: periods, DatapointsToAlarm: needed = periods } = rule;
   const range = values.slice(-(periods + FURTHER_PERIODS));
   const real = range.filter((value) => value !== undefined);
-  // If enough periods have data, the periods without data are ignored.
+  // If enough periods have data, CloudWatch ignores the periods without data.
   const evaluated = real.slice(-periods).map((value) => isBreaching(rule, value));
   const missing = Array.from({ length: periods - evaluated.length }, () => rule.TreatMissingData === "breaching");
   return [...missing, ...evaluated].filter(Boolean).length >= needed;
@@ -34,7 +34,10 @@ export function isOn(rule: AlarmRule, values: readonly Value[]): boolean {
 const isBreaching = ({ ComparisonOperator, Threshold }: AlarmRule, value: number): boolean =>
   ComparisonOperator === "GreaterThanThreshold" ? value > Threshold : value < Threshold;
 
-/** Returns how many periods with the value `faulty` turn the alarm on, after a long time with the value `normal`. */
+/**
+ * Returns how many periods with the value `faulty` turn the alarm on, after 30 periods with the value `normal`. Returns undefined if the
+ * alarm stays off.
+ */
 export function periodsUntilOn(rule: AlarmRule, normal: Value, faulty: Value): number | undefined {
   const before = Array.from({ length: 30 }, () => normal);
   for (let count = 0; count <= rule.EvaluationPeriods + FURTHER_PERIODS; count++) {

@@ -1,6 +1,7 @@
 /**
- * Turns each alarm on once. Its input is real: the log lines of a local service, the statuses of its answers, and the number of messages in
- * its queues. No alarm may be on in normal operation. Also tests that each metric filter finds its value and dimensions in a real line.
+ * Turns each alarm on once. Its input comes from a local service: its log lines, the statuses of its answers, and the number of messages in
+ * its queues. No alarm may be on in normal operation. Also tests that each metric filter finds its value and its dimensions in a real log
+ * line.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -31,8 +32,8 @@ let template: Template;
 let service: LocalService;
 let table: Table;
 /**
- * The test's own server. It receives webhooks. For the scheduled smoke test, it also simulates Parameter Store and forwards requests to the
- * service.
+ * A server of this test. It receives webhooks. It also simulates Parameter Store for the scheduled smoke test, and forwards the requests of
+ * the smoke test to the service.
  */
 let server: Server;
 let canaryToken = "";
@@ -56,7 +57,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.writeHead(answered.status, { "Content-Type": "application/json" }).end(await answered.text());
 }
 
-/** Makes the templates with the scheduled smoke test. The smoke test calls the test's own server instead of Parameter Store and the API. */
+/**
+ * Returns the templates with the scheduled smoke test. The smoke test sends its requests to the server of this test, which replaces
+ * Parameter Store and the API.
+ */
 async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrder>): Promise<unknown[]> {
   const watched = { ...config, watch: { ...config.watch, canary: true } };
   const templates = await templatesInOrder(watched, outDir);
@@ -79,7 +83,7 @@ beforeAll(async () => {
   server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
   [template, service] = await Promise.all([
-    // The preset `small` has a limit of concurrency that one machine can reach.
+    // The preset `small` has a limit of concurrent executions that one machine can reach.
     synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) }),
     startLocal({
       port: 0,
@@ -93,7 +97,8 @@ beforeAll(async () => {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const { TableName, DynamoDbEndpoint: endpoint } = service.outputs;
   table = openTable(TableName, dynamoClient({ region: "us-east-1", credentials, endpoint }));
-  // At the start, the schedule has already called the smoke test, which had no token then.
+  // At the start of the service, the schedule has already called the smoke test, which failed because it had no token. This call must end
+  // before the normal operation begins.
   await until(() => ended(canary.file));
   normal = await observe(operate);
 });
@@ -123,7 +128,7 @@ async function status(path: string, init?: RequestInit): Promise<number> {
   return status;
 }
 
-/** Does the work, and returns everything that happened during it as the data of one period. */
+/** Executes `work`. Returns everything that happened during it, as the data of one period. */
 async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed> {
   const from = lines.length;
   statuses = [];
@@ -152,10 +157,13 @@ async function operate(): Promise<Partial<Observed>> {
   return { recordAges, queues: await depths() };
 }
 
-/** Milliseconds by which the clock of a late function is ahead. */
+/** Milliseconds by which a late function gets its stream records too late. */
 const LATE_MS = 10 * 60_000;
 
-/** Makes a change that has a webhook. Returns the age of the change when each function got its stream record. */
+/**
+ * Makes a change that sends a webhook. For each function that reads the stream, returns the milliseconds from the change until the function
+ * started.
+ */
 async function deliver(): Promise<Observed["recordAges"]> {
   const from = lines.length;
   const { api } = await as("owner@acme.test");
@@ -189,7 +197,8 @@ async function loseDelivery(): Promise<Partial<Observed>> {
 }
 
 /**
- * Damages a search index: it stores the index in a format that this version cannot read. Then it calls every function that reads the index.
+ * Makes the search index of a company unreadable: it sets a format number that this version does not know. Then it calls every function
+ * that reads the index.
  */
 async function damageIndex(): Promise<Partial<Observed>> {
   const { api, token } = await as("owner@globex.test");
@@ -212,7 +221,7 @@ async function damageIndex(): Promise<Partial<Observed>> {
     headers: upload.headers,
     body: "name,lat,lng\nImported,33.4,-112\n",
   });
-  // This prospect adds an unflushed entry to the company's search index. The entry starts a flush.
+  // This prospect adds an unflushed entry to the search index, so that the stream starts the flush function.
   await api.POST("/api/prospects", { body: { name: "Unflushed" } });
   await until(() => written("index/flush", "index not flushed"));
   await until(() => written("jobs/export", "message failed"));
@@ -221,8 +230,8 @@ async function damageIndex(): Promise<Partial<Observed>> {
 }
 
 /**
- * Calls a function with an event that it cannot read. Returns how many of the calls found no free environment. These are the calls that had
- * not started when the first call ended.
+ * Calls a function `times` times at once with an event that it cannot read. Returns how many calls found no free environment. These are the
+ * calls that had not started when the first call ended.
  */
 async function fail(file: string, times = 1): Promise<Partial<Observed>> {
   const from = lines.length;
@@ -232,7 +241,7 @@ async function fail(file: string, times = 1): Promise<Partial<Observed>> {
   return { refused: { [file]: times - before.filter((type) => type === "platform.start").length } };
 }
 
-/** Makes a delivery that waits, and changes its due time to the past. */
+/** Creates a delivery that waits, changes its due time to the past, and runs the sweeper. */
 async function leaveDelivery(): Promise<Partial<Observed>> {
   const { api } = await as("owner@acme.test");
   const registrations = [{ event: "prospect.created", delayMinutes: 60 }];
@@ -265,7 +274,10 @@ async function fillDeadLetters(): Promise<Partial<Observed>> {
   return { queues: await depths() };
 }
 
-/** Leaves a message in a queue that nothing reads. Returns the message's age for a clock that is 31 minutes ahead. */
+/**
+ * Leaves a message in a queue that no function reads. Returns the age that this message will have in 31 minutes, as the age of the oldest
+ * message in the delivery queue.
+ */
 async function leaveMessage(): Promise<Partial<Observed>> {
   const sqs = sqsAt(service.outputs.SqsEndpoint);
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "Unread" }));
@@ -279,7 +291,10 @@ async function leaveMessage(): Promise<Partial<Observed>> {
   return { queues: { [id ?? ""]: { visible: 1, oldestSeconds: (Date.now() + 31 * 60_000 - sentMs) / 1_000 } } };
 }
 
-/** Sends many requests at once to several functions, until the number of concurrent executions exceeds the alarm's threshold. */
+/**
+ * Sends many requests at once to several functions. Repeats this at most ten times, until the number of concurrent executions exceeds the
+ * alarm's threshold.
+ */
 async function crowd(): Promise<Partial<Observed>> {
   const from = lines.length;
   const alarm = alarmOf("concurrency-near-limit");
@@ -300,7 +315,9 @@ const late = (file: string) => async (): Promise<Partial<Observed>> => ({
   recordAges: { [file]: (normal.recordAges[file] ?? 0) + LATE_MS },
 });
 
-/** For each alarm, a function that causes its fault. The keys are the anchors of the alarms' sections in the runbook. */
+/**
+ * For each alarm, a function that causes the fault that turns it on. The keys are the anchors of the alarms' sections in docs/runbook.md.
+ */
 const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   "publisher-fails": () => fail("events/publish"),
   "publisher-throttled": () => fail("events/publish", 20),

@@ -1,6 +1,6 @@
 /**
- * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must report no finding, and wrong settings must be
- * refused.
+ * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must find nothing in its templates. The app must refuse
+ * wrong settings.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
@@ -18,7 +18,10 @@ import { addRulePacks } from "../../infra/stack/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 
-/** The validation report. It leaves out rule packs without findings and findings that the app accepts, so it is empty on success. */
+/**
+ * The validation report. It does not contain rule packs without findings and findings that the app accepts. A report without errors is
+ * therefore empty.
+ */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -56,7 +59,8 @@ describe("cdk synth", () => {
           ...settings,
           CDK_OUTDIR: outdir,
           CDK_CONTEXT_JSON: JSON.stringify(context),
-          // Bundling takes most of the time. The local service of the API tests has already made the same bundles.
+          // Bundling takes most of the time. In the short tier, the app uses the bundles in the cache, which the local service of the API
+          // tests has already created.
           CI_CACHED_BUNDLES: String(sized({ short: 1, wide: 0 })),
         },
       });
@@ -179,7 +183,7 @@ describe("settings", () => {
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
-    // A mistyped key would otherwise deploy an empty table.
+    // If the app accepted a mistyped key, it would deploy a new, empty table instead of importing the given one.
     [{ tabel: "Left" }, "tabel: unknown"],
     [{ logDays: "10" }, "logDays: must be one of 1, 3"],
     [{ importFileDays: "14" }, "importFileDays"],

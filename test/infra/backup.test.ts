@@ -1,4 +1,4 @@
-/** Tests the plan for copies by AWS Backup, the lifecycle rules of the bucket, and the use of a restored table. */
+/** Tests the backup plan of AWS Backup, the lifecycle rules of the bucket, and a deployment that uses a restored table. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template } from "./template.ts";

@@ -1,4 +1,4 @@
-/** Tests that the local service gets the same bundles from the cache of bundles as from a new build. */
+/** Tests that the bundles from the cache equal the bundles of a new build. */
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ test("bundles from the cache are those of a build, and other settings have other
   expect(textsIn(first)).toEqual(textsIn(built));
   expect(textsIn(second)).toEqual(textsIn(built));
   expect(readdirSync(cache)).toHaveLength(1);
-  // The service works with its own copy, so a change of this copy must not change the cache.
+  // The service gets a copy of the cached bundles. A change of this copy must not change the cache.
   appendFileSync(join(first, "health/index.mjs"), "broken");
   await cachedBundle(files, first, {}, cache);
   expect(textsIn(first)).toEqual(textsIn(built));

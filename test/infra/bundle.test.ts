@@ -1,6 +1,6 @@
 /**
- * Tests that each function bundle loads without other files, is small and starts fast. Also tests the answers of the functions that serve
- * documents.
+ * Tests that each function bundle can be loaded without other files, is small and starts fast. Also tests the answers of the functions that
+ * serve documents.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -38,8 +38,8 @@ async function get(file: string, resource: string, stage = "") {
 }
 
 /**
- * Maximum number of Node's built-in modules that all bundles together may load. More modules make the start slower. Modules that every
- * Node.js process loads do not count.
+ * Maximum number of Node's built-in modules that all bundles together may load, because each of them makes the start slower. The modules
+ * that every Node.js process loads are not counted.
  */
 const NODE_MODULES = 160;
 
@@ -66,7 +66,7 @@ describe("bundles", () => {
 });
 
 /**
- * Large libraries that only few functions need. A bundle may contain such a library only if the path of its function matches `functions`.
+ * Large libraries that only a few functions need. A bundle may contain such a library only if the path of its function matches `functions`.
  */
 const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
@@ -79,12 +79,12 @@ const heavy = [
 ];
 
 /**
- * Limits for the work of loading a bundle: bytes of executed code, and function calls. This work determines the start time, which `npm run
- * bench` measures.
+ * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
+ * run bench` measures.
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
-/** Returns the bytes of all code files that are deployed with the function. */
+/** Returns the total bytes of the code files that are deployed with the function. */
 const codeBytes = (file: string): number =>
   readdirSync(join(directory, file), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.[cm]?js$/.test(name))
@@ -96,7 +96,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** The start time differs between runs. These tests therefore limit its causes, which do not differ. */
+/** Start times differ from run to run. These tests therefore limit their causes, which are equal in every run. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");
@@ -197,7 +197,7 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // If a script contained the text `<!--` or `<script`, HTML would parse the rest of the script differently.
+      // If a script contained `<!--` or `<script`, a browser would parse the rest of the script differently.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();

@@ -1,6 +1,6 @@
 /**
- * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose
- * data, and a domain name that moves to another API. The account is simulated by the rules of AWS's documentation (test/harness/cloud).
+ * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose data,
+ * and a domain name that moves to another API. test/harness/cloud simulates the account according to AWS's documentation.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ const fresh = (): Account => {
 };
 
 const statuses = () => Object.fromEntries(cloud.stacks.map(({ name, status }) => [name, status]));
-/** Returns the existing resources, except those of `cdk bootstrap`. */
+/** Returns the resources in the account, without those that `cdk bootstrap` has created. */
 const existing = ({ resources }: Account): Made[] => resources.filter(({ owner }) => owner?.stackId !== "CDKToolkit");
 const idsOf = (stack: Stack) => new Map([...stack.resources].map(([id, { made }]) => [id, made.id]));
 
@@ -82,8 +82,8 @@ describe("a failed first deployment", () => {
       const kept = existing(account).filter(({ type }) => !inAccount.includes(type));
       return status === "ROLLBACK_COMPLETE" && kept.length === 0 ? [] : [id];
     });
-    // A protected user pool cannot be deleted. CloudFormation may create only these resources after it, because they need the user pool or
-    // the table.
+    // A protected user pool cannot be deleted, so a failure after its creation leaves it behind. Only these resources may be created after
+    // it, because they need the user pool or the table.
     const after = /^(?:UserPoolClient|Table|BackupsPlanTable)[0-9A-F]{8}$/;
     expect(left.filter((id) => !after.test(id))).toEqual([]);
     const before = new Set<string>();
@@ -91,7 +91,8 @@ describe("a failed first deployment", () => {
       for (const other of neededBy(Resources, id)) if (!before.has(other)) visit(before.add(other) && other);
     };
     visit(Object.keys(Resources).find((id) => Resources[id]?.Type === "AWS::Cognito::UserPool") ?? "");
-    // CloudFormation creates two resources in parallel, unless one of them depends on the other.
+    // CloudFormation creates two resources in parallel, unless one of them depends on the other. A resource on which the user pool does not
+    // depend could therefore fail after the user pool exists.
     const unordered = Object.keys(Resources).filter((id) => !before.has(id) && !after.test(id));
     expect(unordered, "name a new resource in createProtectedLast").toEqual([expect.stringMatching(/^UserPool/)]);
   });
@@ -133,7 +134,7 @@ describe("a domain", () => {
     const before = mapping(account);
     const api = before?.properties.RestApiId;
     const mappingId = before?.id;
-    // If the logical id changes, CloudFormation makes a new API and deletes the old one.
+    // CloudFormation creates a new API and deletes the old one if the logical id changes.
     deployText(cloud, "Canvassing", first.service.replaceAll("ApiF70053CD", "ApiNew"));
     expect(service.status).toBe("UPDATE_COMPLETE");
     expect(mapping(account)?.properties.RestApiId).not.toBe(api);

@@ -1,4 +1,4 @@
-/** Lists the commands of package.json whose files are in the folders of admin commands, benches and load tests. */
+/** Lists the npm commands (the scripts in package.json) whose files are in the folders of admin commands, benches and load tests. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";

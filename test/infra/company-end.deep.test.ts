@@ -1,6 +1,6 @@
 /**
- * Tests how a company leaves the service as described in docs/keep.md: suspend, export, delete and check, as commands on a running service.
- * The commands find the service through `AWS_ENDPOINT_URL`, as they find a deployment.
+ * Tests how a company leaves the service as docs/keep.md describes it. The commands for suspend, export, delete and check run against a
+ * local service. They find it through `AWS_ENDPOINT_URL`, as they find a deployment.
  */
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -23,8 +23,8 @@ import { dataOf } from "../harness/shapes.ts";
 /** The factor by which the clocks of the service and of the commands run faster. A wait of 16 minutes then takes six seconds. */
 const SCALE = 160;
 /**
- * The value of Retry-After that the receiver sends, in seconds. The message of the failed delivery is in the queue for this time, but at
- * most for 15 minutes.
+ * Value of the header Retry-After in the receiver's answers, in seconds. The message of the failed delivery waits in the queue for this
+ * time. A message can wait at most 15 minutes.
  */
 const RETRY_AFTER = "600";
 const since = Date.now();
@@ -73,7 +73,11 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** @param calls the number of calls after which the command is killed */
+/**
+ * Runs an admin command.
+ *
+ * @param calls the number of requests to AWS that are answered; at the next request, the command is killed
+ */
 function run(file: string, args: readonly string[], calls = Number.POSITIVE_INFINITY): Promise<Ended> {
   const clock = { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(SCALE) };
   const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -105,7 +109,10 @@ interface Company {
   repair(): void;
 }
 
-/** Creates a company with prospects, a rep and an exported file, and with a webhook whose receiver fails until it is repaired. */
+/**
+ * Creates a company with prospects, a rep, an exported file and a webhook. The receiver of the webhook refuses all deliveries until
+ * `repair` is called.
+ */
 async function company(name: string): Promise<Company> {
   const email = `owner@${name}.test`;
   const created = await succeed("company", "create", "--name", name, "--owner", email);
@@ -128,7 +135,7 @@ async function company(name: string): Promise<Company> {
   await until(
     async () => dataOf(await owner.GET("/api/prospects/exports/{id}", { params }), 200).state === "completed",
   );
-  /** Adds a note, and waits until the note's webhook delivery has failed for the first time. */
+  /** Adds a note, and waits until the receiver has refused its webhook delivery for the first time. */
   const addNote = async (): Promise<void> => {
     const path = { id: prospect.id };
     const body = { body: `note of ${name}` };
@@ -152,7 +159,10 @@ async function until(isDone: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Returns everything that still refers to the company: rows, keys of files, messages in queues, and addresses of users. */
+/**
+ * Returns everything that still refers to the company: its rows, the keys of its files, the messages in the queues, and the addresses of
+ * its users.
+ */
 async function traces({ id, name }: Company) {
   const isOf = (text: string): boolean =>
     text.includes(name) || new RegExp(`C#${id}#|COMPANY#${id}\\b|/${id}/|"companyId":${id}\\b`).test(text);
@@ -175,8 +185,8 @@ async function traces({ id, name }: Company) {
 }
 
 /**
- * Returns the rows that users have created. It leaves out rows that the service itself changes, for example those of deliveries and of
- * failing webhooks.
+ * Returns the rows that users have created. It leaves out rows that the service itself may change meanwhile, for example those of
+ * deliveries and of failing webhooks.
  */
 const lasting = ({ rows }: { readonly rows: readonly Item[] }): Item[] =>
   rows

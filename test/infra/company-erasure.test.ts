@@ -1,4 +1,4 @@
-/** Tests the commands that suspend, resume and erase a company. */
+/** Tests the admin commands that suspend, resume and erase a company. */
 import { afterEach, describe, expect, test } from "vitest";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { contextOn } from "#shared/context.ts";

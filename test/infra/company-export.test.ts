@@ -1,4 +1,4 @@
-/** Tests the command that exports a whole company to the bucket. */
+/** Tests the admin command that exports a whole company to the bucket. */
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { GetObjectCommand } from "@aws-sdk/client-s3";
@@ -32,7 +32,7 @@ async function bytesOf(Key: string): Promise<Uint8Array> {
   return present(await Body?.transformToByteArray());
 }
 
-/** Returns all lines of an export. Checks the checksum and the number of lines of each part. */
+/** Returns all lines of an export. Checks the size, the checksum and the number of lines of each file of the export. */
 async function linesOf({ parts }: Pick<Manifest, "parts">): Promise<z.infer<typeof Line>[]> {
   const lines: z.infer<typeof Line>[] = [];
   for (const { key, lines: count, bytes, sha256 } of parts) {
@@ -52,7 +52,8 @@ let names = 0;
 async function newCompany() {
   const name = `exported-${names++}`;
   const companyId = await scene.get().company(name);
-  // An export reads the entries of the search index, so the index must not have rows of a test.
+  // The scene has written meaningless test rows among the entries of the search index. An export reads these entries, so the test rows must
+  // be removed.
   const { pk } = keys.indexHead(companyId);
   await scene.get().context.rows.table.batchRemove(["Y#1", "Z#1"].map((sk) => ({ pk, sk })));
   return { name, companyId };
@@ -153,7 +154,7 @@ test("a part has at most its size and one page of the table, however many rows t
   const lines = await linesOf(manifest);
   expect(lines.filter(({ sk }) => sk?.startsWith("P#"))).toHaveLength(500);
   expect(manifest.parts.length).toBeGreaterThan(5);
-  // A part may exceed 100 000 bytes by one page of the table, which has at most a megabyte.
+  // A file of the export may exceed 100 000 bytes by one page of the table, and a page has at most one megabyte.
   for (const { key } of manifest.parts) expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(100_000 + 1_100_000);
 });
 

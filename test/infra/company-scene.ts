@@ -1,6 +1,6 @@
 /**
- * A table with rows of every kind, a bucket and a user pool, for tests of the commands that export, erase and restore companies. A test
- * can kill a command at one of its calls.
+ * A table with rows of every kind, a bucket and a user pool, for tests of the admin commands that export, erase and restore companies. A
+ * test can kill a command at one of its calls.
  */
 import { text } from "node:stream/consumers";
 import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
@@ -34,15 +34,15 @@ export interface CompanyScene {
   readonly context: ErasureContext;
   readonly time: { now: number };
   readonly users: PoolUsers;
-  /** Counts the calls of all clients. The call number `killAt` and all later calls fail without an effect. */
+  /** `calls` counts the requests of all clients. The request with the number `killAt` and all requests after it fail without an effect. */
   readonly kills: { calls: number; killAt: number };
-  /** Makes a company with users, files and a row of every key family. Returns its id. */
+  /** Creates a company with users, files and rows of every key family (group of keys). Returns its id. */
   company(name: string): Promise<number>;
-  /** All rows of the table that do not belong to the company. */
+  /** Returns all rows of the table that do not belong to the company. */
   others(companyId: number): Promise<Item[]>;
 }
 
-/** Call this function once, at the top of a test file. */
+/** Starts the scene before the tests of a file, and stops it after them. Call this function once, at the top of the file. */
 export function companyScene(): { get(): CompanyScene } {
   const db = faultyDynamoDb();
   const undo: (() => unknown)[] = [];
@@ -141,8 +141,8 @@ const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean
   (!/^C#/.test(String(pk)) && owner === companyId);
 
 /**
- * Makes two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so the tests include a
- * new pattern automatically.
+ * Returns two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so the tests
+ * automatically include a new pattern.
  */
 function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
@@ -155,7 +155,7 @@ function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   );
 }
 
-/** Starts a server that answers those calls of a user pool which the commands make. */
+/** Starts a server that simulates the operations of a Cognito user pool that the admin commands use. */
 async function startPool(users: PoolUsers): Promise<{ endpoint: string; stop: () => void }> {
   const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1];

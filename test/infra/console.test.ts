@@ -1,4 +1,4 @@
-/** Tests the stack with the console: how CloudFront answers, who reads the bucket, and how the console's client signs users in. */
+/** Tests the stack with the console: how CloudFront answers, who can read the bucket, and how the console signs users in. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type DeployConfig, readConfig } from "../../infra/settings/config.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
-/** Returns the text of a Fn::Join. References are written as `<name>`. */
+/** Returns the text of a `Fn::Join`. A reference to a resource is written as `<logical id>`. */
 const joined = (value: unknown): string => {
   const [separator, parts] = listed(at(value, "Fn::Join"));
   return listed(parts)
@@ -29,7 +29,8 @@ describe("the distribution", () => {
     ]);
     for (const behavior of behaviors()) {
       expect(behavior).toMatchObject({
-        // CachingDisabled and AllViewerExceptHostHeader. With both, CloudFront forwards the Authorization header.
+        // The ids of the managed policies CachingDisabled and AllViewerExceptHostHeader. With both of them, CloudFront forwards the
+        // Authorization header.
         CachePolicyId: "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",
         OriginRequestPolicyId: "b689b0a8-53d0-40ab-baf2-68738e2966ac",
         ViewerProtocolPolicy: "https-only",

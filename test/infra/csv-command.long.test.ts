@@ -1,4 +1,6 @@
-/** Tests that the CSV command imports 100 000 prospects into a running `npm start` and exports them again unchanged. */
+/**
+ * Tests that the CSV command imports 100 000 prospects into a local service that `npm start` has started, and exports them again unchanged.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -43,7 +45,7 @@ const HEADER =
   "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt";
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-/** Returns a line as an export writes it, but without the columns id, author and time, which an import ignores. */
+/** Returns a line as an export writes it, but without the values for id, author and time, which an import ignores. */
 function lineAt(at: number): string {
   const place = [(39 + (at + 1) / 1e6).toFixed(6), (-105 - (at + 1) / 1e6).toFixed(6)].map(Number);
   const home = at % 3 === 0 ? [`${at} Main St`, "Apt 2", "Denver", "CO", "80202"] : ["", "", "", "", ""];

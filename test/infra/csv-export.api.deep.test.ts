@@ -1,4 +1,4 @@
-/** Tests the CSV export command on a faulty connection. After a failure, the file must either be complete or not exist. */
+/** Tests the command that exports a CSV file, over a faulty connection. After a failure, the file must either be complete or not exist. */
 import { execFileSync } from "node:child_process";
 import {
   existsSync,
@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Number of exported rows. After compression they have a few kilobytes, so a test can break the download in the middle. */
+/** Number of exported rows. Their compressed file has a few kilobytes, so a test can cut off the download in the middle. */
 const ROWS = 600;
 const BEGIN = "POST /api/prospects/exports";
 const STATE = "GET /api/prospects/exports/";
@@ -50,7 +50,7 @@ const newFile = (): string => join(mkdtempSync(join(folder, "to-")), `${uniqueNa
 const args = (file: string, more: readonly string[]) => [file, "--base", proxy.url, "--as", as.owner.email, ...more];
 const run = (file: string, ...more: readonly string[]) => csv("export", ...args(file, more));
 const start = (file: string, ...more: readonly string[]) => startCsv("export", ...args(file, more));
-/** Lists the other files in the folder of `file`, for example a temporary file that the command has left behind. */
+/** Returns the names of the other files in the folder of `file`, for example of a temporary file that the command has not removed. */
 const siblings = (file: string): string[] => readdirSync(join(file, "..")).filter((name) => !file.endsWith(name));
 
 test("writes the bytes of the streamed export in place of an older file", async () => {
@@ -165,8 +165,8 @@ test("a local error ends the command at once, without another export", async () 
     stderr: expect.stringContaining("does not exist"),
   });
   expect(begun()).toBe(before);
-  // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full. The file in which the command stores its progress
-  // (journal) is smaller than that.
+  // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full. The journal, in which the command stores its progress, is
+  // smaller than that.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
   expect(await full.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("is larger than a file may be") });
   expect(begun()).toBe(before + 1);

@@ -1,4 +1,7 @@
-/** Tests the CSV import command on a faulty connection. A file must be imported once, no matter how often the command is interrupted. */
+/**
+ * Tests the command that imports a CSV file, over a faulty connection. The file must be imported exactly once, no matter how often the
+ * command is interrupted.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,8 +25,8 @@ const ROWS = 40;
 const IMPORTS = "/api/prospects/imports";
 
 /**
- * Writes a CSV file. All its rows have the same city, which no other file contains, so that a test can count the imported rows. Faulty rows
- * have no coordinates.
+ * Writes a CSV file. All its rows have the same city, and no other file contains this city, so that a test can count the imported rows. The
+ * first `faulty` rows have no coordinates.
  */
 function newFile({ rows = ROWS, faulty = 0 } = {}): { file: string; city: string } {
   const city = uniqueName();
@@ -62,7 +65,7 @@ test("reports and saves the errors of skipped rows; the same command imports the
   const second = await run(file);
   expect(second.stdout).toMatch(/^imported before, .*--again/);
   expect(second.code).toBe(1);
-  // The command has stored the result in its journal (progress file). It therefore does not import the file a second time, even after the
+  // The command has stored the result in its journal (its progress file). It therefore does not begin a second import, even after the
   // idempotency key has expired.
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
   expect(await present(city)).toBe(38);
@@ -143,7 +146,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
     code: 3,
     stderr: expect.stringMatching(/import \d+ waits for its file/),
   });
-  // Status 412 means that the bucket already has the file. The command then waits for the import.
+  // A bucket answers 412 if it already has the file. The command then waits until the service has imported the file.
   proxy.fail("PUT /uploads", { answer: 412 });
   const waiting = start(file);
   await proxy.received(`GET ${IMPORTS}/`, 3);
@@ -151,7 +154,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   const { code, stderr } = await waiting.ended;
   const id = Number(/import (\d+) continues in the service: run the same command to follow it/.exec(stderr)?.[1]);
   expect(code).toBe(3);
-  // The import of the old content is still running, so the command must refuse to import the changed file.
+  // The file changes while the service still imports its old content. The command must then refuse to import the file.
   writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
   expect(await run(file)).toMatchObject({
     code: 2,
@@ -236,7 +239,7 @@ test("the commands of the document work in their order, and the second import up
   const commands = [...text.matchAll(/^npm run csv -- (.+)$/gm)].map(([, command = ""]) => command);
   expect(commands.length).toBeGreaterThan(2);
   for (const command of commands) {
-    // The user in the document's commands exists only in the demo data. The test replaces this user by its own owner.
+    // The commands in the document contain a user of the demo data. The test replaces this user by its own owner.
     const words = command.replace("owner@acme.test", as.owner.email).replace("new.csv", join(place, "new.csv"));
     const { code, stdout, stderr } = await csv(...words.split(" "), "--base", proxy.url);
     expect({ code, stderr }, command).toMatchObject({ code: 0 });

@@ -1,12 +1,12 @@
-/** Finds the custom metrics of a deployment. Each costs money by the month, no matter how many log filters write it. */
+/** Finds the custom metrics of a deployment. Each of them has a monthly price, no matter how many log filters write it. */
 import { canary } from "../../infra/routes/routes.ts";
 import { attemptResults } from "../../infra/stack/dashboard.ts";
 import { at, listed, type Template } from "./template.ts";
 
-/** The metric that the scheduled smoke test writes into its own log. */
+/** The metric that the scheduled smoke test writes into its own log lines (embedded metric format). */
 const EMBEDDED = "WebhookDelay";
 
-/** Returns the names and dimensions of the metrics that CloudWatch makes from log lines. */
+/** Returns the names and dimensions of the metrics that CloudWatch extracts from log lines. */
 export function customMetrics(template: Template): Set<string> {
   return new Set([
     ...(Object.values(template.resources).some(({ Metadata }) => Metadata.file === canary.file) ? [EMBEDDED] : []),

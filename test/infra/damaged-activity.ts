@@ -1,4 +1,4 @@
-/** Damages the activity of a company for the test of alarms. */
+/** Makes the activity data of a company unreadable, for the test of the alarms. */
 import { expect } from "vitest";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -6,10 +6,10 @@ import type { apiClient } from "../../docs/client/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 
 const LONGEST_NOTE = 10_000;
-/** So many of the longest notes start a flush of the search index. */
+/** Number of notes with the maximum length that together start a flush of the search index. */
 const NOTES = 7;
 
-/** Damages a row that reports and flushes read. It requests a report, waits for a flush, and then repairs the row. */
+/** Damages a row that activity reports and flushes read. Then it requests a report, waits for a flush, and repairs the row. */
 export async function withDamagedActivity(
   api: ReturnType<typeof apiClient>,
   table: Table,

@@ -1,4 +1,7 @@
-/** Tests what the dashboard shows, that saved queries exist for the runbook, and what alarms, custom metrics and dashboard cost. */
+/**
+ * Tests what the dashboard shows, and that the saved queries of the runbook exist. Also tests the price of alarms, custom metrics and
+ * dashboard.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +21,7 @@ beforeAll(async () => {
   body = Dashboard.parse(JSON.parse(joined(dashboard?.properties.DashboardBody)));
 });
 
-/** Replaces each value that only AWS knows by a text with the name of this value. */
+/** Returns the text of a `Fn::Join`. Each value that only AWS knows is replaced by the JSON of its reference. */
 function joined(value: unknown): string {
   const parts = listed(at(value, "Fn::Join", 1));
   return parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part).replaceAll('"', "'"))).join("");
@@ -36,8 +39,8 @@ const Dashboard = z.object({ widgets: z.array(Widget) });
 type Dashboard = z.infer<typeof Dashboard>;
 
 /**
- * Returns the metrics on the dashboard. Each is a text of namespace, name and dimensions. Expressions, which are computed from other
- * metrics, are left out.
+ * Returns the metrics on the dashboard. Each of them is a text with namespace, name and dimensions. The function leaves out expressions,
+ * which are computed from other metrics.
  */
 const metrics = (): string[] =>
   body.widgets.flatMap(({ properties }) =>
@@ -72,7 +75,7 @@ describe("the dashboard", () => {
 
   it("shows the depth of each dead-letter queue, the queues of jobs, and the runs of imports", () => {
     const shown = metrics().filter((metric) => metric.includes("ApproximateNumberOfMessagesVisible"));
-    // The other three queues are those of imports, exports and bulk jobs.
+    // Six dead-letter queues, and the three queues of imports, exports and bulk jobs.
     expect(shown).toHaveLength(6 + 3);
     const job = metrics().filter((metric) => metric.includes("JobWork"));
     expect(job.map((metric) => metric.split(" ")[1])).toEqual(expect.arrayContaining(["Invocations", "Errors"]));

@@ -1,4 +1,4 @@
-/** Tests `npm run dead-letters`. After a fault has been fixed, an operator uses it to repeat the work that had failed. */
+/** Tests `npm run dead-letters`. After a fault has been repaired, an operator uses this command to repeat the failed work. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import {
@@ -96,13 +96,13 @@ test("failed stream records become events, whether a message holds the record or
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
   const { shardId, record } = await inStream(id);
   const position = present(record.dynamodb?.SequenceNumber);
-  // This webhook was created after the failure. If it receives the event, the command has repeated the work.
+  // This webhook is created after the failure. It can receive the event only if the command has repeated the work.
   const first = await listen(0);
   await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
   expect(one, one.stderr).toMatchObject({ code: 1 });
-  // The repeated work writes logs too. They must not appear on stdout.
+  // The repeated work also writes log lines. They must not appear on stdout.
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
   const second = await listen(0);
@@ -127,8 +127,8 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // The sweeper (a scheduled function) finds a due delivery by its field `dueShard`. Without this field, nothing but the dead-letter
-  // message can lead to the delivery.
+  // The sweeper (a scheduled function) finds a due delivery by its field `dueShard`. Without this field, only the message in the
+  // dead-letter queue can lead to the delivery.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

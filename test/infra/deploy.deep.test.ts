@@ -1,6 +1,7 @@
 /**
- * Deploys, updates, destroys and adopts both stacks with the real command `cdk` and the commands of docs/deploy.md. By default, the
- * endpoint is a local one that follows the rules of CloudFormation (test/harness/cloud). If `AWS_ENDPOINT_URL` is set, it is used instead.
+ * Deploys, updates, destroys and imports both stacks with the real command `cdk` and the commands in docs/deploy.md. By default, AWS is
+ * simulated by a local endpoint with the rules of CloudFormation (test/harness/cloud). If `AWS_ENDPOINT_URL` is set, the endpoint at this
+ * URL is used instead.
  */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +51,7 @@ beforeAll(async () => {
   s3 = new S3Client({ forcePathStyle: true });
   if (given === undefined) return;
   if (await isBootstrapped()) return;
-  // The command finds account and region in a synthesized app.
+  // `cdk bootstrap` reads the account and the region from a synthesized app.
   deployment.synthesize(settings);
   await succeed("npx cdk bootstrap");
 });
@@ -59,7 +60,7 @@ afterAll(() => {
   vi.unstubAllEnvs();
 });
 
-/** Returns true if the endpoint has what `npx cdk bootstrap` creates. The simulated CloudFormation has it from the beginning. */
+/** Returns true if the endpoint has what `npx cdk bootstrap` creates. The simulated CloudFormation has this from the beginning. */
 async function isBootstrapped(): Promise<boolean> {
   const version = new GetParameterCommand({ Name: "/cdk-bootstrap/hnb659fds/version" });
   return new SSMClient().send(version).then(
@@ -93,7 +94,7 @@ async function eventsOf(name: string): Promise<StackEvent[]> {
   return events;
 }
 
-/** Returns the physical id of each resource by its logical id. */
+/** Returns the physical id of each resource of the stack, by its logical id. */
 async function resourcesOf(name: string): Promise<Map<string, string>> {
   const resources = new Map<string, string>();
   for await (const page of paginateListStackResources({ client: cloudFormation }, { StackName: name })) {
@@ -104,7 +105,7 @@ async function resourcesOf(name: string): Promise<Map<string, string>> {
   return resources;
 }
 
-/** Returns the resources that CloudFormation retained when it deleted the stack. */
+/** Returns the events of the resources that CloudFormation retained when it deleted the stack. */
 const retainedBy = async (stackId: string): Promise<StackEvent[]> =>
   (await eventsOf(stackId)).filter(({ ResourceStatus }) => ResourceStatus === "DELETE_SKIPPED");
 
@@ -113,7 +114,7 @@ const both = async <T>(read: (name: string) => Promise<T>): Promise<[T, T]> => [
 const outputOf = ({ Outputs = [] }: Stack, name: string): string =>
   Outputs.find(({ OutputKey }) => OutputKey === name)?.OutputValue ?? "";
 
-/** The queue to which the bucket sends notifications. */
+/** Returns the name of the queue to which the bucket sends notifications. */
 async function notifiedQueue(Bucket: string): Promise<string | undefined> {
   const { QueueConfigurations } = await s3.send(new GetBucketNotificationConfigurationCommand({ Bucket }));
   return QueueConfigurations?.[0]?.QueueArn?.split(":").at(-1);
@@ -154,7 +155,7 @@ it("an update changes only the function whose code is new", async () => {
   const changed = new Set(events.map(({ LogicalResourceId = "" }) => LogicalResourceId));
   changed.delete(SERVICE);
   expect([...changed]).toEqual([expect.stringMatching(/ProspectsList(?:Function)?[0-9A-F]{8}$/)]);
-  // Every resource has its old physical id, so no resource was replaced.
+  // Every resource has the same physical id as before, so no resource was replaced.
   expect(await both(resourcesOf)).toEqual(resources);
 });
 
@@ -240,7 +241,7 @@ it("a new deployment adopts them with the commands of the document", async () =>
   expect(outputOf(service, "SecretsKeyArn")).toBe(adopted.secretsKey);
   if (local !== undefined) expect([...data.values()]).toContain("api.example.com");
 
-  // The import does not change the notifications of the bucket. The second command corrects them.
+  // After the import, the bucket still sends its notifications to the old queue. The second command corrects this.
   expect(await notifiedQueue(adopted.bucket ?? "")).toBe(oldQueue);
   await succeed(revert);
   const [, queue] = [...data].find(([id]) => id.startsWith("ImportsQueue") && !id.includes("Policy")) ?? [];

@@ -1,4 +1,4 @@
-/** Tests the page with the API reference in a real browser: a user signs in with its button and then sends a request. */
+/** Tests the page with the API reference in a real browser. A user signs in with the page's button and then sends a request. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { demoUsers } from "../../infra/local/demo-users.ts";
@@ -31,7 +31,8 @@ test("the button signs the selected user in, and a request from the page is answ
     expect(await answer.locator(".response-col_status").innerText()).toContain("200");
   }
   expect(faults).toEqual([]);
-  // The browser also reports what the page's Content-Security-Policy forbids, so the empty list above says something about it.
+  // Checks that `faults` also contains violations of the page's Content-Security-Policy. Otherwise the empty list above would say nothing
+  // about them.
   await page.evaluate(`document.head.append(Object.assign(document.createElement("script"), { text: "0" }))`);
   await expect.poll(() => faults).toEqual([expect.stringContaining("Content Security Policy")]);
 });

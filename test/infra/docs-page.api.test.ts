@@ -1,6 +1,6 @@
 /**
- * Tests the local service's page with the API reference, without a browser. Every GET with the examples of the OpenAPI document must find
- * demo data.
+ * Tests the local service's page with the API reference, without a browser. If a user sends a GET with the examples of the OpenAPI
+ * document, the service must find demo data.
  */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
@@ -55,7 +55,7 @@ const Document = z.object({
   components: z.looseObject({ securitySchemes: z.record(z.string(), z.unknown()) }),
 });
 
-/** Paths for which the demo data has no records, and the redirects of the sign-in. */
+/** Matches the paths for which the demo data has no records, and the paths of the sign-in. */
 const WITHOUT_DEMO = /^\/api\/(?:session\/|(?:webhooks|jobs)\/\{|prospects\/(?:imports|exports)\/\{)/;
 
 test("every GET with the examples of the document finds demo data", async () => {
@@ -70,7 +70,7 @@ test("every GET with the examples of the document finds demo data", async () => 
     const query = filled.flatMap((it) => (it.in === "query" ? [`${it.name}=${it.example}`] : []));
     const answer = await demo.owner("GET", `${place}${query.length > 0 ? "?" : ""}${query.join("&")}`);
     expect([path, answer.status]).toEqual([path, 200]);
-    // The demo data has no webhooks, imports, actions and jobs, so these answers are short.
+    // The demo data has no webhooks, imports, actions and jobs, so the answers of these paths are short.
     if (/webhooks|imports|actions|jobs/.test(path)) continue;
     expect(answer.text.length, path).toBeGreaterThan(40);
   }

@@ -1,6 +1,6 @@
 /**
- * Tests the commands that the documents for operators contain. Each command for an AWS account must exist and must accept its arguments.
- * The `cdk` commands of docs/deploy.md have a separate test, which runs them (deploy.deep.test.ts).
+ * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments. The `cdk`
+ * commands in docs/deploy.md have a separate test, which runs them (deploy.deep.test.ts).
  */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const documents = readdirSync(join(root, "docs")).filter((name) => name.endsWith
 const commands = documents.flatMap((name) => {
   const text = read(`docs/${name}`);
   const blocks = [...text.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n"));
-  // Commands of the AWS CLI are also in sentences.
+  // Sentences contain commands of the AWS CLI too.
   return [...blocks, ...[...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command)];
 });
 
@@ -27,7 +27,10 @@ interface Ended {
   readonly output: string;
 }
 
-/** The environment of an operator who has neither AWS nor a local service. A command then ends after it has read its arguments. */
+/**
+ * An environment with neither AWS nor a local service. A command then parses its arguments and ends with an error, because it finds no
+ * service.
+ */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
@@ -42,7 +45,7 @@ function run(file: string, args: readonly string[]): Promise<Ended> {
 const Package = z.object({ scripts: z.record(z.string(), z.string()) });
 const { scripts } = Package.parse(JSON.parse(read("package.json")));
 
-/** Returns the words of a command, with values for the placeholders that an operator fills in. */
+/** Returns the words of a command. The placeholders that an operator fills in are replaced by values. */
 const wordsOf = (command: string): string[] =>
   [
     ...command
@@ -54,8 +57,9 @@ const wordsOf = (command: string): string[] =>
 const WRONG_USAGE = 2;
 
 /**
- * Returns the fault in the arguments of a command of this project, or an empty text. If a command does not understand its arguments, it
- * prints its usage. Otherwise it ends with another error, because it finds no deployment.
+ * Runs a command of this project. Returns an empty text if the command accepts its arguments, and otherwise its exit code and output. A
+ * command that does not accept its arguments prints its usage. A command that accepts them ends with another error, because it finds no
+ * deployment.
  */
 async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
   const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
@@ -69,7 +73,7 @@ beforeAll(async () => {
   cdkOptions = (await run("node_modules/aws-cdk/bin/cdk", ["deploy", "--help"])).output;
 });
 
-/** Returns the fault in a deployment command: an option that `cdk deploy` does not have, or an unknown setting. */
+/** Checks the options and the settings of a `cdk deploy` command. Returns the error, or an empty text if there is none. */
 function faultOfDeployment(args: readonly string[]): string {
   const options = args.filter((arg) => arg.startsWith("-"));
   const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(cdkOptions));
@@ -84,8 +88,8 @@ function faultOfDeployment(args: readonly string[]): string {
 }
 
 /**
- * Returns the fault in a command of the AWS CLI. The test does not run these commands: it compares their names and options with the models
- * of the AWS SDK. deploy.deep.test.ts runs the command for CloudFormation, as a call of the SDK.
+ * Compares the name and the options of an AWS CLI command with the models of the AWS SDK. Returns the error, or an empty text if there is
+ * none. The test does not run the command. deploy.deep.test.ts runs the command for CloudFormation, as a request of the SDK.
  */
 function faultOfAws(words: readonly string[]): string {
   try {
@@ -99,7 +103,7 @@ function faultOfAws(words: readonly string[]): string {
 const Release = z.object({ commit: z.string() });
 const firstRelease = Release.parse(JSON.parse(read("releases/0.1.0/release.json"))).commit;
 
-/** Commands that this test leaves out, because other tests run them or because this project does not define them. */
+/** Commands that this test does not check, because other tests run them or because they are not commands of this project. */
 const known = new Set([
   "npx cdk bootstrap",
   "npx cdk destroy Canvassing",

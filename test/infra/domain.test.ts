@@ -1,6 +1,6 @@
 /**
- * Tests the API's own domain name. The domain name must survive the deletion of both stacks, must then lead to the new API, and must be the
- * only address that clients see.
+ * Tests the API's own domain name. It must survive the deletion of both stacks, must point to the new API after the next deployment, and
+ * must be the only address that clients see.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -63,8 +63,8 @@ describe("a domain", () => {
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
     const isOff = (from: Template) => one(from.all("AWS::ApiGateway::RestApi")).properties.DisableExecuteApiEndpoint;
     expect([without, owned, both].map(isOff)).toEqual([undefined, true, undefined]);
-    // API Gateway applies the setting with the next deployment of the API. The id of a deployment contains a hash, so a new id means a
-    // new deployment.
+    // API Gateway applies the setting only with a new deployment of the API. The id of a deployment contains a hash, so different ids mean
+    // that CloudFormation creates a new deployment.
     const deployment = (from: Template) => one(from.all("AWS::ApiGateway::Deployment")).id;
     expect(deployment(owned)).not.toBe(deployment(both));
   });

@@ -1,6 +1,6 @@
 /**
- * Tests the CloudFront functions of the console: which requests get an Authorization header, which cookies reach the API, and which paths
- * are answered with the page. CloudFront and the local service run the same source.
+ * Tests the CloudFront functions of the console: which requests get an Authorization header, which cookies reach the API, and for which
+ * paths CloudFront answers with the console's page. CloudFront and the local service run the same source.
  */
 import { runInNewContext } from "node:vm";
 import { transform } from "esbuild";
@@ -98,7 +98,8 @@ it.each(["api-request", "page-request"] as const)(
   async (name) => {
     const source = edgeFunction(name, true);
     expect(Buffer.byteLength(source)).toBeLessThan(10 * 1024);
-    // A newer syntax would be converted, so that the results would differ.
+    // If the source contained syntax that is newer than ES5 (except `const` and `let`), the conversion would change it, and the two results
+    // would differ.
     const converted = async (target: string) =>
       (await transform(source, { target, supported: { "const-and-let": true } })).code;
     expect(await converted("es5")).toBe(await converted("esnext"));

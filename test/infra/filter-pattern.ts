@@ -1,12 +1,12 @@
-/** Evaluates CloudWatch's metric filters for JSON log lines. It supports only those parts of the filter syntax that the template uses. */
+/** Evaluates CloudWatch's metric filters for JSON log lines. It supports only the parts of the filter syntax that the template uses. */
 import { isFields } from "./template.ts";
 
-/** Matches a comparison such as `$.a.b = "text"`. The text must not contain `*`, because CloudWatch would treat it as a wildcard. */
+/** Matches a comparison such as `$.a.b = "text"`. A text with `*` does not match, because CloudWatch would treat the `*` as a wildcard. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
 /**
- * Evaluates a pattern of the form `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws for other patterns. A line that is not a JSON
- * object matches no pattern.
+ * Returns true if the line matches a pattern of the form `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws for other patterns. A
+ * line that is not a JSON object matches no pattern.
  */
 export function matches(pattern: string, line: string): boolean {
   const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";

@@ -1,6 +1,6 @@
 /**
- * Tests the OpenAPI definition from which API Gateway is created: the gateway's own error answers, the methods, the authorizer, the stage
- * and the throttles.
+ * Tests the OpenAPI definition from which API Gateway is created: the error answers of the gateway itself, the methods, the authorizer, the
+ * stage and the throttles.
  */
 import { readFileSync } from "node:fs";
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
@@ -39,8 +39,8 @@ const methods = () =>
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
 /**
- * Returns API Gateway's methods by kind. The methods in `proxied` call functions. The methods in `others` are the catch-all methods (ANY),
- * which answer 405.
+ * `proxied`, `heads` and `others` return API Gateway's methods by kind. The methods in `proxied` call functions. The methods in `heads` are
+ * those for HEAD. The methods in `others` are the catch-all methods (ANY), which answer 405.
  */
 const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
 const heads = () => methods().filter(({ method }) => method === "HEAD");
@@ -339,7 +339,7 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // A method with separate settings does not inherit the stage's settings, so its settings must repeat them.
+      // A method with its own settings does not inherit the stage's settings, so its settings must repeat them.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });

@@ -1,6 +1,6 @@
 /**
- * Tests the check of unused grants (IAM rights of functions). An unused grant must be reported unless a reason excuses it, and every
- * reason must excuse an existing grant.
+ * Tests the check of unused grants (IAM rights of functions). It must report an unused grant unless a reason excuses it, and every reason
+ * must excuse an existing grant.
  */
 import { expect, test } from "vitest";
 import { assertGrantsAreUsed, excused, staleReasons, unusedGrants } from "../harness/grants.ts";

@@ -1,4 +1,6 @@
-/** Tests the settings of the Cognito user pool: attributes that users may write, changes of e-mail addresses, and the sender of mail. */
+/**
+ * Tests the settings of the Cognito user pool: the attributes that users may write, changes of e-mail addresses, and the sender of mail.
+ */
 import { expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { at, ownIdentity, synthesized } from "./template.ts";
@@ -9,12 +11,12 @@ const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template 
 it("the client may write no attribute that the service uses; an e-mail address is valid until the new one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
-  // Cognito treats an empty list as a list of all standard attributes. The list therefore contains one attribute that the service does
-  // not use.
+  // If the list were empty, Cognito would let users write all standard attributes. The list therefore contains one attribute that the
+  // service does not use.
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
-  // Cognito makes every required attribute writable, so the schema must not require any attribute.
+  // Users may write every attribute that the schema requires, so the schema must not require any.
   expect(pool.Schema).toBeUndefined();
   expect(pool.EmailConfiguration).toBeUndefined();
 });

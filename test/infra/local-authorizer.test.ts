@@ -1,4 +1,4 @@
-/** Tests that the authorizer of the local gateway follows API Gateway's documentation of TOKEN authorizers. */
+/** Tests that the local gateway treats authorizers as API Gateway's documentation of TOKEN authorizers says. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { createAuthorizer } from "../../infra/local/authorizers.ts";
@@ -19,7 +19,7 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/** Returns how often `work` calls each function, by the function's file. */
+/** Returns how many times each function is called during `work`, by the function's file. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -29,7 +29,7 @@ async function calledBy(work: () => Promise<unknown>): Promise<Record<string, nu
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** Expects an error answer of this type that the gateway itself sends. Its body contains the type. */
+/** Expects an error answer that comes from the gateway itself and not from a function. Its body contains the error type `type`. */
 async function expectRefusal(answer: Response, status: number, type: string): Promise<void> {
   expect([answer.status, await answer.json()]).toEqual([status, { type, id: answer.headers.get("x-request-id") }]);
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
@@ -136,8 +136,7 @@ describe("an API key that the authorizer names", () => {
 
   test("has a throttle of its own for all methods, and for one method a smaller one", async () => {
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200, 200]);
-    // The throttle of the method `/keyed` is used up, but the throttle of the second method is not. The refused request must not count for
-    // the second method.
+    // The method `/keyed` has used up its throttle, but the method `/keyed/1` has not. The refused request must not count for `/keyed/1`.
     await expectRefusal(await get("/keyed", "Bearer first"), 429, "THROTTLED");
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1"])).toSorted()).toEqual([200, 429]);
     expect((await statusesOf("second", ["/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200]);
@@ -159,7 +158,7 @@ const allowing = {
 };
 const headers = (token: string) => new Map([["authorization", [token]]]);
 
-/** Returns an authorizer with a simulated clock. `function_` is its authorizer function. */
+/** Returns an authorizer with a simulated clock. It calls `function_` instead of an authorizer function. */
 function clocked(function_: (token: string) => unknown) {
   const clock = { now: 0, calls: 0 };
   const run = {

@@ -1,4 +1,7 @@
-/** Tests that the queues of the local service are fair: one company's backlog must not delay the few messages of another company. */
+/**
+ * Tests that the local service's queues are fair: if one company has many waiting messages, they must not delay the few messages of another
+ * company.
+ */
 import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -27,7 +30,8 @@ describe("a fair queue", () => {
     expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
     expect(queue.size).toBe(0);
     expect(queue.take()).toBeUndefined();
-    // A message counts for its group until it is finished. The groups a and b each have one message left in flight, so group c comes first.
+    // A message counts for its group until it is done. The groups a and b each have one message in flight, and group c has none, so the
+    // message of group c is taken next.
     for (const entry of taken.slice(2)) if (entry !== undefined) queue.done(entry);
     queue.push({ group: "b", sinceMs: 5, name: "b2" });
     queue.push({ group: "c", sinceMs: 6, name: "c1" });
@@ -101,8 +105,8 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // The test waits until all 102 messages are in flight. If the queue kept their order of arrival, 96 messages of the busy group would
-    // come before the two messages of the quiet group.
+    // The test waits until all 102 messages are in flight. If the queue delivered them in the order of their arrival, 96 messages of the
+    // busy group would come before the two messages of the quiet group.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

@@ -1,4 +1,7 @@
-/** A small template with one resource of each type. Its functions report what the local runtime passes to them. */
+/**
+ * A small template with one resource of each type, for the tests of the local runtime. Its functions report what the runtime passes to
+ * them.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -13,7 +16,7 @@ type Fields = Record<string, unknown>;
 const getAtt = (id: string, name: string) => ({ "Fn::GetAtt": [id, name] });
 const ref = (id: string) => ({ Ref: id });
 
-/** The beginning of each function's source text. `seen` sends a value to a queue, from which the tests read it. */
+/** The beginning of each function's source code. `seen` sends a value to a queue, and the tests read the values from this queue. */
 const prelude = `
 const seen = (value) => fetch(process.env.AWS_ENDPOINT_URL_SQS, {
   method: "POST",
@@ -149,7 +152,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 const security = [{ fixture: [] }];
 const securityWithKey = [{ fixture: [] }, { key: [] }];
 
-/** A valid security scheme for an authorizer. Tests change single settings of it and expect that the definition is then refused. */
+/** A valid security scheme with an authorizer. Tests change one setting of it, and expect that the local runtime refuses the definition. */
 export const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
@@ -208,14 +211,14 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // With this rate and burst, the throttle allows only two requests during the tests.
+        // The throttle allows a burst of two requests. The rate is so low that it allows no third request during the tests.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
       ],
     },
   },
 };
 
-/** A rate that is so low that, after the burst, the throttle allows no further request during the tests. */
+/** Requests per second. The rate is so low that, after the burst, the throttle allows no further request during the tests. */
 const almostNever = 0.0001;
 const member = (key: string): Fields => ({
   Type: "AWS::ApiGateway::UsagePlanKey",
@@ -276,7 +279,7 @@ const events = {
   },
 };
 
-/** Returns a new copy of the template at each call, so that a test may change its copy. */
+/** Returns a new copy of the template for each call, so that a test may change it. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
   const keyPart = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
   const resources = {
@@ -350,7 +353,9 @@ export async function sendTo({ outputs }: LocalService, queueName: string, Messa
   await sqsAt(outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Receives messages from the queue until there are `count` messages. Only the time-out of the test limits the wait. */
+/**
+ * Receives messages from the queue until it has `count` of them, and returns their bodies. Only the time-out of the test limits the wait.
+ */
 export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
   const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
   const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };

@@ -1,4 +1,7 @@
-/** Tests how the local runtime loads the code of a function: as Lambda does, twice if the first time fails or takes too long. */
+/**
+ * Tests how the local runtime loads the code of a function. Like Lambda, it loads the code a second time if the first time fails or takes
+ * too long.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -15,7 +18,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Runs `first` at the first load of the code, and `later` at each other one. */
+/** Creates a function. Its code runs `first` when it is loaded for the first time, and `later` whenever it is loaded again. */
 function functionThat(first: string, later = "") {
   const own = mkdtempSync(path.join(directory, "function-"));
   mkdirSync(own, { recursive: true });

@@ -1,5 +1,6 @@
 /**
- * Tests the local KMS server. It must keep its keys when it restarts, and must check the encryption context and the functions' policies.
+ * Tests the local KMS server. It must have the same keys after a restart, and must check the encryption context and the policies of the
+ * functions.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -98,7 +99,7 @@ describe("the local KMS server", () => {
     await expect(as(server, "Signs").generateDataKey(context)).rejects.toMatchObject(denied);
     await expect(as(server, "Neither").unwrap(wrapped, context)).rejects.toMatchObject(denied);
     await expect(as(server, "Signs").unwrap(wrapped, { companyId: "1" })).rejects.toMatchObject(denied);
-    // An operator of this machine needs no policy, unlike a function.
+    // The local operator is no function, so KMS checks no policy for this caller.
     expect(await as(server, "local").unwrap(wrapped, context)).toHaveLength(32);
   });
 });

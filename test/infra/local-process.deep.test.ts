@@ -1,6 +1,6 @@
 /**
- * Tests the process of `npm start`: its single ready line and its exit codes. It must leave no child process behind and must lose no data
- * after SIGKILL.
+ * Tests the process of `npm start`: its single ready line and its exit codes. After it has ended, no child process may remain. After
+ * SIGKILL, no data may be lost.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 interface Started {
   readonly child: ChildProcess;
   output(): string;
-  /** Resolves with the URL in the ready line. If the process ends before it prints this line, it rejects with the process's output. */
+  /** Resolves with the URL in the ready line. If the process ends before it prints this line, it rejects with the output of the process. */
   readonly ready: Promise<string>;
   readonly code: Promise<number | null>;
 }
@@ -54,7 +54,9 @@ async function ownerOf(baseUrl: string) {
 const run = (file: string, args: readonly string[], env: Record<string, string>) =>
   spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
 
-/** Lists the processes of the DynamoDB server and of the shell that watches it. Their command lines contain the path of the data file. */
+/**
+ * Lists the processes of the DynamoDB server and of the shell that watches it. The command line of both contains the path of the data file.
+ */
 function servers(): string[] {
   const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
@@ -101,7 +103,7 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const killed = start([]);
   const before = await ownerOf(await killed.ready);
   expect(servers().length).toBeGreaterThan(0);
-  // The process is killed right after the upload was accepted. The next start imports the file.
+  // The process is killed as soon as the bucket has accepted the upload. After the next start, the service must import the file.
   const { data: job } = await before.POST("/api/prospects/imports", { body: {} });
   if (job?.upload == null) throw new Error("no upload");
   const { url: place, method, headers } = job.upload;
@@ -115,7 +117,7 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const restarted = start([]);
   const url = await restarted.ready;
   expect(restarted.output().match(/^ready /gm)).toHaveLength(1);
-  // The URLs must be the first output, so the synthesis of the templates must print no warning before them.
+  // The output must begin with the URLs, so the synthesis of the templates must print no warning before them.
   expect(restarted.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   const after = await ownerOf(url);
@@ -154,7 +156,8 @@ test.each(["/proc/data", "package.json/data"])(
   "the data directory %s leads to one line of output and exit code 1",
   (place) => {
     const env = { ...process.env, PORT: "0", DATA_DIR: place };
-    // A start that never ends would ignore SIGTERM too, because it does not return to the event loop.
+    // A process that hangs at the start would also ignore SIGTERM, because it does not return to the event loop. It is therefore ended with
+    // SIGKILL.
     const options = { cwd: root, encoding: "utf8", env, timeout: 120_000, killSignal: "SIGKILL" } as const;
     const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
     expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\)\n$/);
@@ -185,8 +188,8 @@ test("CORS allows a configured origin, the commands find the service by HOST and
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself sends this error. The CORS header of such an error is constant. If several origins are configured, it must
-    // therefore allow all origins.
+    // The gateway itself sends this error. The CORS header of such an error has a fixed value and cannot depend on the request's origin. If
+    // several origins are configured, it must therefore allow all origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }

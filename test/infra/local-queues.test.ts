@@ -1,6 +1,6 @@
 /**
- * Tests the local server of SQS and S3. It must keep messages and objects in its directory, and must accept connections from this machine
- * only.
+ * Tests the local server of SQS and S3. It must store messages and objects in its directory, and must accept connections only from this
+ * machine.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";

@@ -1,4 +1,4 @@
-/** Tests the local runtime with a small template: the gateway with its limits, the event sources, and restarts. */
+/** Tests the local runtime with a small template: the gateway and its limits, the event sources, and restarts. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { connect } from "node:net";
@@ -35,8 +35,8 @@ async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeo
 }
 
 /**
- * Sends the text unchanged on a new connection, so that a test can send invalid HTTP. Resolves with all received text when the service
- * closes the connection.
+ * Sends the text unchanged on a new connection, so that a test can send invalid HTTP. Resolves with the whole received text when the
+ * service has closed the connection.
  */
 function raw(text: string, end = false): Promise<string> {
   const { hostname, port } = new URL(service.url);
@@ -110,7 +110,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Returns the answer's content encoding and its decoded body. `fetch` would hide the encoding. */
+  /** Returns the content encoding of the answer, and its decoded body. `fetch` would decode the body without showing the encoding. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -145,8 +145,7 @@ describe("the gateway", () => {
 
   test.each([
     ["POST", "/things/1"],
-    // The integration of this method answers 405 without calling a function. The gateway must check the size of the body before it uses the
-    // integration.
+    // This method has an integration that answers 405 without calling a function. The gateway must check the size of the body first.
     ["PUT", "/things"],
   ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();
@@ -176,7 +175,8 @@ describe("the gateway", () => {
     ],
     ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
   ])("survives %s", async (_, text, status, end = false) => {
-    // The service closes the connection early. The client may therefore see a connection reset instead of the answer.
+    // The service closes the connection early. The client may then see a connection reset instead of the answer, and this counts as the
+    // expected status.
     const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
     expect(answer.split(" ")[1] ?? "").toBe(status);
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
@@ -349,7 +349,8 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // After the restart, the queue delivers the messages again that were not deleted. The stream does not repeat its records.
+    // After the restart, the queue delivers its messages again, because they were not deleted. The stream does not deliver its records
+    // again.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

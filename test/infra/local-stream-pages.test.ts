@@ -1,4 +1,7 @@
-/** Tests that the local event sources read a stream completely and in order, and that a cached record is fetched only once. */
+/**
+ * Tests that the local event sources read a stream completely and in order. Also tests that each record is fetched from the stream only
+ * once, because the sources share a cache.
+ */
 import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -10,8 +13,8 @@ const recordOf = (n: number): StreamRecord => ({
 });
 
 /**
- * Simulates a stream that has `length()` records. A call returns at most `answered(limit)` of these records. An iterator is a position in
- * the stream.
+ * Simulates a stream with `length()` records. One request returns at most `answered(limit)` of them. An iterator is a position in the
+ * stream.
  */
 function streamOf(length: () => number, answered: (limit: number) => number) {
   const asked: number[] = [];
@@ -28,7 +31,7 @@ const isEven = (record: StreamRecord): boolean => Number(record.dynamodb?.Sequen
 
 test("in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
   const step = fc.record({
-    // The numbers of those event sources that read at the same time.
+    // The numbers of the event sources that read at the same time in this step.
     readers: fc.uniqueArray(fc.nat({ max: 2 }), { minLength: 1 }),
     grows: fc.nat({ max: 30 }),
     answered: fc.integer({ min: 1, max: 20 }),

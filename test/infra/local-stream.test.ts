@@ -1,4 +1,7 @@
-/** Tests an event source on a stream. It must follow Lambda's rules for retrying, splitting, skipping and giving up records. */
+/**
+ * Tests an event source that reads a stream. Like Lambda, it must retry failed batches, split them, leave out records that a filter
+ * excludes, and give up records that still fail.
+ */
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../infra/local/stream-batch.ts";
 
@@ -15,7 +18,9 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/** Passes the records to an event source as one batch. `answer` simulates the function: it returns the function's answer or throws. */
+/**
+ * Passes the records to an event source as one batch. `answer` simulates the function: it returns the function's result or throws an error.
+ */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,

@@ -1,4 +1,4 @@
-/** Tests that the local runtime refuses a template with an unsupported setting, and names the setting in the error. */
+/** Tests that the local runtime refuses a template with a setting that it does not support, and that the error names this setting. */
 import { describe, expect, test } from "vitest";
 import { describeStack } from "../../infra/local/control.ts";
 import { nameOfArn } from "../../infra/local/names.ts";
@@ -58,7 +58,10 @@ describe("refuses", () => {
   });
 });
 
-/** Returns a template in which one value of the API definition is replaced. `path` contains the names that lead to the value. */
+/**
+ * Returns a template in which one value of the API definition is replaced by `value`. `path` contains the keys that lead to the replaced
+ * value.
+ */
 function defined(value: unknown, ...path: readonly string[]): () => unknown {
   return changed(({ Api }) => {
     const body: unknown = Api?.Properties.Body;

@@ -1,6 +1,6 @@
 /**
- * Tests `npm start` without the npm package that contains the DynamoDB server. npm installs this optional package only on platforms that it
- * supports.
+ * Tests `npm start` if the npm package with the DynamoDB server is not installed. The package is optional: npm installs it only on the
+ * platforms that it supports.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 const folder = mkdtempSync(join(tmpdir(), "canvassing-no-engine-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Makes a checkout whose `node_modules` contains links to all packages except the DynamoDB server. */
+/** Creates a copy of the project. Its `node_modules` has links to all installed packages except the DynamoDB server. */
 beforeAll(() => {
   for (const name of ["infra", "functions", "shared", "docs", "package.json", "package-lock.json", "cdk.json"]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Computes the metrics of one period as CloudWatch and AWS would. The input is what a local service has written and answered in this
- * period.
+ * Computes the metrics of one period as CloudWatch and AWS would. The input is what happened in a local service in this period, for example
+ * its log lines and the statuses of its answers.
  */
 import * as z from "zod/mini";
 import type { LogLine } from "../../infra/local/options.ts";
@@ -11,14 +11,14 @@ import { at, type Fields, listed, type Template, target } from "./template.ts";
 /** What happened in one period. */
 export interface Observed {
   readonly lines: readonly LogLine[];
-  /** The status of each answer of the API. */
+  /** The statuses of the API's answers. */
   readonly statuses: readonly number[];
   /**
-   * For each function's file, the number of calls that found no free environment. If the function has reserved concurrency, Lambda would
-   * refuse these calls.
+   * For each function's file, the number of calls that found no free environment. Lambda would refuse these calls if the function has
+   * reserved concurrency.
    */
   readonly refused: Readonly<Record<string, number>>;
-  /** For each function's file, the milliseconds from a change until the function was called with its stream record. */
+  /** For each function's file, the milliseconds from a change until the function started with the stream record of the change. */
   readonly recordAges: Readonly<Record<string, number>>;
   /** For each queue's logical id, the number of visible messages, and the age in seconds of the oldest message. */
   readonly queues: Readonly<Record<string, { readonly visible: number; readonly oldestSeconds?: number }>>;
@@ -44,7 +44,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Returns the value of an alarm's metric in a period. */
+/** Returns the value of the metric that the alarm watches, in the observed period. */
 export function metricOf(template: Template, alarm: Fields, observed: Observed): Value {
   const { Namespace, MetricName, Dimensions } = alarm;
   const dimension = target(at(listed(Dimensions)[0], "Value"));
@@ -68,7 +68,7 @@ function fileOf(template: Template, id: string | undefined): string | undefined 
   return id === undefined ? undefined : String(template.resources[id]?.Metadata.file);
 }
 
-/** @param file the function's file; undefined for the metrics of all functions together */
+/** @param file the function's file, or undefined for the metrics of all functions together */
 function ofLambda(metric: string, file: string | undefined, observed: Observed): Value {
   const own = observed.lines.filter((line) => file === undefined || line.file === file);
   const reports = reportsOf(own);
@@ -92,7 +92,7 @@ function ofLambda(metric: string, file: string | undefined, observed: Observed):
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Returns the largest number of invocations that overlap. */
+/** Returns the maximum number of invocations that ran at the same time. */
 function mostAtOnce(reports: readonly z.output<typeof Report>[]): number {
   const changes = reports
     .flatMap(({ time, record }): [number, number][] => {
@@ -107,7 +107,10 @@ function mostAtOnce(reports: readonly z.output<typeof Report>[]): number {
   return Math.max(0, ...changes.map(([, change]) => (running += change)));
 }
 
-/** Applies the metric filters of the template to the lines of their log groups. */
+/**
+ * Applies the metric filters of the template to the log lines, and returns the metric's value. A filter applies only to the lines of its
+ * log group.
+ */
 function ofFilters(template: Template, { MetricName, Statistic }: Fields, lines: readonly LogLine[]): Value {
   const values = template.all("AWS::Logs::MetricFilter").flatMap(({ properties }) => {
     const transformation = listed(properties.MetricTransformations)[0];

@@ -1,4 +1,4 @@
-/** Tests that a change of the OpenAPI document that breaks clients is found, and that additions are allowed. */
+/** Tests the check for changes of the OpenAPI document that break clients. It must find such changes, and must allow additions. */
 import { expect, test } from "vitest";
 import { breakingChanges, contractOf } from "../../infra/openapi/breaking.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";
@@ -20,7 +20,7 @@ interface Parts {
   readonly method?: string;
 }
 
-/** A document with one operation. Each test changes one of its parts. */
+/** Returns a document with one operation. The parameters replace parts of the operation. */
 function document({
   query,
   isQueryRequired = false,

@@ -1,4 +1,4 @@
-/** Tests that `npm run lint:openapi` reports missing and wrong parts of the OpenAPI document. */
+/** Tests that `npm run lint:openapi` reports missing and wrong parts of an OpenAPI document. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { OPENAPI_FILE, root } from "../../infra/build/bundle.ts";
 const folder = mkdtempSync(join(tmpdir(), "openapi-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Lints all files in one process, because starting a process takes longer than the linting itself. */
+/** Lints all files in one process, because the start of a process takes longer than the linting. */
 function lint(files: readonly string[]): { status: number | null; words: string } {
   const command = ["lint", "--config", "infra/openapi/redocly.yaml", "--format", "checkstyle", ...files];
   const { status, stdout, stderr } = spawnSync(join(root, "node_modules/.bin/redocly"), command, {

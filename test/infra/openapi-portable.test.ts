@@ -1,6 +1,6 @@
 /**
- * Tests that the OpenAPI documents 3.1 and 3.0 suit client generators: bodies have named schemas, numbers have 64 bits, and geographic
- * positions are plain arrays.
+ * Tests that the OpenAPI documents (versions 3.1 and 3.0) suit client generators: bodies have named schemas, whole numbers have 64 bits,
+ * and geographic positions are plain arrays.
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ interface Found {
 
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 
-/** Returns all objects within a value, each with its path. Examples are left out, because they are data and not schemas. */
+/** Returns all objects within a value, each with its path. It leaves out examples, because they are data and not schemas. */
 function objects(value: unknown, place = ""): Found[] {
   if (!isObject(value)) return [];
   const inner = Object.entries(value).filter(([name]) => name !== "example");
@@ -53,7 +53,8 @@ describe.each(both)("OpenAPI %s", (_, version) => {
   });
 
   it("names every object with fields", () => {
-    // GeoJSON has fields with the names `type` and `properties`. There, `type` is a schema and not the name of a type.
+    // GeoJSON has fields with the names `type` and `properties`. Among the fields of a GeoJSON schema, `type` is therefore an object (a
+    // schema) and not the name of a type.
     const hasType = (fields: Record<string, unknown>) => "type" in fields && !isObject(fields.type);
     const shapes = version.found.filter(({ fields }) => isObject(fields.properties) && hasType(fields));
     expect(shapes.length).toBeGreaterThan(50);

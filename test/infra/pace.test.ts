@@ -1,4 +1,4 @@
-/** Tests that a command consumes at most its permitted number of capacity units per second. */
+/** Tests that a command uses at most the permitted number of capacity units per second. */
 import { afterEach, expect, test, vi } from "vitest";
 import { Pace } from "../../infra/cli/company/pace.ts";
 

@@ -1,4 +1,4 @@
-/** Tests the commands of docs/receivers under several versions of Node.js. They must work as written while `npm start` runs. */
+/** Tests the commands in docs/receivers with several versions of Node.js. They must work as written while `npm start` runs. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -18,13 +18,16 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** The PATH of a new terminal. It contains no folder of this test run. */
+/** The PATH of a new terminal. It contains no `node_modules` folder, which npm adds for this test run. */
 const PATH = (process.env.PATH ?? "")
   .split(":")
   .filter((folder) => !folder.includes("node_modules"))
   .join(":");
 
-/** Returns a PATH that begins with this version of Node.js. Returns undefined if the npm registry cannot be reached. */
+/**
+ * Returns a PATH that begins with the folder of this version of Node.js. Returns undefined if the version cannot be downloaded from the npm
+ * registry.
+ */
 function pathWith(version: string): string | undefined {
   const command = ["exec", "--yes", `--package=node@${version}`, "--", "sh", "-c", "command -v node"];
   const { status, stdout } = spawnSync("npm", command, {
@@ -42,7 +45,7 @@ interface Running {
   hasEnded(): boolean;
 }
 
-/** Runs a shell command in a separate process group. The test ends the group. */
+/** Runs a shell command in a separate process group, so that the test can end the command with all its child processes. */
 function run(command: string, env: Record<string, string>): Running {
   const { HOME = "", TMPDIR = "" } = process.env;
   const child = spawn("sh", ["-euc", command], {
@@ -84,7 +87,7 @@ test("the guide has the two blocks of commands that this file runs", () => {
   expect(use).toContain("/api/webhooks");
 });
 
-/** Time limit in milliseconds. It is long, because the start of the service can take minutes on a busy machine. */
+/** Time-out of a test in milliseconds. It is long, because the start of the service can take minutes on a busy machine. */
 const TIMEOUT_MS = 300_000;
 
 test.for(["the installed version", "20", "22"])(
@@ -101,7 +104,7 @@ test.for(["the installed version", "20", "22"])(
     const receiverPort = await freePort();
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
     cleanUps.push(() => rmSync(inbox, { recursive: true, force: true }));
-    // The commands differ from the guide only in the receiver's port, because another program may use port 8080.
+    // The commands are those of the guide. Only the receiver's port differs, because another program may use port 8080.
     const here = (command: string): string => command.replaceAll("8080", receiverPort);
     const receiver = run(here(receive), { PATH: path, INBOX: inbox });
     await untilLine(receiver, /^listening on /);

@@ -1,4 +1,4 @@
-/** Tests that the sample receivers of docs/receivers store each webhook delivery once, and store no invalid request. */
+/** Tests that the sample receivers in docs/receivers store each webhook delivery once, and store no invalid request. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -52,7 +52,7 @@ async function start([command, ...args]: Language["command"], secret: string): P
     cwd: join(root, "docs/receivers"),
     env: { ...process.env, WEBHOOK_SECRET: secret, HOST: "127.0.0.1", PORT: "0", INBOX: inbox },
     stdio: ["ignore", "pipe", "inherit"],
-    // A separate process group is needed because `go run` starts a child process, which must be killed too.
+    // `go run` starts a child process, which must be killed too. The receiver therefore runs in a separate process group.
     detached: true,
   });
   cleanUps.push(async () => {
@@ -117,8 +117,8 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(sample.kept()).toEqual([detail.id]);
     expect(sample.bodyOf(detail.id)).toBe(detail.body);
 
-    // While a secret is being replaced (rotation), the service signs with both secrets. A receiver that knows only the old secret must
-    // still accept the delivery.
+    // After a rotation, the service signs with both secrets for some time. A receiver that knows only the old secret must still accept a
+    // delivery.
     dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(webhook), body: {} }), 201);
     await newProspect();
     const both = await delivered(webhook, 2);
@@ -154,7 +154,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(await send(sample.url, stranger, body)).toBe(401);
     const elsewhere = signatureHeaders({ secretKey: secret }, "../escaped", body, Date.now());
     expect(await send(sample.url, elsewhere, body)).toBe(401);
-    // The receiver may answer 413 and close the connection before the client has sent the whole body. The client then sees a broken
+    // The receiver may answer 413 and close the connection before the client has sent the whole body. The client may then see only a broken
     // connection.
     const tooLarge = await send(sample.url, signed, "x".repeat(1_000_001)).catch(() => "cut off");
     expect([413, "cut off"]).toContain(tooLarge);

@@ -1,4 +1,7 @@
-/** Tests what becomes of bulk jobs if the table is restored to a time at which they ran. A restore does not change files in the bucket. */
+/**
+ * Tests what happens to bulk jobs if the table is restored to a time at which they were running. A restore of the table does not change the
+ * files in the bucket.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
@@ -30,12 +33,12 @@ const RESTORED = "Restored-bulk";
 const scene = restoreScene();
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
-/** Both tables use the same bucket, as a service does before and after a switch. */
+/** The live table and the restored table use the same bucket, as a service does before and after it is switched to the restored table. */
 const bucket = memoryBucket();
 const silent = { send: async () => undefined };
 const impatient = { tries: 0, ms: 0 };
 
-/** Opens the service on one of the tables. */
+/** Returns functions that open the service on the table with this name. */
 const on = (name: string) => ({
   sound: (): JobContext => {
     const jobs = { ...silent, returnIn: async () => undefined };
@@ -72,7 +75,10 @@ const repeated = <T>(value: T, count: number): T[] => Array.from({ length: count
 const assign = ({ repId }: Stage): StoredAction => ({ assignedToUserId: repId });
 const tag = ({ tagId }: Stage): StoredAction => ({ addTagIds: [tagId] });
 
-/** Returns the outcomes of the handled records, which are the first ones. Each of them must have exactly one result. */
+/**
+ * Returns the outcomes of the records that the job has handled. These must be the first records of the job, and each must have exactly one
+ * result.
+ */
 async function outcomesOf(service: typeof live, { caller, ids }: Stage, job: JobMessage): Promise<string[]> {
   const shown = await readJob(service.sound(), caller, job.id);
   expect(shown.changed + shown.unchanged + shown.skipped + shown.failed + shown.unprocessed).toBe(shown.total);
@@ -81,11 +87,11 @@ async function outcomesOf(service: typeof live, { caller, ids }: Stage, job: Job
   return results.map(({ outcome }) => outcome);
 }
 
-/** The companies of the tests. At the restore point, a job or an undo of each one has handled two of four chunks. */
+/** The companies of the tests. At the restore point, a job or an undo of each company has handled two of its four chunks. */
 let running: { readonly stage: Stage; readonly ended: JobMessage; readonly job: JobMessage };
 let undoing: { readonly stage: Stage; readonly job: JobMessage; readonly undo: JobMessage };
 let paused: { readonly stage: Stage; readonly job: JobMessage };
-/** Its job runs at the point. Only the data of this company are restored, into the live table. */
+/** The job of this company is running at the restore point. Only the data of this company is restored, into the live table. */
 let alone: { readonly stage: Stage; readonly job: JobMessage };
 let late: { readonly stage: Stage; readonly job: JobMessage };
 let report: WholeRestore;
@@ -98,7 +104,7 @@ beforeAll(async () => {
     await untilEnded(live, stage, ended);
     const job = await newJob(live, stage, assign(stage));
     await runChunks(stage, job, 2);
-    // The function is killed after it has written the records of the third chunk, before it stores their results.
+    // The function is killed after it has written the records of the third chunk, and before it stores their results.
     bucket.plan = () => "before";
     now.ms += LEASE_MS + 1_000;
     expect(await runOnce(live.sound(), stage, job)).toBe(false);
@@ -129,7 +135,7 @@ beforeAll(async () => {
   const lateStage = await newStage(live, 2);
   const at = await restorePoint();
 
-  // After the point, everything ends in the live table, and users change records that the jobs had not handled at the point.
+  // After the restore point, all jobs end in the live table. Users also change records that the jobs had not handled at the restore point.
   for (const { stage } of [running, undoing, paused, alone]) {
     const last = stage.ids.at(-1) ?? 0;
     await updateProspect(live.sound(), stage.caller, last, { assignedToUserId: stage.caller.userId });

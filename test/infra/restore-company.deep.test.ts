@@ -1,4 +1,4 @@
-/** Tests how one company is restored: its data is copied from a restored table into the table that the service uses. */
+/** Tests how one company is restored. Its data is copied from a restored table into the table that the service uses. */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -48,7 +48,7 @@ let other: Caller;
 let repId: number;
 let ids: number[];
 
-/** Returns the data that users of the company see. */
+/** Returns the data of the company that the caller `by` sees. */
 async function seen(context: ApiContext, by: Caller) {
   const { items, total } = await listProspects(context, by, ListQuery.parse({ pageSize: "50" }));
   const notes: string[] = [];
@@ -88,7 +88,7 @@ async function fill(by: Caller): Promise<number[]> {
   return made;
 }
 
-/** Makes changes that an admin may want to undo: a deletion, an update, a new prospect, a note and a tag. */
+/** Makes changes that an admin may want to undo: it deletes and updates prospects, and adds a prospect, notes and a tag. */
 async function damage(): Promise<void> {
   const context = fresh();
   const [ann = 0, ben = 0, cid = 0] = ids;
@@ -102,7 +102,7 @@ async function damage(): Promise<void> {
   await updateProspect(fresh(), caller, cid, { name: "Unflushed" });
 }
 
-/** An operation that a device has sent before the restore point. */
+/** An operation that a device sends before the restore point. */
 const early = pushedCreation();
 /** An operation that a device sends after the restore point. */
 const late = pushedCreation();
@@ -118,8 +118,8 @@ async function push(operations: ReturnType<typeof pushedCreation>): Promise<stri
 }
 
 /**
- * Brings a client's names of prospects up to date, and returns its new cursor. A client whose cursor is not valid any more begins with an
- * empty copy.
+ * Updates a client's copy of the prospects' names (`known`), and returns the client's new cursor. If its cursor is not valid any more, the
+ * client begins again with an empty copy.
  */
 async function synced(cursor: string | undefined, known: Map<number, unknown>): Promise<string> {
   let next = cursor;
@@ -162,7 +162,7 @@ beforeAll(async () => {
     event,
   }));
   await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
-  // At the point, activity is in the sums, in the log and among the unflushed entries.
+  // At the restore point, activity is in three places: in the sums, in the log, and in the unflushed entries.
   const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
   ids = await fill(caller);
   await flushed();
@@ -310,7 +310,7 @@ test("a restore that is killed at any call ends when it runs again", { tags: ["s
     kills.killAt = kills.calls + call;
     const first = await restore().catch((error: unknown) => error);
     kills.killAt = Number.POSITIVE_INFINITY;
-    // The lock of a killed rebuild expires within this time.
+    // The clock advances until the lock of a killed rebuild of the search index has expired.
     time.now += QUIET_MS;
     expect((await restore()).faults).toEqual([]);
     expect(await seen(fresh(), caller)).toEqual(before);

@@ -1,6 +1,6 @@
 /**
- * Runs the drill of docs/keep.md on a local service. While a table is restored as it was at an earlier time, data changes and webhooks are
- * sent. The service is then switched to the restored table, and back again.
+ * Runs the restore drill of docs/keep.md on a local service. While a table is restored to an earlier time, users change data and webhooks
+ * are sent. Then the service is switched to the restored table, and back again.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -61,7 +61,10 @@ function readyOf(child: ChildProcess): Promise<string> {
   });
 }
 
-/** Runs an admin command on the service. It does not block this process, because the receivers of webhooks are in it. */
+/**
+ * Runs an admin command on the service. It does not block this process, because the webhook receivers run in this process and must answer
+ * meanwhile.
+ */
 function command(
   { url }: Service,
   file: string,
@@ -80,7 +83,7 @@ function command(
   });
 }
 
-/** Starts a receiver that refuses every delivery until it is repaired. */
+/** Starts a receiver that refuses every delivery until the test repairs it. */
 async function brokenReceiver() {
   let isRepaired = false;
   const accepted: string[] = [];
@@ -115,7 +118,7 @@ interface Written {
   readonly ended: number;
 }
 
-/** Creates prospects one after the other until it is stopped. */
+/** Creates prospects one after the other until the test stops it. */
 function writer({ owner }: Service) {
   const written: Written[] = [];
   let isStopped = false;

@@ -1,4 +1,4 @@
-/** A table with point-in-time recovery, for the tests of restores. A test can kill a command at one of its calls. */
+/** A table with point-in-time recovery, for tests of the restore commands. A test can kill a command at one of its calls. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   DescribeTableCommand,
@@ -33,7 +33,7 @@ export interface RestoreScene {
   storeOf(name: string): RowStore;
 }
 
-/** Call this function once, at the top of a test file. */
+/** Starts the scene before the tests of a file, and stops it after them. Call this function once, at the top of the file. */
 export function restoreScene(): { get(): RestoreScene } {
   const undo: (() => unknown)[] = [];
   let scene: RestoreScene | undefined;
@@ -41,11 +41,11 @@ export function restoreScene(): { get(): RestoreScene } {
     const engine = await startDynamoDb(undefined);
     undo.push(() => engine.stop());
     await createTable(engine.endpoint);
-    // The lag is 0, because the usual lag of five minutes would only make the tests slow. A separate test checks the default.
+    // With the usual lag of five minutes, the tests would have to wait for five minutes. A separate test checks the default lag.
     const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 0 });
     undo.push(() => dynamoDb.stop());
     scene = await openScene(dynamoDb);
-    // On AWS, only AWS itself can set tags with this prefix. The local engine accepts such tags from anybody.
+    // AWS accepts tags with the prefix `aws:` only from itself. The local DynamoDB server accepts them from any client.
     const engineClient = new DynamoDBClient(clientConfig({ ...local, endpoint: engine.endpoint }));
     const Tags = [{ Key: "aws:cloudformation:stack-name", Value: "Canvassing-Data" }];
     await engineClient.send(new TagResourceCommand({ ResourceArn: scene.sourceArn, Tags }));
@@ -85,7 +85,7 @@ async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
   };
 }
 
-/** Gives the source table every setting that AWS does not restore. Returns the table's ARN. */
+/** Gives the source table every setting that AWS does not restore. Returns the ARN of the table. */
 async function configure(client: DynamoDBClient): Promise<string> {
   const TableName = TABLE;
   const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" } as const;
@@ -106,8 +106,8 @@ async function configure(client: DynamoDBClient): Promise<string> {
 }
 
 /**
- * Returns the beginning of the next second, and waits until this time has passed. Every earlier write is before this point in time, and
- * every later write is after it.
+ * Waits until the next full second has passed, and returns it. Every write before this call is before this point in time, and every write
+ * after it is later.
  */
 export async function restorePoint(): Promise<Date> {
   const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 1_000);

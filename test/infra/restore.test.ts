@@ -1,4 +1,4 @@
-/** Tests how the whole table is restored into a new table, as it was at an earlier time. */
+/** Tests how the whole table is restored to an earlier time, into a new table. */
 import {
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,

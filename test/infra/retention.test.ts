@@ -1,4 +1,7 @@
-/** Tests that the retention settings change the logs, the files of imports and the recovery of the table, and nothing else. */
+/**
+ * Tests that the retention settings change how long logs, the files of imports and the recovery data of the table are kept, and nothing
+ * else.
+ */
 import { expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template } from "./template.ts";
@@ -18,7 +21,7 @@ it("logs, files of imports and the recovery of the table are kept as long as the
   const kept = { logDays: "14", importFileDays: "400", recoveryDays: "7", alarmEmail: "operator@example.com" };
   const template = await synthesized(readConfig(kept));
   expect(new Set(logDays(template))).toEqual(new Set([14]));
-  // The link of an exported file must work for seven days, so the file is kept for eight.
+  // The link to an exported file must work for seven days, so the file is kept for eight days, whatever the settings are.
   expect(daysOf(template)).toMatchObject({ uploads: 400, imports: 400, exports: 8 });
   const [table] = template.all("AWS::DynamoDB::Table");
   expect(at(table?.properties, "PointInTimeRecoverySpecification", "RecoveryPeriodInDays")).toBe(7);

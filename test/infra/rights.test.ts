@@ -1,4 +1,4 @@
-/** Tests that every function has exactly the IAM rights that the route table declares. */
+/** Tests that every function has exactly the IAM rights that the route table declares for it. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Access } from "../../infra/routes/route.ts";
@@ -41,8 +41,8 @@ const accessByFile: readonly { file: string; access: Access }[] = [
 ];
 
 /**
- * Returns the rights on the table that the function's role has, each as `action family`. A family is a group of keys, for example the
- * keys of prospects.
+ * Returns the rights of the function's role on the table, each as `action family`. A family is a group of keys, for example the keys of
+ * prospects.
  */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);
@@ -76,7 +76,8 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // For S3, a resource may end with `folder/*`, because the service chooses the names of objects at run time.
+          // A resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time. No other wildcard is
+          // allowed.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports|bulk)\/\*"/, "")
             : JSON.stringify(resource);

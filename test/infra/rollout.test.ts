@@ -1,5 +1,5 @@
 /**
- * Tests that a production deployment replaces the busiest functions step by step, and that all callers call these functions through their
+ * Tests that a production deployment replaces the busiest functions gradually, and that all callers call these functions through their
  * aliases.
  */
 import { beforeAll, expect, test } from "vitest";
@@ -12,10 +12,10 @@ beforeAll(async () => {
 });
 
 const aliases = () => template.all("AWS::Lambda::Alias");
-/** Maps the logical id of each function with an alias to the id of the alias. */
+/** Returns the id of the alias for each function that has one, by the logical id of the function. */
 const aliasOf = () => new Map(aliases().map(({ id, properties }) => [target(properties.FunctionName) ?? "", id]));
 
-/** Returns the ids of all resources that a value refers to. */
+/** Returns the logical ids of all resources to which a value refers. */
 function references(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(references);
   if (!isFields(value)) return [];
@@ -47,7 +47,7 @@ test("the functions of daily work have an alias, others and those of a small dep
   expect(direct.all("AWS::CodeDeploy::Application")).toEqual([]);
 });
 
-/** CloudFormation allows 500 resources in a stack. The rest is a reserve for releases that must be deployable in a hurry. */
+/** CloudFormation allows 500 resources in a stack. The difference is a reserve for releases that must be deployed in a hurry. */
 const MOST_RESOURCES = 470;
 
 test("the largest deployment leaves a reserve of resources in each stack", () => {
@@ -106,6 +106,6 @@ test("no resource depends on itself, and the stack has room for more of them", (
     done.add(id);
   }
   for (const id of Object.keys(Resources)) visit(id, []);
-  // CloudFormation accepts 500.
+  // CloudFormation allows 500 resources in a stack.
   expect(Object.keys(Resources).length).toBeLessThanOrEqual(460);
 });

@@ -1,4 +1,4 @@
-/** Tests that docs/runbook.md has exactly one section for each alarm and no other sections. */
+/** Tests that docs/runbook.md has exactly one section for each alarm, and no other sections. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

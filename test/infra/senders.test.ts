@@ -1,4 +1,4 @@
-/** Tests `npm run senders` on deployments in a simulated account. */
+/** Tests `npm run senders` with deployments in a simulated AWS account. */
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import { LambdaClient } from "@aws-sdk/client-lambda";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -21,13 +21,14 @@ async function deploy(stage: string, context: Readonly<Record<string, unknown>>)
 
 beforeAll(async () => {
   account = await serveCloud();
-  // In the preset `production`, the queue's messages go to an alias of the function.
+  // In the preset `production`, the event source mapping of the delivery queue belongs to an alias of the function, and not to the function
+  // itself.
   await deploy("large", { preset: "production", accountConcurrency: 500 });
   await deploy("tiny", {});
 });
 afterAll(() => account.stop());
 
-/** Returns the names of the functions whose queue is switched off, so that they get no messages. */
+/** Returns the names of the functions whose event source mapping is disabled. These functions get no messages. */
 const stopped = (): string[] =>
   account.account.resources
     .filter(({ type, properties }) => type === "AWS::Lambda::EventSourceMapping" && properties.Enabled === false)

@@ -1,6 +1,6 @@
 /**
- * Tests how resources are divided between the data stack and the service stack. The data stack must be protected, and its resources must
- * keep their ids. The service stack must have room for more routes.
+ * Tests how the resources are divided between the data stack and the service stack. The data stack must be protected, and its resources
+ * must keep their logical ids. The service stack must have room for more routes.
  */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,10 +23,13 @@ beforeAll(async () => {
 /** CloudFormation's limits for one stack: resources, and bytes of the template. */
 const MAX_RESOURCES = 500;
 const MAX_TEMPLATE_BYTES = 1_000_000;
-/** API Gateway's maximum number of resources in one API. Each distinct path, including each parent path, is a resource. */
+/** API Gateway's maximum number of resources in one API. Each distinct path is a resource, and so is each of its parent paths. */
 const MAX_API_RESOURCES = 300;
 
-/** These options make the synthesis fast. They skip CloudFormation's rules, which app.deep.test.ts applies, and do not copy the bundles. */
+/**
+ * Options that make the synthesis fast: it does not check CloudFormation's rules, which app.deep.test.ts does, and does not copy the
+ * bundles.
+ */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
@@ -43,8 +46,8 @@ function templateOf({ templateFile }: Stack, directory: string): Written {
 }
 
 /**
- * The logical ids of the resources that contain data. They must never change: for a changed id, CloudFormation creates an empty resource
- * and abandons the old resource with its data.
+ * The logical ids of the resources that contain data. They must never change. If an id changed, CloudFormation would create an empty
+ * resource, and the service would no longer use the old resource with its data.
  */
 const keepers: Readonly<Record<string, string>> = {
   TableCD117FA1: "AWS::DynamoDB::Table",
@@ -56,7 +59,9 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** By resource type, what would be lost if the id of such a resource changed. The message of a failed test contains this text. */
+/**
+ * For each resource type, what would be lost if the logical id of such a resource changed. The message of a failed test contains this text.
+ */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
@@ -76,7 +81,7 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** The logical id of this key may change, because the key encrypts only alarms in transit and no stored data. */
+/** The logical id of this key may change, because the key encrypts only messages of alarms and no stored data. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
 describe("the data stack", () => {
@@ -144,7 +149,8 @@ describe("a deployment with a stage", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(staged.directory, "manifest.json"), "utf8"));
     expect(at(manifest, "artifacts", "Canvassing-test", "dependencies")).toContain("Canvassing-test-Data");
     expect(at(manifest, "artifacts", "Canvassing-test-Data", "properties", "terminationProtection")).toBe(true);
-    // The id of an API's deployment contains a hash of the API's document. The key of an asset contains a hash of the asset's path.
+    // The two templates may differ in hashes: the id of an API's deployment contains a hash of the API's definition, and the key of an
+    // asset contains a hash of the asset's path. `plain` removes these hashes.
     const plain = (text: string) =>
       text.replace(/(?<=ApiDeployment[0-9A-F]{8})[0-9a-f]{32}|[0-9a-f]{64}(?=\.zip)/g, "");
     const lines = (from: Template, stack: "data" | "service") =>
@@ -168,7 +174,8 @@ describe("a deployment with a stage", () => {
           /Name$/.test(name) && typeof value === "string" ? [`${id}.${name}: ${value}`] : [],
         ),
       );
-    // The names of metrics, of API stages and of bucket rules may occur several times, because each belongs to another resource.
+    // A metric, an API stage or a bucket rule may have the same name in both deployments, because the name is unique only within its parent
+    // resource.
     const own = /\.(?:MetricName|StageName|Namespace|HandlerName): /;
     const taken = new Set(names(template));
     expect(names(staged).filter((name) => taken.has(name) && !own.test(name))).toEqual([]);
@@ -191,7 +198,7 @@ describe("the service stack", () => {
 
 const ENDPOINTS = 150;
 
-/** Returns `ENDPOINTS` routes: the real routes, and copies of the real routes with other paths. */
+/** Returns `ENDPOINTS` routes: the real routes, and as many copies of them with other paths as are needed. */
 function manyRoutes(): Route[] {
   const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
     const route = routes[i % routes.length];
@@ -214,7 +221,7 @@ function synthesizedFor(table: readonly Route[]) {
   return { data: templateOf(data, outdir), service: templateOf(service, outdir), warnings };
 }
 
-/** Returns all paths and their parent paths. API Gateway counts each of them as one resource. */
+/** Returns all paths of the API and all their parent paths. API Gateway counts each of them as one resource. */
 function partsOf({ Resources }: CloudFormationTemplate): Set<string> {
   const api = Object.values(Resources).find(({ Type }) => Type === "AWS::ApiGateway::RestApi");
   const paths = Object.keys(z.parse(Paths, at(api, "Properties", "Body")).paths);
@@ -233,7 +240,7 @@ describe(`${ENDPOINTS} endpoints`, () => {
   });
 
   it("are synthesized without a warning", () => {
-    // The CDK warns at 400 resources, so this warning is expected. The next test checks CloudFormation's real limit.
+    // The CDK warns from 400 resources on, so this warning is expected. The next test checks the limit of CloudFormation itself.
     const expected = /^Alarms have no recipient|^Number of resources: \d+ is approaching/;
     expect(many.warnings.filter((text) => !expected.test(text))).toEqual([]);
   });

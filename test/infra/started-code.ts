@@ -1,11 +1,11 @@
 /**
- * Loads the bundles that its arguments name, and prints the work of each load: bytes of executed code, and number of function calls. Unlike
- * times, these counts are equal in every run of one Node.js version.
+ * Loads the bundles whose paths are its arguments. For each of them, it prints the bytes of executed code and the number of function calls.
+ * Unlike times, these counts are equal in every run with the same version of Node.js.
  */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
-  /** Executed bytes of the bundle's own code. Functions that are never called do not count. */
+  /** Executed bytes of the bundle's own code, without functions that are never called. */
   readonly bytes: number;
   readonly calls: number;
 }
@@ -32,8 +32,8 @@ interface Range {
 }
 
 /**
- * Returns the number of executed bytes. The range of an inner function must overwrite the range of its outer function, so outer functions
- * are processed first.
+ * Returns the number of executed bytes. A range is a function, and ranges are nested. The ranges are processed from the outside to the
+ * inside, because the count of an inner function must overwrite the count of its outer function.
  */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));

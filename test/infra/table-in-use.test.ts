@@ -1,6 +1,6 @@
 /**
- * Tests the message of the admin commands if they reach neither a local service nor AWS. It must be one sentence that says what is missing
- * and what the user should do.
+ * Tests the error message of the admin commands if they reach neither a local service nor AWS. It must be one sentence that says what is
+ * missing and what the user should do.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -54,7 +54,7 @@ test.each([
   expect(run(command, env)).toMatchObject({ status, stdout: "", stderr });
 });
 
-/** Starts a service that answers each request with this status and body, and then runs a command. */
+/** Runs a command while a service is running that answers every request with this status and body. Returns the output of the command. */
 async function runBeside(status: number, body: string, command: string) {
   const service = await serveOnLoopback(async (_, response) => response.writeHead(status).end(body));
   const env = { ...nowhere, PORT: new URL(service.endpoint).port };

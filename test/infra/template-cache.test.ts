@@ -1,4 +1,4 @@
-/** Tests that a local service gets the same templates from the cache of templates as from a new synthesis. */
+/** Tests that the templates from the cache equal the templates of a new synthesis. */
 import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { templatesInOrder } from "../../infra/synth.ts";
 import { cachedTemplates } from "../../infra/template-cache.ts";
 import { ownIdentity } from "./template.ts";
 
-// The bundles of these options are in the cache as soon as one local service has started.
+// A local service uses the bundles of these options too. They are in the cache as soon as one local service has started.
 const options = { signIn: { tokenPath: "local/token", users: demoUsers } };
 const directory = mkdtempSync(join(tmpdir(), "template-cache-"));
 

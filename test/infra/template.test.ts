@@ -1,4 +1,4 @@
-/** Tests rules of the CloudFormation template that hold for all resources of a kind, for example for all queues. */
+/** Tests rules that hold for all resources of one type in the CloudFormation template, for example for all queues. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { ActivityUnreadable } from "#shared/company-index/activity/unreadable.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -13,7 +13,7 @@ import { at, listed, ownIdentity, synthesized, type Template, target } from "./t
 const DAY_SECONDS = 86_400;
 /** Maximum memory of a function in a new AWS account, in megabytes. */
 const NEW_ACCOUNT_MB = 3_008;
-/** The concurrent executions of a new account, for all functions together. */
+/** Maximum number of concurrent executions in a new AWS account, for all functions together. */
 const NEW_ACCOUNT_EXECUTIONS = 10;
 
 let template: Template;
@@ -296,7 +296,7 @@ describe("functions", () => {
         .flatMap((statement) => listed(at(statement, "Resource")).map(target));
     };
     const consumers = template.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties);
-    /** Returns the ids of the functions that a function starts when it sends a message to their queue. */
+    /** Returns the ids of the functions that run when the function `id` sends messages to its queues. */
     const wakes = (id: string): string[] =>
       sends(id).flatMap((queue) =>
         consumers

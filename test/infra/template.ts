@@ -1,4 +1,4 @@
-/** The synthesized CloudFormation templates for the tests of this folder, and functions that search them. */
+/** Synthesizes the CloudFormation templates for the tests in this folder, and searches them. */
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,10 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** The resources of both stacks by logical id. References from one stack to the other are replaced by their values. */
+  /**
+   * The resources of both stacks, by logical id. Where the service stack imports a value of the data stack, the import is replaced by this
+   * value.
+   */
   readonly resources: Readonly<Record<string, TemplateResource>>;
   /** The outputs of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
@@ -37,10 +40,13 @@ export interface Template {
   functionOf(file: string): { id: string; properties: Fields };
 }
 
-/** The templates of this process by their settings. Most test files read the same few templates, and a synthesis takes half a second. */
+/**
+ * The templates that this process has synthesized, by their settings. Most test files need the same few templates, and a synthesis takes
+ * half a second.
+ */
 const syntheses = new Map<string, Promise<Template>>();
 
-/** Returns the templates of these settings. Tests share them and must not change them. */
+/** Returns the templates for these settings. Several tests get the same object, so a test must not change it. */
 export function synthesized(config: DeployConfig = ownIdentity): Promise<Template> {
   const key = JSON.stringify(config);
   const made = syntheses.get(key) ?? synthesizedAnew(config);
@@ -65,8 +71,8 @@ export async function synthesizedAnew(config: DeployConfig = ownIdentity): Promi
 }
 
 /**
- * Creates an empty directory for each function. The CDK requires that the bundles exist, but the templates do not depend on their
- * content.
+ * Creates an empty directory for each function's bundle. The CDK requires that the directories exist, but the templates do not depend on
+ * their content.
  */
 async function emptyBundles(files: readonly string[], outDir: string): Promise<void> {
   for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
@@ -83,7 +89,7 @@ function withImports({ data, service }: Templates): CloudFormationTemplate["Reso
   return CloudFormationTemplate.shape.Resources.parse(JSON.parse(text));
 }
 
-/** Returns the value at a path of names and positions, or undefined if it does not exist. */
+/** Returns the value at a path of keys and array indexes, or undefined if the value does not exist. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), value);
 }

@@ -1,10 +1,10 @@
-/** Tests `--help` and a wrong option of each command in a process of its own. */
+/** Tests `--help` and a wrong option of each command. Each command runs in a separate process. */
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
 import { commandFiles } from "./commands.ts";
 
-/** These commands have other options for each of their subcommands. */
+/** Commands with subcommands. Each subcommand has its own options, so the test also passes the name of one subcommand. */
 const begins: Readonly<Record<string, readonly string[]>> = {
   csv: ["import"],
   company: ["suspend"],

@@ -1,4 +1,4 @@
-/** Tests that the admin commands and the benches answer `--help` with their usage, and a wrong option with one line. */
+/** Tests that the admin commands and the benches print their usage for `--help`, and one line for a wrong option. */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ test.each([
   expect(fault).toThrow(new RegExp(`^${line.replaceAll(/[<>-]/g, "\\$&")}$`));
 });
 
-/** These files parse the arguments of all commands. */
+/** The files that parse the arguments of all commands. */
 const parsers = ["infra/cli/options.ts", "infra/cli/csv/options.ts"];
 
 test("all commands read their arguments in the same way", () => {

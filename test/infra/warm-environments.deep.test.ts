@@ -1,6 +1,6 @@
 /**
- * Tests the setting `warmEnvironments`. With it, Lambda keeps environments of three functions ready, and API Gateway must call exactly
- * these environments.
+ * Tests the setting `warmEnvironments`. With it, Lambda keeps environments of three functions ready, and API Gateway must use exactly these
+ * environments.
  */
 import { expect, test } from "vitest";
 import { capacityOf, PROVISIONED } from "../../infra/settings/capacity.ts";
@@ -21,7 +21,7 @@ test("with warm environments API Gateway invokes three functions by an alias, an
     expect(definition).toContain(JSON.stringify({ Ref: id }));
     expect(rights).toContain(JSON.stringify({ Ref: id }));
   }
-  // API Gateway must call only the alias. A call of the function itself would start an environment that is not ready.
+  // The ready environments belong to the alias. If API Gateway called the function itself, Lambda would start another environment.
   for (const id of ids) expect(definition).not.toContain(JSON.stringify({ "Fn::GetAtt": [id, "Arn"] }));
 });
 

@@ -1,5 +1,5 @@
 /**
- * Tests the web ACL of the template. The test evaluates the template's own rules for requests of the API. Only AWS can evaluate the managed
+ * Tests the web ACL of the template. The test evaluates the template's own rules for requests to the API. Only AWS can evaluate the managed
  * rules, so the test only checks which of them may block a request.
  */
 import { beforeAll, describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ function fieldOf(field: unknown, { path, query = "", headers = {} }: Request): s
   return headers[z.parse(Header, field).SingleHeader.Name];
 }
 
-/** Evaluates the statements that the rules use. Throws an error for any other statement. */
+/** Returns whether a statement of a rule matches the request. Throws an error for a kind of statement that the rules do not use. */
 function isTrue(statement: unknown, request: Request): boolean {
   const nested = (kind: string) => at(statement, kind, "Statements");
   if (nested("OrStatement") !== undefined) return listed(nested("OrStatement")).some((one) => isTrue(one, request));
@@ -48,7 +48,7 @@ function isTrue(statement: unknown, request: Request): boolean {
   const regex = at(statement, "RegexMatchStatement");
   if (regex === undefined) throw new Error(`unknown statement ${JSON.stringify(statement)}`);
   const value = fieldOf(at(regex, "FieldToMatch"), request);
-  // AWS WAF finds no match if the request does not have the header.
+  // A statement does not match if the request does not have the header.
   return value !== undefined && new RegExp(String(at(regex, "RegexString"))).test(value.toLowerCase());
 }
 
@@ -138,7 +138,7 @@ describe("the web ACL", () => {
       expect(at(override, "ActionToUse")).toEqual({ Count: {} });
       return String(at(override, "Name"));
     });
-    // The rules of the managed group that inspect a body or the query. The source is AWS's list of the group.
+    // The rules of the managed group that inspect the body or the query, according to AWS's documentation of the group.
     const onTexts = [
       ...["SizeRestrictions_QUERYSTRING", "SizeRestrictions_BODY", "EC2MetaDataSSRF_BODY"],
       ...["EC2MetaDataSSRF_QUERYARGUMENTS", "GenericLFI_QUERYARGUMENTS", "GenericLFI_BODY"],
