@@ -8,10 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/**
- * `npm run test:deep` and `npm run check` run these tests. They simulate a killed process at every call, import large files, and start
- * services.
- */
+/** `npm run test:deep` and `npm run check` run these tests. They simulate killed processes, import large files, and start services. */
 const DEEP = ".deep.test.ts";
 /** `npm run test:long` runs these tests before a release, because they take minutes to hours. */
 const LONG = ".long.test.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests the schemas of single values such as text, ids, times and colours. A schema must return an accepted value unchanged, and must
- * reject any other value with a reason.
+ * Tests the schemas of single values such as text, ids, times and colours. A schema of text must return an accepted value unchanged. Every
+ * schema must reject an invalid value with a reason.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

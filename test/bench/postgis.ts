@@ -23,7 +23,7 @@ create index on prospect using gist (geo);
 create index on prospect using gist (flat);
 vacuum full analyze prospect;`;
 
-/** Returns nothing if PostGIS is not installed. */
+/** Compares the territory and the tiles of the map. Returns an empty list if PostGIS is not installed. */
 export async function compareMap(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   const [found] = await postgres.run("select count(*) from pg_available_extensions where name = 'postgis';");
   if (found !== "1") return [];

@@ -33,8 +33,8 @@ export const RARE_NAME = "Zdanowicz";
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
 /**
- * Makes the prospect with the number `at`, counted from 0. A higher number means a later creation time. The seed of the random values is
- * the distance from the newest prospect. Small and large companies therefore have the same newest prospects.
+ * Returns the prospect with the number `at`, counted from 0. A higher number means a later creation time. The seed of its random values is
+ * its distance from the newest prospect, so the newest prospects of small and large companies have the same random values.
  */
 export function makeProspect(company: BenchCompany, at: number): Made {
   const random = randomSequence(company.count - at);

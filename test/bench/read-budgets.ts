@@ -32,7 +32,7 @@ export interface WarmUsage {
    * partitions. The read units depend on how many of them are in each of the two.
    */
   readonly neighbours: readonly Usage[];
-  /** A list whose rows are in memory, because the previous list has read them. */
+  /** The usage of a list whose rows are in memory, because the previous list has read them. */
   readonly again: Usage;
   readonly pins: Usage;
 }

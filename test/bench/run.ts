@@ -1,7 +1,7 @@
 /**
  * `npm run bench` measures the budgets of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds a
- * comparison with Postgres, and `--write` writes docs/benchmarks.md. `--index`, `--csv` and `--webhooks` measure only these parts. The exit
- * code is 1 if a measurement exceeds its budget.
+ * comparison with Postgres, and `--write` writes docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures only the part
+ * with this name. The exit code is 1 if a measurement exceeds its budget.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

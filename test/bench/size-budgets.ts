@@ -50,8 +50,8 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await coldStartBudgets(stage, firstId + count - 1)),
     // The map comes after the other reads, because its territory adds an entry to the search index and would make them more expensive.
     ...(await mapUnits(stage)),
-    // Budget 14 does not depend on the number of prospects. It is therefore measured only for the first company, which has no `smaller`
-    // one.
+    // Budget 14 does not depend on the number of prospects. It is therefore measured only for the first company, where `smaller` is
+    // undefined.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

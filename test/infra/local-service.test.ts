@@ -110,7 +110,10 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Returns the content encoding of the answer, and its decoded body. `fetch` would decode the body without showing the encoding. */
+  /**
+   * Returns the content encoding of the answer, and its decoded body. The test does not use `fetch`, because `fetch` decodes the body
+   * itself.
+   */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };

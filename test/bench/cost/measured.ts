@@ -64,7 +64,7 @@ const Background = z.object({
   flushBytes: z.number(),
 });
 
-/** The cost of a list whose prospects the function already has in memory. */
+/** The cost of a list or a search whose prospects the function already has in memory. */
 const InMemory = z.object({ readUnits: z.number(), rounds: z.number(), cpuMs: z.number() });
 
 export const Measured = z.object({

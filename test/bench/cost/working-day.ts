@@ -407,6 +407,10 @@ const fresh = { freeAt: 0, lastUsed: 0, endsAt: 0, isProvisioned: false, cachedB
 const rank = ({ isProvisioned, lastUsed }: LambdaEnvironment): number =>
   lastUsed + (isProvisioned ? Number.MAX_SAFE_INTEGER / 2 : 0);
 
-/** @param part the quantile, from 0 to 1 */
+/**
+ * Returns a quantile of sorted values.
+ *
+ * @param part the quantile, from 0 to 1
+ */
 export const quantile = (sorted: Float64Array, part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

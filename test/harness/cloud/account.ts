@@ -54,7 +54,7 @@ export function bootstrappedAccount(): Account {
 const random = (length: number): string =>
   randomBytes(length).toString("base64url").replace(/[-_]/g, "x").slice(0, length);
 
-/** Returns an id as AWS generates it, for resource types whose id a template cannot set. */
+/** For each resource type whose id a template cannot set, a function that returns an id as AWS generates it. */
 const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
   "AWS::ApiGateway::Deployment": () => random(6).toLowerCase(),
   "AWS::ApiGateway::RestApi": () => random(10).toLowerCase(),

@@ -245,8 +245,8 @@ function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, 
 }
 
 /**
- * Throws if the deployment would replace a resource whose name is in the template. The new resource would need the same name while the old
- * resource still has it.
+ * Throws if a resource must be replaced and its name stays the same. CloudFormation creates the new resource first, while the old one still
+ * has this name.
  */
 function refuseNamedReplacement(current: Deployed | undefined, type: string, properties: Fields): void {
   const name = givenName(type, properties);
@@ -284,7 +284,11 @@ function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: 
   }
 }
 
-/** @returns true if the resource no longer belongs to the stack */
+/**
+ * Deletes one resource, or retains it if `policy` says so.
+ *
+ * @returns true if the resource no longer belongs to the stack
+ */
 function discard(cloud: Cloud, stack: Stack, id: string, { made }: Deployed, policy: string | undefined): boolean {
   const log = (status: string, reason?: string) => record(stack, id, made.type, made.id, status, reason);
   if (policy?.startsWith("Retain")) {
