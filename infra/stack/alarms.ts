@@ -27,6 +27,8 @@ export interface AlarmSpec extends Meaning {
   /** How the metric is compared with the threshold. By default, the alarm goes off if the value is above the threshold. */
   readonly comparison?: ComparisonOperator;
   readonly periods?: number;
+  /** How many of these periods must be bad. By default, all of them. */
+  readonly badPeriods?: number;
   /** How a period without data is treated. By default, it is treated as good (not breaching). */
   readonly missing?: TreatMissingData;
 }
@@ -41,6 +43,7 @@ export class ExplainedAlarm extends Alarm {
       threshold: rule.threshold,
       comparisonOperator: rule.comparison ?? ComparisonOperator.GREATER_THAN_THRESHOLD,
       evaluationPeriods: rule.periods ?? 1,
+      ...(rule.badPeriods !== undefined && { datapointsToAlarm: rule.badPeriods }),
       treatMissingData: rule.missing ?? TreatMissingData.NOT_BREACHING,
     });
     this.meaning = { title, impact };
@@ -59,6 +62,22 @@ export const anchorOf = (title: string): string => title.toLowerCase().replaceAl
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
+}
+
+/**
+ * Makes two alarms with the same meaning for a function that reads batches: one counts failed invocations, and the other one counts failed
+ * items. If a function reports failed items (`batchItemFailures`), its invocation has succeeded, so Lambda does not count it as an error.
+ * @param failedItem the event of the log line that the function writes for each failed item
+ */
+export function batchErrorAlarms(
+  watched: LambdaFunction,
+  failedItem: { readonly event: string; readonly metricName: string },
+  meaning: Meaning,
+): void {
+  errorAlarm(watched, meaning);
+  const { metricName, event } = failedItem;
+  const metric = logMetric(watched, metricName, watched.logGroup, { event, value: "1" });
+  alarm(watched, "ItemErrors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
 /** Creates an alarm that goes off after five minutes without an invocation of the function. It is for functions that run every minute. */
@@ -224,7 +243,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
 }
 
 /**
- * Makes all alarms publish to the topic, and adds to each alarm the URL of its section in the runbook.
+ * Makes all alarms publish to the topic when they go off and when they are over. Adds to each alarm the URL of its section in the runbook.
  * @param runbook the URL of the runbook without an anchor
  */
 export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {
@@ -232,6 +251,7 @@ export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): voi
   for (const child of home.node.findAll()) {
     if (!(child instanceof ExplainedAlarm)) continue;
     child.addAlarmAction(action);
+    child.addOkAction(action);
     const { title, impact } = child.meaning;
     const resource = child.node.defaultChild;
     if (resource instanceof CfnAlarm) resource.alarmDescription = `${impact} Runbook: ${runbook}#${anchorOf(title)}`;

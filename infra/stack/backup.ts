@@ -1,4 +1,6 @@
-/** Creates the plan by which AWS Backup copies the table every day and every month. */
+/**
+ * Creates the plan by which AWS Backup copies the table every day and every month, a log of its jobs, and an alarm for failed jobs.
+ */
 import {
   BackupPlan,
   BackupPlanRule,
@@ -7,11 +9,13 @@ import {
   BackupVault,
   CfnBackupVault,
 } from "aws-cdk-lib/aws-backup";
-import { Schedule } from "aws-cdk-lib/aws-events";
-import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { CfnRule, Schedule } from "aws-cdk-lib/aws-events";
+import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
+import { ArnFormat, Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-plan.ts";
+import { alarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
@@ -19,8 +23,11 @@ import { accept } from "./rules.ts";
 const HOUR = "5";
 const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 
-/** @param tables the table of the data stack, and the restored table if the service uses one */
-export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[]): void {
+/**
+ * @param tables the table of the data stack, and the restored table if the service uses one
+ * @param logDays days after which CloudWatch deletes the log of the jobs
+ */
+export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[], logDays: number): void {
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
   const resource = vault.node.defaultChild;
@@ -65,6 +72,89 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
     resources: tables.map((table) => BackupResource.fromArn(table.tableArn)),
     disableDefaultBackupPolicy: true,
   });
+  watchJobs(home, vault, logDays);
+}
+
+/** The last states of a job without a copy or a restored table. */
+const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
+
+/**
+ * Writes the events of the vault's jobs into a log group, and makes an alarm that counts the failed ones. AWS Backup has metrics of failed
+ * jobs too, but the events also contain the reason of a failure, and the metrics of restores do not name the vault.
+ */
+function watchJobs(home: Construct, vault: BackupVault, logDays: number): void {
+  const { stackName } = Stack.of(home);
+  const logGroup = new LogGroup(home, "Jobs", {
+    // EventBridge expects this prefix.
+    logGroupName: `/aws/events/${stackName}/backups`,
+    retention: logDays,
+    removalPolicy: RemovalPolicy.DESTROY,
+  });
+  const rule = new CfnRule(home, "JobEvents", {
+    description: "Logs the jobs of AWS Backup.",
+    eventPattern: {
+      source: ["aws.backup"],
+      $or: [
+        { "detail-type": ["Backup Job State Change"], detail: { backupVaultName: [vault.backupVaultName] } },
+        { "detail-type": ["Copy Job State Change"], detail: { sourceBackupVaultArn: [vault.backupVaultArn] } },
+        // Only some events of restores name the vault, so this also matches restores of other tables in the account and region.
+        { "detail-type": ["Restore Job State Change"], detail: { resourceType: [{ prefix: "DynamoDB" }] } },
+      ],
+    },
+    targets: [{ id: "log", arn: arnOf(logGroup) }],
+  });
+  accept(rule, {
+    "Serverless-EventBusDLQ": "EventBridge repeats a failed delivery for a day. Then the next copy reports.",
+  });
+  allowEvents(logGroup, rule);
+  const filter = new MetricFilter(home, "FailedJobs", {
+    logGroup,
+    // Events of restores have the field `status` instead of `state`.
+    filterPattern: FilterPattern.any(
+      ...["$.detail.state", "$.detail.status"].flatMap((field) =>
+        FAILURES.map((state) => FilterPattern.stringValue(field, "=", state)),
+      ),
+    ),
+    metricNamespace: stackName,
+    metricName: "FailedBackupJobs",
+    metricValue: "1",
+  });
+  alarm(home, "Failed", {
+    metric: filter.metric({ period: Duration.hours(1), statistic: "Sum" }),
+    threshold: 0,
+    // One failure turns the alarm on for a day, until the next daily copy. An alarm of a single hour would be over before anyone reads it.
+    periods: 24,
+    badPeriods: 1,
+    title: "Copies fail",
+    impact: "Users notice nothing, but a copy of the table by AWS Backup is missing, or a restore has failed.",
+  });
+}
+
+/** Returns the ARN of a log group in the form that EventBridge requires: without the `:*` at the end. */
+const arnOf = (logGroup: LogGroup): string =>
+  Stack.of(logGroup).formatArn({
+    service: "logs",
+    resource: "log-group",
+    resourceName: logGroup.logGroupName,
+    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+
+/** Allows EventBridge to write the events of the rule into the log group, with the two statements that AWS documents. */
+function allowEvents(logGroup: LogGroup, rule: CfnRule): void {
+  const principals = [
+    new ServicePrincipal("events.amazonaws.com"),
+    new ServicePrincipal("delivery.logs.amazonaws.com"),
+  ];
+  const resources = [logGroup.logGroupArn];
+  logGroup.addToResourcePolicy(new PolicyStatement({ principals, actions: ["logs:CreateLogStream"], resources }));
+  logGroup.addToResourcePolicy(
+    new PolicyStatement({
+      principals,
+      actions: ["logs:PutLogEvents"],
+      resources,
+      conditions: { ArnEquals: { "aws:SourceArn": rule.attrArn } },
+    }),
+  );
 }
 
 /**

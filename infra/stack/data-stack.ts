@@ -45,7 +45,7 @@ export interface Data {
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * The topic that mails alarms. It is in the data stack, because this stack has an alarm, too. Another reason is that subscribers need not
+   * The topic that mails alarms. It is in the data stack, because this stack has alarms, too. Another reason is that subscribers need not
    * confirm their address again when the service stack is created again.
    */
   readonly alarms: Topic;
@@ -68,12 +68,12 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   if (config.domain !== undefined) createDomain(stack, config.domain);
   createLogRole(stack);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
-  sendAlarms(stack, alarms, config.watch.runbook);
   const data = { stack, table, bucket, importQueue, secretsKey, identity: createIdentity(stack, config), alarms };
   keepExports(data, config);
   const active = restoredTable(stack, config);
   if (config.backup !== undefined)
-    createBackups(stack, config.backup, active === undefined ? [table] : [table, active]);
+    createBackups(stack, config.backup, active === undefined ? [table] : [table, active], config.retention.logDays);
+  sendAlarms(stack, alarms, config.watch.runbook);
   createProtectedLast(stack, table);
   return active === undefined ? data : { ...data, table: active };
 }
@@ -94,8 +94,9 @@ function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
   // The backup selection needs the table, so the table cannot be created after the selection. Only the other parts of the backups are
   // listed.
-  const backups = ["Backups/Vault", "Backups/Role", "Backups/Plan/Resource"];
-  for (const path of ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", ...backups]) {
+  const backups = ["Vault", "Role", "Plan/Resource", "Jobs", "JobEvents", "FailedJobs", "Failed"];
+  const others = ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms"];
+  for (const path of [...others, ...backups.map((part) => `Backups/${part}`)]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
     if (other !== undefined) (userPool ?? table).node.addDependency(other);
   }

@@ -30,7 +30,7 @@ const gradual =
  * The construct ids of the alarms on errors of the API and of single functions. Other alarms do not undo a deployment, because CodeDeploy
  * accepts at most ten alarms.
  */
-const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors"]);
+const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "ItemErrors"]);
 
 /** The provisioned concurrency of an alias: environments that Lambda keeps ready. */
 export type ReadyEnvironments = Pick<CfnAliasProps, "provisionedConcurrencyConfig">;

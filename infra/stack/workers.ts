@@ -12,7 +12,7 @@ import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { FLUSH_WINDOW_SECONDS } from "../settings/capacity.ts";
-import { alarm, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
+import { alarm, batchErrorAlarms, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
 import { called, createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
 import { allow, type ServedTable } from "./rights.ts";
@@ -60,10 +60,11 @@ function createPublisher(scope: Construct, platform: Platform): void {
     functionResponseTypes: ["ReportBatchItemFailures"],
     filterCriteria: typeFilter(publishedTypes),
   });
-  errorAlarm(publish, {
-    title: "Publisher fails",
-    impact: "No webhook is sent, because changes are not turned into events.",
-  });
+  batchErrorAlarms(
+    publish,
+    { event: "record failed", metricName: "FailedRecords" },
+    { title: "Publisher fails", impact: "No webhook is sent, because changes are not turned into events." },
+  );
   throttleAlarm(publish, {
     title: "Publisher throttled",
     impact: "Webhooks are late, because too many functions run and Lambda throttles the publisher.",
@@ -96,10 +97,14 @@ function createFlusher(scope: Construct, platform: Platform): void {
     functionResponseTypes: ["ReportBatchItemFailures"],
     filterCriteria: typeFilter([DELTA_TYPE]),
   });
-  errorAlarm(flush, {
-    title: "Index flush fails",
-    impact: "Reads stay exact but cost more with every write, because company indexes are not flushed.",
-  });
+  batchErrorAlarms(
+    flush,
+    { event: "index not flushed", metricName: "FailedFlushes" },
+    {
+      title: "Index flush fails",
+      impact: "Reads stay exact but cost more with every write, because company indexes are not flushed.",
+    },
+  );
   throttleAlarm(flush, {
     title: "Index flush throttled",
     impact: "Reads stay exact but cost more, because too many functions run and Lambda throttles the index flush.",
@@ -164,10 +169,14 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     title: "Delivery missing",
     impact: "A webhook receiver has lost an event, because the row of a queued delivery is not in the table.",
   });
-  errorAlarm(deliver, {
-    title: "Delivery function fails",
-    impact: "Webhooks are late, because their deliveries fail through a fault of the service.",
-  });
+  batchErrorAlarms(
+    deliver,
+    { event: "message failed", metricName: "FailedDeliveryMessages" },
+    {
+      title: "Delivery function fails",
+      impact: "Webhooks are late, because their deliveries fail through a fault of the service.",
+    },
+  );
   throttleAlarm(deliver, {
     title: "Delivery function throttled",
     impact: "Webhooks are late, because too many functions run and Lambda throttles the delivery function.",

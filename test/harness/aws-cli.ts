@@ -2,6 +2,7 @@
  * Translates commands of the AWS CLI into requests of the AWS SDK, because npm has no package of the AWS CLI. AWS generates CLI and SDK
  * from the same models: a command is an operation, and each of its options is a field of the operation's input.
  */
+import * as backup from "@aws-sdk/client-backup";
 import * as cloudFormation from "@aws-sdk/client-cloudformation";
 import * as cognito from "@aws-sdk/client-cognito-identity-provider";
 import * as ssm from "@aws-sdk/client-ssm";
@@ -9,6 +10,7 @@ import * as z from "zod/mini";
 
 /** The SDK package of each service, by the name of the service in the CLI. */
 const services: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  backup,
   cloudformation: cloudFormation,
   "cognito-idp": cognito,
   ssm,

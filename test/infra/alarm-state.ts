@@ -1,5 +1,6 @@
 /** Evaluates alarms as CloudWatch does. The input is the metric's value in each period. */
 import * as z from "zod/mini";
+import type { Fields } from "./template.ts";
 
 /** The value of a metric in one period. Undefined means that CloudWatch has no data for this period. */
 export type Value = number | undefined;
@@ -22,14 +23,18 @@ const FURTHER_PERIODS = 2;
 
 /** Returns true if the alarm is on after the periods with these values. */
 export function isOn(rule: AlarmRule, values: readonly Value[]): boolean {
-  const { EvaluationPeriods: periods, DatapointsToAlarm: needed = periods } = rule;
+  const { EvaluationPeriods: periods } = rule;
   const range = values.slice(-(periods + FURTHER_PERIODS));
   const real = range.filter((value) => value !== undefined);
   // If enough periods have data, CloudWatch ignores the periods without data.
   const evaluated = real.slice(-periods).map((value) => isBreaching(rule, value));
   const missing = Array.from({ length: periods - evaluated.length }, () => rule.TreatMissingData === "breaching");
-  return [...missing, ...evaluated].filter(Boolean).length >= needed;
+  return [...missing, ...evaluated].filter(Boolean).length >= neededPeriods(rule);
 }
+
+/** Returns how many of the evaluated periods must be bad. */
+export const neededPeriods = ({ EvaluationPeriods, DatapointsToAlarm = EvaluationPeriods }: AlarmRule): number =>
+  DatapointsToAlarm;
 
 const isBreaching = ({ ComparisonOperator, Threshold }: AlarmRule, value: number): boolean =>
   ComparisonOperator === "GreaterThanThreshold" ? value > Threshold : value < Threshold;
@@ -44,4 +49,18 @@ export function periodsUntilOn(rule: AlarmRule, normal: Value, faulty: Value): n
     if (isOn(rule, [...before, ...Array.from({ length: count }, () => faulty)])) return count;
   }
   return undefined;
+}
+
+/** Returns the alarms by their names: the anchor of the alarm's section in the runbook. If alarms share a section, the metric is added. */
+export function alarmsByName(alarms: readonly Fields[]): ReadonlyMap<string, Fields> {
+  const sections = Map.groupBy(
+    alarms,
+    ({ AlarmDescription }) => /#([a-z-]+)$/.exec(String(AlarmDescription))?.[1] ?? "",
+  );
+  const named = [...sections].flatMap(([anchor, own]) =>
+    own.map((alarm) => [own.length === 1 ? anchor : `${anchor} ${String(alarm.MetricName)}`, alarm] as const),
+  );
+  const byName = new Map(named);
+  if (byName.size < alarms.length) throw new Error("two alarms have the same section and the same metric");
+  return byName;
 }

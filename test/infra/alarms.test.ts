@@ -6,25 +6,25 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";
-import { sqsAt } from "../../infra/local/clients.ts";
 import type { LogLine } from "../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { canary } from "../../infra/routes/routes.ts";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import { logQueries } from "../../infra/stack/queries.ts";
 import { templatesInOrder } from "../../infra/synth.ts";
-import { AlarmRule, periodsUntilOn } from "./alarm-state.ts";
+import { AlarmRule, alarmsByName, neededPeriods, periodsUntilOn } from "./alarm-state.ts";
+import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
 import { withDamagedActivity } from "./damaged-activity.ts";
 import { matches, selected } from "./filter-pattern.ts";
 import { metricOf, type Observed } from "./observed.ts";
-import { at, type Fields, ownIdentity, synthesized, type Template, target } from "./template.ts";
+import { depths, failRecord, fillDeadLetters, leaveMessage, sendToDeliver } from "./queue-faults.ts";
+import { at, type Fields, synthesized, type Template, target, withBackups } from "./template.ts";
 
 const lines: LogLine[] = [];
 let statuses: number[] = [];
@@ -84,7 +84,7 @@ beforeAll(async () => {
   await once(server, "listening");
   [template, service] = await Promise.all([
     // The preset `small` has a limit of concurrent executions that one machine can reach.
-    synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) }),
+    synthesized({ ...withBackups, capacity: capacityOf({ preset: "small" }) }),
     startLocal({
       port: 0,
       webhookUrlPolicy: "local",
@@ -154,7 +154,8 @@ async function operate(): Promise<Partial<Observed>> {
   canaryToken = (await service.tokenOf("owner@acme.test")) ?? "";
   await service.invoke(canary.file, {});
   for (const file of ["jobs/export", "jobs/import", "index/flush"]) await until(() => ended(file, from));
-  return { recordAges, queues: await depths() };
+  lines.push(...loggedBackupEvents(template, [...successes, ...foreign]));
+  return { recordAges, queues: await depths(service) };
 }
 
 /** Milliseconds by which a late function gets its stream records too late. */
@@ -182,16 +183,9 @@ async function deliver(): Promise<Observed["recordAges"]> {
   return { "events/publish": ageAt("events/publish"), "index/flush": ageAt("index/flush") };
 }
 
-async function depths(): Promise<Observed["queues"]> {
-  const found = Object.entries(await service.queues());
-  return Object.fromEntries(found.map(([id, { waiting }]) => [id, { visible: waiting, oldestSeconds: 0 }]));
-}
-
 async function loseDelivery(): Promise<Partial<Observed>> {
   const deliveryId = `dlv_${"0".repeat(29)}`;
-  const MessageBody = JSON.stringify({ v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 });
-  const { SqsEndpoint, DeliveryQueueUrl: QueueUrl } = service.outputs;
-  await sqsAt(SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
+  await sendToDeliver(service, JSON.stringify({ v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 }));
   await until(() => written("events/deliver", "delivery missing"));
   return {};
 }
@@ -265,32 +259,6 @@ async function leaveDelivery(): Promise<Partial<Observed>> {
   return {};
 }
 
-/** Sends one message to each dead-letter queue. */
-async function fillDeadLetters(): Promise<Partial<Observed>> {
-  const sqs = sqsAt(service.outputs.SqsEndpoint);
-  for (const QueueUrl of service.outputs.DeadLetterQueueUrls) {
-    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "{}" }));
-  }
-  return { queues: await depths() };
-}
-
-/**
- * Leaves a message in a queue that no function reads. Returns the age that this message will have in 31 minutes, as the age of the oldest
- * message in the delivery queue.
- */
-async function leaveMessage(): Promise<Partial<Observed>> {
-  const sqs = sqsAt(service.outputs.SqsEndpoint);
-  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "Unread" }));
-  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "{}" }));
-  const received = await sqs.send(
-    new ReceiveMessageCommand({ QueueUrl, MessageSystemAttributeNames: ["SentTimestamp"], VisibilityTimeout: 0 }),
-  );
-  const sentMs = Number(received.Messages?.[0]?.Attributes?.SentTimestamp);
-  const { id } =
-    template.all("AWS::SQS::Queue").find(({ id }) => service.outputs.DeliveryQueueUrl.endsWith(`/${id}`)) ?? {};
-  return { queues: { [id ?? ""]: { visible: 1, oldestSeconds: (Date.now() + 31 * 60_000 - sentMs) / 1_000 } } };
-}
-
 /**
  * Sends many requests at once to several functions. Repeats this at most ten times, until the number of concurrent executions exceeds the
  * alarm's threshold.
@@ -315,17 +283,26 @@ const late = (file: string) => async (): Promise<Partial<Observed>> => ({
   recordAges: { [file]: (normal.recordAges[file] ?? 0) + LATE_MS },
 });
 
-/**
- * For each alarm, a function that causes the fault that turns it on. The keys are the anchors of the alarms' sections in docs/runbook.md.
- */
+/** Sends a message that the delivery function cannot read. The function reports the message as failed, and its invocation succeeds. */
+async function failMessage(): Promise<Partial<Observed>> {
+  const from = lines.length;
+  await sendToDeliver(service, "{}");
+  await until(() => lines.slice(from).some(({ text }) => selected(text, "$.message.event") === "message failed"));
+  return {};
+}
+
+/** For each alarm, a function that causes the fault that turns it on. The keys are the names of the alarms. */
 const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
-  "publisher-fails": () => fail("events/publish"),
+  "publisher-fails Errors": () => fail("events/publish"),
+  "publisher-fails FailedRecords": () => failRecord(service),
   "publisher-throttled": () => fail("events/publish", 20),
   "publisher-late": late("events/publish"),
-  "index-flush-fails": () => fail("index/flush"),
+  "index-flush-fails Errors": () => fail("index/flush"),
+  "index-flush-fails FailedFlushes": damageIndex,
   "index-flush-throttled": () => fail("index/flush", 20),
   "index-flush-late": late("index/flush"),
-  "delivery-function-fails": () => fail("events/deliver"),
+  "delivery-function-fails Errors": () => fail("events/deliver"),
+  "delivery-function-fails FailedDeliveryMessages": failMessage,
   "delivery-function-throttled": () => fail("events/deliver", 20),
   "delivery-missing": loseDelivery,
   "deliveries-overdue": leaveDelivery,
@@ -338,13 +315,13 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   },
   "functions-throttled": () => fail("events/publish", 20),
   "concurrency-near-limit": crowd,
-  "failed-deliveries": fillDeadLetters,
-  "failed-imports": fillDeadLetters,
-  "failed-exports": fillDeadLetters,
-  "failed-bulk-jobs": fillDeadLetters,
-  "poison-records": fillDeadLetters,
-  "unflushed-indexes": fillDeadLetters,
-  "delivery-queue-late": leaveMessage,
+  "failed-deliveries": () => fillDeadLetters(service),
+  "failed-imports": () => fillDeadLetters(service),
+  "failed-exports": () => fillDeadLetters(service),
+  "failed-bulk-jobs": () => fillDeadLetters(service),
+  "poison-records": () => fillDeadLetters(service),
+  "unflushed-indexes": () => fillDeadLetters(service),
+  "delivery-queue-late": () => leaveMessage(service, template),
   "server-errors": damageIndex,
   "damaged-index": damageIndex,
   "damaged-activity": async () => {
@@ -352,12 +329,14 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     await withDamagedActivity(api, table, () => until(() => written("index/flush", "activity not summed up")));
     return {};
   },
+  "copies-fail": async () => {
+    lines.push(...loggedBackupEvents(template, failures));
+    return {};
+  },
 };
 
-const titleOf = (description: unknown): string => /#([a-z-]+)$/.exec(String(description))?.[1] ?? "";
-const alarmOf = (title: string): Fields =>
-  alarms().find(({ AlarmDescription }) => titleOf(AlarmDescription) === title) ?? {};
 const alarms = () => template.all("AWS::CloudWatch::Alarm").map(({ properties }) => properties);
+const alarmOf = (name: string): Fields => alarmsByName(alarms()).get(name) ?? {};
 
 describe("an alarm", () => {
   test("is off in normal operation", () => {
@@ -368,8 +347,7 @@ describe("an alarm", () => {
   });
 
   test("has a fault in this test, whichever it is", () => {
-    const titles = alarms().map(({ AlarmDescription }) => titleOf(AlarmDescription));
-    expect(Object.keys(faults).toSorted()).toEqual(titles.toSorted());
+    expect(Object.keys(faults).toSorted()).toEqual([...alarmsByName(alarms()).keys()].toSorted());
   });
 
   test.each(Object.entries(faults))(
@@ -379,7 +357,7 @@ describe("an alarm", () => {
       const rule = AlarmRule.parse(alarm);
       const faulty = metricOf(template, alarm, await observe(fault));
       const periods = periodsUntilOn(rule, metricOf(template, alarm, normal), faulty);
-      expect(periods, `${title}: ${faulty}`).toBeGreaterThanOrEqual(rule.EvaluationPeriods);
+      expect(periods, `${title}: ${faulty}`).toBeGreaterThanOrEqual(neededPeriods(rule));
     },
   );
 });

@@ -10,12 +10,12 @@ import { root } from "../../infra/build/bundle.ts";
 import { PRICES_DATE, prices } from "../../infra/settings/prices.ts";
 import { attemptResults, FREE_METRICS } from "../../infra/stack/dashboard.ts";
 import { customMetrics } from "./custom-metrics.ts";
-import { at, listed, synthesized, type Template } from "./template.ts";
+import { at, listed, synthesized, type Template, withBackups } from "./template.ts";
 
 let template: Template;
 let body: Dashboard;
 beforeAll(async () => {
-  template = await synthesized();
+  template = await synthesized(withBackups);
   const [dashboard, ...more] = template.all("AWS::CloudWatch::Dashboard");
   expect(more).toEqual([]);
   body = Dashboard.parse(JSON.parse(joined(dashboard?.properties.DashboardBody)));

@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
 import { alarm, anchorOf, sendAlarms } from "../../infra/stack/alarms.ts";
 import { createApp } from "../../infra/synth.ts";
-import { synthesized, type Template } from "./template.ts";
+import { synthesized, type Template, withBackups } from "./template.ts";
 
 const RUNBOOK = "docs/runbook.md";
 
@@ -28,7 +28,7 @@ const parts: readonly Part[] = sections.map((section) => ({
 
 let template: Template;
 beforeAll(async () => {
-  template = await synthesized();
+  template = await synthesized(withBackups);
 });
 
 const descriptions = () =>
@@ -37,13 +37,14 @@ const descriptions = () =>
     .map(({ id, properties }) => ({ id, text: String(properties.AlarmDescription) }));
 
 describe("the runbook", () => {
-  it("has exactly one part for each alarm, and the alarm names it after one sentence of impact", () => {
+  it("has a part for each alarm and no other parts, and the alarm names it after one sentence of impact", () => {
     const anchors = descriptions().map(({ id, text }) => {
       const [, anchor] = /^[A-Z][^.]{30,}\. Runbook: docs\/runbook\.md#([a-z-]+)$/.exec(text) ?? [];
       expect(anchor, `${id}: ${text}`).toBeDefined();
       return anchor;
     });
-    expect(anchors.toSorted()).toEqual(parts.map(({ title }) => anchorOf(title)).toSorted());
+    // Two alarms about the same function may share a part.
+    expect([...new Set(anchors)].toSorted()).toEqual(parts.map(({ title }) => anchorOf(title)).toSorted());
   });
 
   it.each(parts)(

@@ -22,6 +22,9 @@ export const ownIdentity: DeployConfig = {
   allowedOrigins: ["https://app.example.com"],
 };
 
+/** The settings with copies by AWS Backup, as the preset `production` has them. */
+export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 7, monthlyDays: 365 } };
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
