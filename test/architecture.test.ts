@@ -80,6 +80,7 @@ const rooms = [
   "infra/security",
   "infra/openapi",
   "infra/local",
+  "infra/cli/options.ts",
   "infra/cli/company",
   "infra/cli/restore",
   "infra/cli/csv",

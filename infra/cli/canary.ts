@@ -20,7 +20,7 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { canaryParameter } from "../settings/canary.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, unknownCommand, WrongUsage } from "./options.ts";
+import { argumentsOf, runCommand, unknownCommand, WrongUsage } from "./options.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
@@ -29,7 +29,7 @@ npm run canary -- create --sub SUBJECT
     with an external issuer: SUBJECT is the subject of the tokens of a client. The environment variables
     SMOKE_TOKEN_URL, SMOKE_CLIENT_ID and SMOKE_CLIENT_SECRET have its credentials, which are kept in Parameter Store
 ${stackUsage}
-exit code 0: done, 2: wrong usage, 3: any other error`;
+exit code 0: done, 1: failed, 2: wrong usage`;
 
 /**
  * The e-mail address of the smoke test's user. No mail is ever sent to it, because `.invalid` is reserved for domains that do not exist.
@@ -109,7 +109,7 @@ function readInput() {
   }
 }
 
-async function main(): Promise<void> {
+async function main(): Promise<undefined> {
   const { stackName, ...input } = readInput();
   const { table, userPoolId, dynamoDb } = await deployedTable(stackName);
   const pool = userPoolId === undefined ? {} : { pool: { id: userPoolId, cognito: cognitoClient(dynamoDb) } };
@@ -117,8 +117,5 @@ async function main(): Promise<void> {
 }
 
 if (import.meta.main) {
-  await main().catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : String(error));
-    process.exitCode = error instanceof WrongUsage ? 2 : 3;
-  });
+  await runCommand(main);
 }

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
-import { argumentsOf, checked, unknownCommand, WrongUsage } from "./options.ts";
+import { argumentsOf, checked, runCommand, unknownCommand } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** The function of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
@@ -16,24 +16,19 @@ const Input = z.object({
 });
 
 /**
- * Runs the command and sets the exit code of the process. It is the code that the command returns, 2 after wrong usage or for an unknown
- * company, or 3 after any other error.
+ * Runs the command and sets the exit code of the process. It is the code that the command returns, 2 after wrong usage, or 1 for an unknown
+ * company or after any other error.
  */
-export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
-  try {
+export const companyCommand = (usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> =>
+  runCommand(async () => {
     const { work, company, stack } = readInput(usage, commands);
     const inUse = await tableInUse(stack);
     const { table, label } = inUse;
     const companyId = Number(company);
-    if ((await table.get(keys.company(companyId))) === undefined) {
-      throw new WrongUsage(`${label} has no company ${companyId}`);
-    }
-    process.exitCode = await work(table, companyId, inUse);
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error));
-    process.exitCode = error instanceof WrongUsage ? 2 : 3;
-  }
-}
+    if ((await table.get(keys.company(companyId))) === undefined)
+      throw new Error(`${label} has no company ${companyId}`);
+    return work(table, companyId, inUse);
+  });
 
 function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
   const { positionals, values } = argumentsOf({ company: { type: "string" }, ...stackOptions }, usage);

@@ -16,7 +16,7 @@ const usage = `npm run index -- verify|rebuild|repair-activity --company N
     rebuild  builds the index again from the rows, while both are in use
     repair-activity  removes damaged rows of the activity; reports then say that earlier activity is not completely counted
 ${stackUsage}
-exit code 0: success, 1: faults or a refused rebuild, 2: wrong usage or unknown company, 3: any other error`;
+exit code 0: success, 1: faults, a refused rebuild, an unknown company or any other error, 2: wrong usage`;
 
 const PROGRESS_EVERY_MS = 2_000;
 

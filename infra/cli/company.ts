@@ -8,7 +8,6 @@ import { cognitoClient } from "#shared/aws/cognito.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { iso, systemClock } from "#shared/clock.ts";
-import { ApiError } from "#shared/errors.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
@@ -17,7 +16,7 @@ import { poolAt } from "./company/pool.ts";
 import { READ_UNITS, WRITE_UNITS } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
 import { createCommand } from "./create-company.ts";
-import { answerHelp, checked, optionsOf, texts, unknownCommand, WrongUsage } from "./options.ts";
+import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
@@ -153,8 +152,4 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
   return command(contextOf(await tableInUse(chosenStack(input)), input), input);
 }
 
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const isKnown = error instanceof ApiError || error instanceof CommandRefused || error instanceof Error;
-  console.error(isKnown ? error.message : String(error));
-  return error instanceof WrongUsage ? 2 : 1;
-});
+await runCommand(() => main(process.argv.slice(2)));

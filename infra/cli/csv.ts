@@ -8,7 +8,8 @@ import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
-import { answerHelp } from "./options.ts";
+import { answerHelp, WrongUsage } from "./options.ts";
+import { nameTarget } from "./target.ts";
 
 // After the first Ctrl-C, the command ends in order and prints how to resume. A second Ctrl-C ends it at once.
 const interrupt = new AbortController();
@@ -17,6 +18,7 @@ const { signal } = interrupt;
 try {
   answerHelp(process.argv, usage);
   const options = readOptions(process.argv.slice(2), process.env);
+  nameTarget(`service at ${options.base}`);
   const progress = openProgress();
   const service = await openService(options, signal, progress.say);
   process.exitCode = await (options.command === "import"
@@ -27,5 +29,6 @@ try {
   console.error(
     signal.aborted && !(error instanceof CutOff) ? "interrupted before the service did anything" : messageOf(error),
   );
-  process.exitCode = isCutOff ? exitCodes.cutOff : exitCodes.failed;
+  const { cutOff, wrongUsage, failed } = exitCodes;
+  process.exitCode = isCutOff ? cutOff : error instanceof WrongUsage ? wrongUsage : failed;
 }

@@ -22,7 +22,7 @@ import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, unknownCommand, WrongUsage } from "./options.ts";
+import { argumentsOf, exitCodes, runCommand, unknownCommand } from "./options.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
@@ -45,7 +45,7 @@ npm run dead-letters -- redrive QUEUE
     repeats the work of each message; a message that fails again stays in the queue, with the reason on stderr
     QUEUE is one of ${Object.keys(queues).join(", ")}
 ${stackUsage}
-exit code 0: done, 1: some messages failed again, 2: wrong usage, 3: any other error`;
+exit code 0: done, 1: some messages failed again, or any other error, 2: wrong usage`;
 
 const Command = z.union([
   z.tuple([z.literal("list")]),
@@ -61,13 +61,13 @@ async function main(): Promise<number> {
     for (const { name, url } of redrives) {
       console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);
     }
-    return 0;
+    return exitCodes.done;
   }
   const one = redrives.find(({ name }) => name === queue);
   if (one === undefined) throw new Error(`${inUse.label} has no queue ${queue}`);
   const { done, failed } = await redrive(sqs, one);
   console.log(`${queue} on ${inUse.label}: ${done} done again, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  return failed === 0 ? exitCodes.done : exitCodes.failed;
 }
 
 function readInput(): { queue: string | undefined; stack: string | undefined } {
@@ -207,7 +207,4 @@ async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> 
   return Object.values(Attributes).reduce((sum, count) => sum + Number(count), 0);
 }
 
-process.exitCode = await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : String(error));
-  return error instanceof WrongUsage ? 2 : 3;
-});
+await runCommand(main);

@@ -11,7 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { type Progress, readProgress, reshapeProspects } from "#shared/prospects/reshape.ts";
 import type { ProspectShape } from "#shared/prospects/stored.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, checked, unknownCommand, WrongUsage } from "./options.ts";
+import { argumentsOf, checked, runCommand, unknownCommand } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run migrate -- status|run|rollback
@@ -22,7 +22,7 @@ const usage = `npm run migrate -- status|run|rollback
     [--units-per-second N]   read and write units that the command uses at most (default 500)
 ${stackUsage}
 Companies stay in use meanwhile. A command that was interrupted continues where it has ended.
-exit code 0: success, 1: functions keep writing the other shape, 2: wrong usage or unknown company, 3: any other error`;
+exit code 0: success, 1: functions keep writing the other shape, an unknown company or any other error, 2: wrong usage`;
 
 const Command = z.tuple([z.enum(["status", "run", "rollback"])]);
 const CompanyId = z.coerce
@@ -70,7 +70,7 @@ async function* companies({ outputs, dynamoDb }: TableInUse): AsyncGenerator<num
 async function* chosen(inUse: TableInUse, company: number | undefined): AsyncGenerator<number> {
   if (company === undefined) return yield* companies(inUse);
   if ((await inUse.table.get(keys.company(company))) === undefined) {
-    throw new WrongUsage(`${inUse.label} has no company ${company}`);
+    throw new Error(`${inUse.label} has no company ${company}`);
   }
   yield company;
 }
@@ -118,7 +118,4 @@ async function main(): Promise<number> {
   return exitCode;
 }
 
-process.exitCode = await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : String(error));
-  return error instanceof WrongUsage ? 2 : 3;
-});
+await runCommand(main);

@@ -1,4 +1,4 @@
-/** Reads the arguments of a command. Prints the usage if they contain `--help`. */
+/** Reads the arguments of a command, and sets its exit code. Prints the usage if the arguments contain `--help`. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 
@@ -34,6 +34,22 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   }
 }
 
+/** The exit codes of all commands. A command may have further codes for interrupted work, which its usage then names. */
+export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
+
+/**
+ * Runs a command and sets the exit code of the process. The code is the result of `main`, or 0 without a result. After an error, the code is
+ * 2 for wrong usage and otherwise 1, and stderr gets the message.
+ */
+export async function runCommand(main: () => Promise<number | undefined>): Promise<void> {
+  try {
+    process.exitCode = (await main()) ?? exitCodes.done;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    process.exitCode = error instanceof WrongUsage ? exitCodes.wrongUsage : exitCodes.failed;
+  }
+}
+
 /**
  * Returns the options of a command that has no positional arguments. If the options are wrong, it prints one line and ends the process with
  * exit code 2.
@@ -43,7 +59,7 @@ export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T
     return optionsOf(process.argv.slice(2), options, usage);
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error));
-    process.exit(2);
+    process.exit(exitCodes.wrongUsage);
   }
 }
 

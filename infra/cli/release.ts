@@ -9,7 +9,7 @@ import { CHANGELOG, changelogFaults, withRelease } from "../release/changelog.ts
 import { recordRows } from "../release/record.ts";
 import { isLater, lastRelease, packageVersion, type Release, releaseFile, releases } from "../release/releases.ts";
 import { schemasOfRelease } from "../release/stored-schemas.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, runCommand, unknownCommand } from "./options.ts";
 
 const usage = `npm run release -- check|cut
     check  compares package.json, CHANGELOG.md and releases/
@@ -88,12 +88,10 @@ function setVersion(file: string, version: string, next: string): void {
 }
 
 const commands: Readonly<Record<string, () => number | Promise<number>>> = { check, cut };
-try {
-  const [name = "", ...more] = argumentsOf({}, usage).positionals;
+await runCommand(async () => {
+  const { positionals } = argumentsOf({}, usage);
+  const [name = "", ...more] = positionals;
   const command = Object.hasOwn(commands, name) && more.length === 0 ? commands[name] : undefined;
-  if (command === undefined) console.error(`usage: ${usage}`);
-  process.exitCode = command === undefined ? 2 : await command();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : String(error));
-  process.exitCode = error instanceof WrongUsage ? 2 : 1;
-}
+  if (command === undefined) throw unknownCommand(positionals, usage);
+  return command();
+});

@@ -17,7 +17,7 @@ import { clientConfig } from "#shared/aws/client-config.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, unknownCommand, WrongUsage } from "./options.ts";
+import { argumentsOf, runCommand, unknownCommand } from "./options.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop
@@ -25,7 +25,7 @@ const usage = `npm run senders -- stop
 npm run senders -- start
     sends the waiting webhooks
 ${stackUsage}
-exit code 0: done, 2: wrong usage, 3: any other error`;
+exit code 0: done, 1: failed, 2: wrong usage`;
 
 export interface SendersContext {
   readonly cloud: CloudFormationClient;
@@ -90,7 +90,7 @@ function readInput() {
   return { isOn: command.data[0] === "start", stack: chosenStack(values) ?? stackNameOf(undefined) };
 }
 
-async function main(): Promise<void> {
+async function main(): Promise<undefined> {
   const { isOn, stack } = readInput();
   const { dynamoDb } = await deployedTable(stack);
   const settings = clientConfig(dynamoDb);
@@ -100,8 +100,5 @@ async function main(): Promise<void> {
 }
 
 if (import.meta.main) {
-  await main().catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : String(error));
-    process.exitCode = error instanceof WrongUsage ? 2 : 3;
-  });
+  await runCommand(main);
 }

@@ -8,8 +8,9 @@ import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
 import { serviceUrl } from "../local/address.ts";
-import { optionsOf, texts, WrongUsage } from "./options.ts";
+import { optionsOf, runCommand, texts, WrongUsage } from "./options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
+import { nameTarget } from "./target.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
     --base           the service (default: the local one, whose demo users need no credentials)
@@ -97,11 +98,12 @@ async function users(base: string, credentials: Credentials | undefined): Promis
   return { admin, rep, stranger };
 }
 
-async function main(): Promise<void> {
+async function main(): Promise<undefined> {
   const { changes, ...input } = readInput(process.argv.slice(2));
   const base = (input.base ?? serviceUrl()).replace(/\/$/, "");
   const credentials = credentialsIn(process.env);
   const isLocal = credentials === undefined;
+  nameTarget(`${isLocal ? "local service" : "service"} at ${base}`);
   const { admin, rep, stranger } = await users(base, credentials);
   const started = isLocal || input["receiver-url"] !== undefined;
   const server = started ? await startReceiver(input["receiver-port"], input["receiver-url"]) : undefined;
@@ -130,7 +132,4 @@ async function main(): Promise<void> {
 const percentile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : String(error));
-  process.exitCode = error instanceof WrongUsage ? 2 : 1;
-});
+await runCommand(main);

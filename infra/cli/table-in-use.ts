@@ -12,6 +12,7 @@ import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "../local/address.ts";
 import { stackNameOf } from "../settings/names.ts";
+import { nameTarget } from "./target.ts";
 
 export interface TableInUse {
   readonly label: string;
@@ -83,8 +84,6 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
     openSecrets(table, () => openKms(StackKeys.parse(outputs).SecretsKeyArn, { region, credentials }));
   return { label: `stack ${stackName}`, table, outputs, ...calls, secrets, isLocal: false, userPoolId: UserPoolId };
 }
-
-const nameTarget = (target: string): void => console.error(`target: ${target}`);
 
 class NoWayToAws extends Error {}
 

@@ -1,14 +1,17 @@
 /**
- * Implements `npm run --silent token -- EMAIL`. It prints an access token of the running local service and nothing else, so that scripts
- * can use the output.
+ * Implements `npm run --silent token -- EMAIL`. It prints an access token of the running local service to stdout and nothing else, so that
+ * scripts can use the output. It prints the target to stderr.
  */
 import { serviceUrl } from "../local/address.ts";
-import { argumentsOf, WrongUsage } from "./options.ts";
+import { argumentsOf, exitCodes, runCommand, WrongUsage } from "./options.ts";
+import { nameTarget } from "./target.ts";
 
-const usage = "npm run --silent token -- EMAIL";
+const usage = `npm run --silent token -- EMAIL
+exit code 0: done, 1: failed, 2: wrong usage`;
 
 async function requestToken(address: string): Promise<string> {
   const base = serviceUrl();
+  nameTarget(`local service at ${base}`);
   const answer = await fetch(`${base}/local/token`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -20,11 +23,9 @@ async function requestToken(address: string): Promise<string> {
   return text;
 }
 
-try {
+await runCommand(async () => {
   const [email, ...more] = argumentsOf({}, usage).positionals;
   if (email === undefined || more.length > 0) throw new WrongUsage(`usage: ${usage}`);
   console.log(await requestToken(email));
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = error instanceof WrongUsage ? 2 : 1;
-}
+  return exitCodes.done;
+});

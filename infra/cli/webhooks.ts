@@ -16,7 +16,7 @@ const usage = `npm run webhooks -- reconcile --company N
 npm run webhooks -- encrypt-secrets --company N
     encrypts webhook secrets that were stored as plain text; safe to repeat
 ${stackUsage}
-exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
+exit code 0: no faults, 1: faults, an unknown company or any other error, 2: wrong usage`;
 
 /** Number of times that a fault must be found again before it is reported. A change that is in progress can look like a fault. */
 const RECHECKS = 3;

@@ -157,7 +157,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   // The file changes while the service still imports its old content. The command must then refuse to import the file.
   writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
   expect(await run(file)).toMatchObject({
-    code: 2,
+    code: 1,
     stderr: expect.stringContaining(`import ${id} of what this file held`),
   });
   dataOf(await as.importer.POST("/api/prospects/imports/{id}/cancel", at(id)));
@@ -177,7 +177,7 @@ test("a failed or cancelled import does not block the next one", async () => {
   const text = readFileSync(file);
   writeFileSync(file, Buffer.from([0x50, 0x4b, 0x03, 0x04, 0xff, 0xfe, 0x00]));
   const [refused, again] = [await run(file), await run(file)];
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/import \d+ failed: .+/) });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/import \d+ failed: .+/) });
   expect(again.stderr).not.toBe(refused.stderr);
   writeFileSync(file, text);
   proxy.fail("PUT /uploads", { hold: "request" });
@@ -195,12 +195,12 @@ test("prints the problem details of the service, and the usage after wrong optio
   const base = ["--base", proxy.url] as const;
   const denied = await csv("import", file, ...base, "--as", as.rep.email);
   expect(denied).toMatchObject({
-    code: 2,
+    code: 1,
     stdout: "",
-    stderr: expect.stringMatching(/^Your role .*\(403, request .*\)\n$/),
+    stderr: expect.stringMatching(/^target: service at \S+\nYour role .*\(403, request .*\)\n$/),
   });
   const forged = await csv("import", file, ...base, "--token", "x");
-  expect(forged).toMatchObject({ code: 2, stderr: expect.stringContaining("(401, request") });
+  expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining("(401, request") });
   const nobody = await csv("import", file, "--base", "http://127.0.0.1:9", "--token", "x");
   expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining("does not answer") });
   for (const wrong of [[], ["import"], ["import", "a", "b"], ["move", file], ["import", file, "--mapping", "x"]]) {
@@ -220,11 +220,11 @@ test("refuses an empty file, a pipe, and an error file that is the imported file
   symlinkSync(file, link);
   const content = readFileSync(file, "utf8");
   const begunBefore = proxy.calls.filter((call) => call === `POST ${IMPORTS}`).length;
-  expect(await run(empty)).toMatchObject({ code: 2, stderr: `${empty} is empty\n` });
-  expect(await run(pipe)).toMatchObject({ code: 2, stderr: expect.stringContaining("is not a regular file") });
+  expect(await run(empty)).toMatchObject({ code: 1, stderr: expect.stringContaining(`\n${empty} is empty\n`) });
+  expect(await run(pipe)).toMatchObject({ code: 1, stderr: expect.stringContaining("is not a regular file") });
   for (const same of [file, link]) {
     expect(await run(file, "--errors", same)).toMatchObject({
-      code: 2,
+      code: 1,
       stderr: expect.stringContaining("is the file to be imported"),
     });
   }
@@ -273,7 +273,11 @@ test.each([
   ["a missing folder", ["export", "/nowhere/all.csv"], "/nowhere does not exist\n"],
 ])("%s is reported in a sentence", async (_, words, sentence) => {
   const access = ["--base", proxy.url, "--as", as.owner.email];
-  expect(await csv(...words, ...access)).toMatchObject({ code: 2, stdout: "", stderr: sentence });
+  expect(await csv(...words, ...access)).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: `target: service at ${proxy.url}\n${sentence}`,
+  });
 });
 
 test("wrong options are explained in sentences, and --help prints the options and columns", async () => {

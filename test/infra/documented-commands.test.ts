@@ -54,7 +54,8 @@ const wordsOf = (command: string): string[] =>
       .matchAll(/"([^"]*)"|\S+/g),
   ].map(([word, quoted]) => quoted ?? word);
 
-const WRONG_USAGE = 2;
+/** The exit code of a command that has understood its arguments but finds no deployment. */
+const FAILED = 1;
 
 /**
  * Runs a command of this project. Returns an empty text if the command accepts its arguments, and otherwise its exit code and output. A
@@ -65,7 +66,7 @@ async function faultOfScript(name: string, args: readonly string[]): Promise<str
   const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
   if (node !== "node") return `no script is named ${name}`;
   const { code, output } = await run(file, [...given, ...args]);
-  return code === 0 || code === WRONG_USAGE || output.includes("usage:") ? `${code}: ${output}` : "";
+  return code !== FAILED || output.includes("usage:") ? `${code}: ${output}` : "";
 }
 
 let cdkOptions = "";

@@ -180,6 +180,7 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   const { port } = new URL(url);
   const found = run("infra/cli/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
   expect(found.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  expect(found.stderr).toBe(`target: local service at ${url}\n`);
   for (const [from, header] of [
     [origin, origin],
     ["http://localhost:5173", "http://localhost:5173"],
@@ -210,9 +211,15 @@ test.each([
   [{ HOST: "" }, "HOST: the value is not valid\n"],
   [{ PORT: "" }, "PORT: the value is not valid\n"],
   [{ PORT: "0" }, "PORT: take the port from the line `ready` of the service\n"],
-  [{ HOST: "::1", PORT: "1" }, "no local service answers at http://[::1]:1: start it with npm start\n"],
-  [{ HOST: "::", PORT: "1" }, "no local service answers at http://127.0.0.1:1: start it with npm start\n"],
-])("the token command with %j fails with one line", (env, message) => {
+  [
+    { HOST: "::1", PORT: "1" },
+    "target: local service at http://[::1]:1\nno local service answers at http://[::1]:1: start it with npm start\n",
+  ],
+  [
+    { HOST: "::", PORT: "1" },
+    "target: local service at http://127.0.0.1:1\nno local service answers at http://127.0.0.1:1: start it with npm start\n",
+  ],
+])("the token command with %j fails with one line after its target", (env, message) => {
   expect(run("infra/cli/token.ts", ["rep@acme.test"], env)).toMatchObject({ status: 1, stdout: "", stderr: message });
 });
 

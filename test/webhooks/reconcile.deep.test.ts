@@ -260,7 +260,7 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
   expect(faulty.stdout).toMatch(/\nmatched +3\n= delivered +2\n\+ waiting +0\n/);
   expect(sound).toMatchObject({ code: 0, stderr: `target: local service at http://127.0.0.1:${PORT}\n` });
   expect(sound.stdout).toMatch(/^company \d+\nmatched +3\n= delivered +3\n[\s\S]*faults +0\n$/);
-  expect(unknown).toMatchObject({ code: 2, stdout: "" });
+  expect(unknown).toMatchObject({ code: 1, stdout: "" });
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toContain("npm run webhooks -- reconcile --company N");
 });

@@ -1,7 +1,9 @@
 /** Defines the errors that end the CSV command, with their exit codes, and retries failed requests. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { exitCodes as ofAllCommands } from "../options.ts";
 
-export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
+/** The exit codes of all commands, and one more code: after `cutOff`, the same command resumes the transfer. */
+export const exitCodes = { ...ofAllCommands, cutOff: 3 } as const;
 
 /** An error that a retry of the same request would not fix. Its subclass Busy is the exception. */
 export class Failed extends Error {

@@ -261,7 +261,7 @@ async function report(
   const more = skipped - Math.min(errors.length, ERRORS_SHOWN);
   if (more > 0) console.log(`  and ${digits(more)} more${file === undefined ? ": --errors FILE saves all" : ""}`);
   if (file !== undefined) await writeWhole(file, errorRows(service, job));
-  return skipped === 0 ? exitCodes.done : exitCodes.skipped;
+  return skipped === 0 ? exitCodes.done : exitCodes.failed;
 }
 
 /**

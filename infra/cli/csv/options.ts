@@ -5,7 +5,8 @@ import { type Column, importColumns, knownColumns } from "#shared/prospects/csv/
 import { type Mapping, MappingText, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { serviceUrl } from "../../local/address.ts";
-import { Failed, messageOf } from "./fault.ts";
+import { WrongUsage } from "../options.ts";
+import { messageOf } from "./fault.ts";
 
 export const usage = `npm run csv -- import FILE [options]
 npm run csv -- export FILE [options]
@@ -26,7 +27,7 @@ npm run csv -- export FILE [options]
     columns of an export: id, which is read with --match-by id, and createdBy and createdAt, which are not read.
   export, with the filters of the list; write --bbox=-105,39.7,-104.9,39.8 with the equals sign:
     --bbox --date-from --date-to --status --assigned-to-user-id --rep --tag-id --city --search
-exit code 0: done, 1: done but rows were skipped, 2: failed, and the same command would fail again,
+exit code 0: done, 1: rows were skipped, or failed, and the same command would fail again, 2: wrong usage,
 3: interrupted, or the service does not answer; the same command resumes`;
 
 const filters = ["bbox", "dateFrom", "dateTo", "status", "assignedToUserId", "rep", "tagId", "city", "search"] as const;
@@ -55,9 +56,9 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     if (command === "import") return importOptions(args, env);
     if (command === "export") return exportOptions(args, env);
   } catch (error) {
-    throw new Failed(`${messageOf(error)} (see npm run csv -- --help)`);
+    throw new WrongUsage(`${messageOf(error)} (see npm run csv -- --help)`);
   }
-  throw new Failed(`usage: ${usage}`);
+  throw new WrongUsage(`usage: ${usage}`);
 }
 
 function importOptions(args: string[], env: NodeJS.ProcessEnv) {
