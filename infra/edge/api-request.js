@@ -2,6 +2,8 @@
 // header, so this function converts the console's session cookie to this header. It does so only if the request has the console's header
 // X-Requested-With, because pages of other origins cannot send this header. The session endpoints get the two cookies of the console, and
 // all other endpoints get no cookie.
+// It also sets the header x-viewer-address, by which the web ACL counts the requests of each user's address. The header X-Forwarded-For is
+// no use for this: CloudFront keeps the addresses that the user has written into it, and the web ACL reads the first one.
 // The runtime supports ES5 with const, let and a few newer features, but no destructuring and no for-of.
 const SESSION_COOKIE = "__Host-session";
 const SIGN_IN_COOKIE = "__Host-sign-in";
@@ -11,6 +13,7 @@ function handler(event) {
   const session = request.cookies[SESSION_COOKIE];
   const signIn = request.cookies[SIGN_IN_COOKIE];
   request.cookies = {};
+  request.headers["x-viewer-address"] = { value: event.viewer.ip };
   if (request.uri.indexOf("/api/session/") === 0) {
     // The session endpoints read and set the cookies themselves.
     if (session) request.cookies[SESSION_COOKIE] = session;

@@ -110,11 +110,16 @@ const EdgeRequest = z.object({ method: z.string(), uri: z.string(), headers: Val
 type EdgeRequest = z.infer<typeof EdgeRequest>;
 type EdgeFunction = (request: EdgeRequest) => EdgeRequest;
 
-const Handler = z.custom<(event: { readonly request: EdgeRequest }) => unknown>((it) => typeof it === "function");
+interface EdgeEvent {
+  readonly request: EdgeRequest;
+  readonly viewer: { readonly ip: string };
+}
+
+const Handler = z.custom<(event: EdgeEvent) => unknown>((it) => typeof it === "function");
 
 function loadFunction(source: string): EdgeFunction {
   const handler = Handler.parse(runInNewContext(`${source}\nhandler;`));
-  return (request) => EdgeRequest.parse(handler({ request }));
+  return (request) => EdgeRequest.parse(handler({ request, viewer: { ip: "127.0.0.1" } }));
 }
 
 /** Loads the edge function with this source code. Returns a function that changes the headers of a request as CloudFront does with it. */

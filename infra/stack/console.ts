@@ -33,6 +33,7 @@ import type { Console, DeployConfig } from "../settings/config.ts";
 import { STAGE } from "./api.ts";
 import { createConsoleClient } from "./console-client.ts";
 import { publishFiles } from "./console-files.ts";
+import { CONSOLE_PROOF, consoleProof } from "./console-origin.ts";
 import type { Platform } from "./function.ts";
 import { accept } from "./rules.ts";
 
@@ -131,7 +132,7 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     readTimeout: Duration.seconds(60),
     // The API begins the paths in its responses with this prefix. For requests through CloudFront, the paths must begin at the console's
     // host and not with the API's stage or base path.
-    customHeaders: { "X-Forwarded-Prefix": "/" },
+    customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: consoleProof(Stack.of(api)) },
   };
   // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.
   const origin =

@@ -75,7 +75,10 @@ export function createStacks(
       ? urlOf(config.domain)
       : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`;
   if (config.watch.canary) createCanary(service, platform, apiUrl);
-  if (config.webAcl === true) protectApi(service, api, config.capacity.company);
+  if (config.webAcl === true) {
+    const isBehindCloudFront = console !== undefined && console.localUrl === undefined;
+    protectApi(service, api, { company: config.capacity.company, isBehindCloudFront });
+  }
   unreadableAlarm(service, "IndexUnreadable");
   unreadableAlarm(service, "ActivityUnreadable");
   accountAlarms(service, config.capacity.accountConcurrency);

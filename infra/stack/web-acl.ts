@@ -10,6 +10,7 @@ import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Throttle } from "../settings/capacity.ts";
+import { CONSOLE_PROOF, consoleProof, VIEWER_ADDRESS } from "./console-origin.ts";
 
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
@@ -36,7 +37,13 @@ export const countedRules = [
   "NoUserAgent_HEADER",
 ] as const;
 
-export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle): void {
+interface Protected {
+  readonly company: Throttle;
+  /** True if CloudFront also forwards requests to the API, for the console. */
+  readonly isBehindCloudFront: boolean;
+}
+
+export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehindCloudFront }: Protected): void {
   const home = new Construct(scope, "WebAcl");
   const { partition, region } = Stack.of(scope);
   const acl = new CfnWebACL(home, "Acl", {
@@ -49,20 +56,10 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
       [TOO_LARGE]: problemBody("payload_too_large", "The request is too large."),
     },
     rules: [
-      {
-        name: "FloodFromOneAddress",
-        priority: 0,
-        statement: {
-          rateBasedStatement: {
-            // All users of a company may share one address. So one address may send as many requests as one company.
-            limit: company.perSecond * WINDOW_SECONDS,
-            evaluationWindowSec: WINDOW_SECONDS,
-            aggregateKeyType: "IP",
-          },
-        },
-        action: refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]),
-        visibilityConfig: visibility("FloodFromOneAddress"),
-      },
+      ...floodRules(
+        company.perSecond * WINDOW_SECONDS,
+        isBehindCloudFront ? throughConsole(Stack.of(scope)) : undefined,
+      ),
       {
         name: "TooLarge",
         priority: 1,
@@ -80,6 +77,60 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
   });
   association.node.addDependency(api.deploymentStage);
 }
+
+/**
+ * Returns the rules that limit the requests of one address. One address may send as many requests as one company, because all users of a
+ * company may share an address. Requests through the console's distribution come from CloudFront's addresses, which all users share. A
+ * second rule therefore counts these requests by the address that CloudFront has put into a header.
+ * @param fromConsole is true for requests through the distribution
+ */
+function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | undefined): CfnWebACL.RuleProperty[] {
+  const action = refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]);
+  const counted = { limit, evaluationWindowSec: WINDOW_SECONDS };
+  const direct = {
+    name: "FloodFromOneAddress",
+    priority: 0,
+    statement: {
+      rateBasedStatement: {
+        ...counted,
+        aggregateKeyType: "IP",
+        ...(fromConsole !== undefined && { scopeDownStatement: { notStatement: { statement: fromConsole } } }),
+      },
+    },
+    action,
+    visibilityConfig: visibility("FloodFromOneAddress"),
+  };
+  if (fromConsole === undefined) return [direct];
+  const throughConsole = {
+    name: "FloodThroughConsole",
+    priority: 4,
+    statement: {
+      rateBasedStatement: {
+        ...counted,
+        aggregateKeyType: "FORWARDED_IP",
+        // CloudFront always sets the header, so a request without an address in it is refused.
+        forwardedIpConfig: { headerName: VIEWER_ADDRESS, fallbackBehavior: "MATCH" },
+        scopeDownStatement: fromConsole,
+      },
+    },
+    action,
+    visibilityConfig: visibility("FloodThroughConsole"),
+  };
+  return [direct, throughConsole];
+}
+
+/**
+ * Returns a statement that is true for requests through the console's distribution. They have a header with a value that clients do not
+ * know. Otherwise a client could send another made-up address with each request, and would never be counted.
+ */
+const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
+  byteMatchStatement: {
+    fieldToMatch: header(CONSOLE_PROOF),
+    positionalConstraint: "EXACTLY",
+    searchString: consoleProof(stack),
+    textTransformations: NONE,
+  },
+});
 
 /** Sampling of requests is off. Otherwise AWS WAF would store the headers of requests, which contain access tokens. */
 const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
@@ -135,8 +186,8 @@ const isForm = matches("content-type", "^multipart/form-data");
 
 /**
  * AWS WAF inspects only the first 16 KB of a body, so the rules read the header Content-Length. Chunked bodies do not have this header. API
- * Gateway and the functions limit such bodies. The patterns begin at twice the limits of the API, because the API's own error response is
- * better: it names the limit to the client.
+ * Gateway refuses more than 10 MB of them, and the functions refuse what is above the limits of the API. The patterns begin at twice the
+ * limits of the API, because the API's own error response is better: it names the limit to the client.
  */
 const largeForm = {
   andStatement: { statements: [isForm, matches("content-length", atLeast(2 * limits.importBytes))] },

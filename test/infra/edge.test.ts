@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { contentSecurityPolicy, edgeFunction } from "../../infra/build/edge.ts";
 import { apiRequests } from "../../infra/local/edge.ts";
+import { VIEWER_ADDRESS } from "../../infra/stack/console-origin.ts";
 
 type Part = { value: string; multiValue?: { value: string }[] };
 type Parts = Record<string, Part>;
@@ -23,6 +24,7 @@ function run(name: "api-request" | "page-request", uri: string, headers: Parts =
   return Answer.parse(
     handler({
       version: "1.0",
+      viewer: { ip: "2001:db8::7" },
       request: { method: "GET", uri, querystring: {}, ...structuredClone({ headers, cookies }) },
     }),
   );
@@ -68,6 +70,16 @@ describe("a request to the API", () => {
     expect(run("api-request", "/api/sessions", asked, session).cookies).toEqual({});
   });
 
+  it.each<[string, Parts]>([
+    ["no header", {}],
+    ["an address that the user has made up", { [VIEWER_ADDRESS]: { value: "192.0.2.1" } }],
+    ["two made-up addresses", { [VIEWER_ADDRESS]: twice("192.0.2.1", "192.0.2.2") }],
+  ])("that comes with %s carries the address of the user", (_, headers) => {
+    for (const uri of ["/api/me", "/api/session/login", "/health"]) {
+      expect(run("api-request", uri, headers).headers[VIEWER_ADDRESS]).toEqual({ value: "2001:db8::7" });
+    }
+  });
+
   it("on a machine without https uses cookies without the prefix", () => {
     const change = apiRequests(edgeFunction("api-request", false));
     const raw = { verb: "GET", path: "/api/me", segments: ["api", "me"], query: new Map<string, string[]>() };
@@ -76,7 +88,10 @@ describe("a request to the API", () => {
     expect(headersOf(["Cookie", [`a=b; session=${id}`]], ...sent).get("authorization")).toEqual([`Session ${id}`]);
     expect(headersOf(["Cookie", [`session=${id}; session=${id}`]], ...sent).has("authorization")).toBe(false);
     expect(headersOf(["cookie", ["__proto__=1; =x; ;"]], ["Accept", ["a", "b"]])).toEqual(
-      new Map([["Accept", ["a", "b"]]]),
+      new Map([
+        ["Accept", ["a", "b"]],
+        ["x-viewer-address", ["127.0.0.1"]],
+      ]),
     );
   });
 });

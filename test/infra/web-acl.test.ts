@@ -8,6 +8,7 @@ import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import { readConfig } from "../../infra/settings/config.ts";
+import { CONSOLE_PROOF, VIEWER_ADDRESS } from "../../infra/stack/console-origin.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
@@ -111,6 +112,45 @@ describe("the web ACL", () => {
       EvaluationWindowSec: 300,
       Limit: RateLimit * 300,
     });
+  });
+
+  it("counts requests through the console by the user's address, which CloudFront sets, and all others by their own", async () => {
+    const withConsole = await synthesized({ ...ownIdentity, console: {} });
+    const all = listed(at(withConsole.all("AWS::WAFv2::WebACL")[0]?.properties, "Rules"));
+    const flood = (name: string) =>
+      at(
+        all.find((rule) => at(rule, "Name") === name),
+        "Statement",
+        "RateBasedStatement",
+      );
+    const [distribution] = withConsole.all("AWS::CloudFront::Distribution");
+    const origins = listed(at(distribution?.properties, "DistributionConfig", "Origins"));
+    const sent = origins.flatMap((origin) => listed(at(origin, "OriginCustomHeaders")));
+    const proof = at(
+      sent.find((one) => at(one, "HeaderName") === CONSOLE_PROOF),
+      "HeaderValue",
+    );
+    expect(proof).toEqual({ "Fn::Select": [2, { "Fn::Split": ["/", { Ref: "AWS::StackId" }] }] });
+    const fromConsole = {
+      ByteMatchStatement: {
+        FieldToMatch: { SingleHeader: { Name: CONSOLE_PROOF } },
+        PositionalConstraint: "EXACTLY",
+        SearchString: proof,
+        TextTransformations: [{ Priority: 0, Type: "NONE" }],
+      },
+    };
+    expect(flood("FloodThroughConsole")).toMatchObject({
+      AggregateKeyType: "FORWARDED_IP",
+      ForwardedIPConfig: { HeaderName: VIEWER_ADDRESS, FallbackBehavior: "MATCH" },
+      ScopeDownStatement: fromConsole,
+    });
+    expect(flood("FloodFromOneAddress")).toMatchObject({
+      AggregateKeyType: "IP",
+      ScopeDownStatement: { NotStatement: { Statement: fromConsole } },
+    });
+    expect(at(flood("FloodThroughConsole"), "Limit")).toBe(at(flood("FloodFromOneAddress"), "Limit"));
+    const priorities = all.map((rule) => at(rule, "Priority"));
+    expect(new Set(priorities).size).toBe(priorities.length);
   });
 
   it("answers a request that its own rules refuse with a problem body, and all others with the gateway's", () => {
