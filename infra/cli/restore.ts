@@ -1,6 +1,6 @@
 /**
- * Implements `npm run restore -- COMMAND`. It restores the table as it was at an earlier time, checks a restored table, restores one
- * company from it, or deletes it.
+ * Implements `npm run restore -- COMMAND`. It restores the table as it was at an earlier time, prepares a copy of AWS Backup, checks a
+ * restored table, restores one company from it, or deletes it.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -12,16 +12,18 @@ import { openTable } from "#shared/db/table.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { Pace } from "./company/pace.ts";
 import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
-import { answerHelp, checked, optionsOf, texts, unknownCommand, WrongUsage } from "./options.ts";
+import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "./options.ts";
 import { restoreCompany } from "./restore/company.ts";
 import { deleteRestored } from "./restore/delete-table.ts";
 import { describeTable, RestoreRefused } from "./restore/point-in-time.ts";
 import { verifyAll } from "./restore/verify.ts";
-import { restoreWholeTable } from "./restore/whole-table.ts";
+import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run restore -- table --to 2026-11-22T10:00:00Z --as NAME [--from TABLE]
     restores the service's table (or TABLE) at this second into the new table NAME; run it again to resume
+npm run restore -- prepare --table NAME [--from TABLE]
+    prepares a table that AWS Backup has restored for the service, as the first command does; run it again to resume
 npm run restore -- verify --table NAME [--rebuild]
     checks the index and the deliveries of every company in a table; --rebuild builds a faulty index again
 npm run restore -- company --company N --from TABLE
@@ -55,6 +57,7 @@ const Second = z.pipe(
 );
 const inputs = {
   table: z.strictObject({ ...shared, to: Second, as: TableName, from: z.optional(TableName) }),
+  prepare: z.strictObject({ ...shared, table: TableName, from: z.optional(TableName) }),
   delete: z.strictObject({ ...shared, table: TableName }),
   verify: z.strictObject({ ...shared, table: TableName, rebuild: z._default(z.boolean(), false) }),
   company: z.strictObject({
@@ -81,6 +84,15 @@ async function table(inUse: TableInUse, input: Input<"table">): Promise<number> 
   const request = { source, target: input.as, at: input.to };
   const restored = await restoreWholeTable({ client, wait, progress: report }, request, carry);
   console.log(JSON.stringify({ table: input.as, ...restored, activeTableStream: restored.streamArn }, null, 2));
+  return 0;
+}
+
+async function prepare(inUse: TableInUse, input: Input<"prepare">): Promise<number> {
+  const source = input.from ?? z.string().parse(inUse.outputs.TableName);
+  const client = new DynamoDBClient(clientConfig(inUse.dynamoDb));
+  const carry = { live: storeOf(inUse, source, input), restored: storeOf(inUse, input.table, input), progress: report };
+  const prepared = await prepareCopy({ client, wait, progress: report }, { source, target: input.table }, carry);
+  console.log(JSON.stringify({ table: input.table, ...prepared, activeTableStream: prepared.streamArn }, null, 2));
   return 0;
 }
 
@@ -127,6 +139,10 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
       const input = parsed(inputs.verify, args);
       return verify(await tableInUse(chosenStack(input)), input);
     }
+    case "prepare": {
+      const input = parsed(inputs.prepare, args);
+      return prepare(await tableInUse(chosenStack(input)), input);
+    }
     case "delete": {
       const input = parsed(inputs.delete, args);
       return remove(await tableInUse(chosenStack(input)), input);
@@ -140,7 +156,4 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
   }
 }
 
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : String(error));
-  return error instanceof WrongUsage ? 2 : 1;
-});
+await runCommand(() => main(process.argv.slice(2)));

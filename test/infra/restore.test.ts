@@ -1,5 +1,6 @@
 /** Tests how the whole table is restored to an earlier time, into a new table. */
 import {
+  CreateTableCommand,
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,
   DescribeTimeToLiveCommand,
@@ -19,7 +20,7 @@ import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { deleteRestored } from "../../infra/cli/restore/delete-table.ts";
 import { describeTable, restoreTable } from "../../infra/cli/restore/point-in-time.ts";
-import { restoreWholeTable } from "../../infra/cli/restore/whole-table.ts";
+import { prepareCopy, restoreWholeTable } from "../../infra/cli/restore/whole-table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
@@ -258,6 +259,61 @@ test("a restore from a server without point-in-time recovery is refused with the
     `the server of the table ${TABLE} has no point-in-time recovery`,
   );
   await engine.stop();
+});
+
+describe("a table that AWS Backup has restored", () => {
+  /** Restores a table without the command, as AWS Backup does: with its rows, keys and indexes, and without its other settings. */
+  async function copyOf(): Promise<string> {
+    const target = newTarget();
+    await restoreTable(scene.get().context, { source: TABLE, target, at });
+    return target;
+  }
+  function prepare(target: string, source = TABLE) {
+    const { context, storeOf } = scene.get();
+    return prepareCopy(context, { source, target }, { live: storeOf(source), restored: storeOf(target) });
+  }
+
+  test("is prepared as a restored table, and the command may be killed at any call", async () => {
+    const { kills, client } = scene.get();
+    const whole = newTarget();
+    const { streamArn: _, ...expected } = await restore(whole);
+    const rows = (await rowsOf(whole)).map(({ writeId: _, ...row }) => row);
+    for (const call of killPoints(0)) {
+      const target = await copyOf();
+      kills.killAt = kills.calls + call;
+      const first = await prepare(target).catch((error: unknown) => error);
+      kills.killAt = Number.POSITIVE_INFINITY;
+      const { streamArn } = await prepare(target);
+      expect((await rowsOf(target)).map(({ writeId: _, ...row }) => row)).toEqual(rows);
+      expect(await describeTable(client, target)).toMatchObject({
+        StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+        LatestStreamArn: streamArn,
+        DeletionProtectionEnabled: true,
+      });
+      if (first instanceof Killed) continue;
+      expect(first).toMatchObject(expected);
+      break;
+    }
+  });
+
+  test("is refused if the service uses it, if it does not exist, and if it is no table of the service", async () => {
+    const { client } = scene.get();
+    await expect(prepare(TABLE)).rejects.toThrow("the service uses the table");
+    await expect(prepare("Nowhere")).rejects.toThrow("there is no table Nowhere");
+    const name = (AttributeName: string) => ({ AttributeName, AttributeType: "S" as const });
+    await client.send(
+      new CreateTableCommand({
+        TableName: "Other",
+        BillingMode: "PAY_PER_REQUEST",
+        AttributeDefinitions: [name("id")],
+        KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+      }),
+    );
+    await expect(prepare("Other")).rejects.toThrow("has other keys or indexes");
+    const target = await copyOf();
+    await scene.get().storeOf(target).table.batchRemove([keys.idCounter()]);
+    await expect(prepare(target)).rejects.toThrow("it has no counter of ids");
+  });
 });
 
 describe("the deletion of a restored table", () => {

@@ -1,7 +1,19 @@
-/** Restores the whole table into a new table that the service can use. If the command is killed, it can be run again. */
+/**
+ * Restores the whole table into a new table that the service can use, or prepares a table that AWS Backup has restored. If the command is
+ * killed, it can be run again.
+ */
+import type { TableDescription } from "@aws-sdk/client-dynamodb";
+import * as keys from "#shared/db/keys.ts";
 import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
 import { continuedJobs } from "./jobs.ts";
-import { describeTable, type RestoreContext, type RestoreRequest, restoreTable } from "./point-in-time.ts";
+import {
+  describeTable,
+  type RestoreContext,
+  RestoreRefused,
+  type RestoreRequest,
+  restoreTable,
+  untilActive,
+} from "./point-in-time.ts";
 import { returningRights } from "./rights.ts";
 import { applySettings, enableStream } from "./settings.ts";
 
@@ -26,9 +38,44 @@ export async function restoreWholeTable(
   request: RestoreRequest,
   carry: CarryContext,
 ): Promise<WholeRestore> {
-  const target = await restoreTable(context, request);
-  const source = await describeTable(context.client, request.source);
-  if (source === undefined) throw new Error(`the table ${request.source} is gone`);
+  return prepare(context, request.source, await restoreTable(context, request), carry);
+}
+
+/**
+ * Prepares a table that AWS Backup has restored, so that the service can use it.
+ *
+ * @throws RestoreRefused if the service uses this table, or if it is no copy of a table of the service
+ */
+export async function prepareCopy(
+  context: RestoreContext,
+  { source, target }: Omit<RestoreRequest, "at">,
+  carry: CarryContext,
+): Promise<WholeRestore> {
+  if (target === source) throw new RestoreRefused(`the service uses the table ${target}: it is not prepared`);
+  const [live, found] = [await describeTable(context.client, source), await describeTable(context.client, target)];
+  if (found === undefined) throw new RestoreRefused(`there is no table ${target}`);
+  const copy = await untilActive(context, target);
+  if (live === undefined || shapeOf(live) !== shapeOf(copy)) {
+    throw new RestoreRefused(`the table ${target} has other keys or indexes than ${source}`);
+  }
+  if ((await carry.restored.table.get(keys.idCounter())) === undefined) {
+    throw new RestoreRefused(`the table ${target} is no copy of a table of this service: it has no counter of ids`);
+  }
+  return prepare(context, source, copy, carry);
+}
+
+/** Returns the keys and indexes of a table as a text. */
+const shapeOf = ({ KeySchema, GlobalSecondaryIndexes = [] }: TableDescription): string =>
+  JSON.stringify([KeySchema, ...GlobalSecondaryIndexes.map((index) => [index.IndexName, index.KeySchema])]);
+
+async function prepare(
+  context: RestoreContext,
+  sourceName: string,
+  target: TableDescription,
+  carry: CarryContext,
+): Promise<WholeRestore> {
+  const source = await describeTable(context.client, sourceName);
+  if (source === undefined) throw new Error(`the table ${sourceName} is gone`);
   await raiseIds(carry);
   const erasedAgain = await carryErasures(carry);
   const deliveries = await carryDeliveries(carry);
