@@ -1,6 +1,6 @@
 /**
- * Tests that the delivery log shows every attempt to send a delivery. Successful attempts with short answers are stored in the row of the
- * delivery, and all other attempts in separate rows.
+ * Tests that the delivery log shows every attempt to send a delivery. The row of the delivery stores its first five successful attempts if
+ * the receiver's answers are short. Every other attempt has a separate row.
  */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

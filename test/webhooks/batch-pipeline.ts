@@ -1,6 +1,6 @@
 /**
- * Extends the simulated webhook pipeline (delivery-pipeline.ts) to stream batches with several events, and to function calls with several
- * queue messages.
+ * Extends the simulated webhook pipeline (delivery-pipeline.ts). The publisher can get several events in one stream batch, and the deliver
+ * function can get several queue messages in one call.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
@@ -20,8 +20,8 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
 }
 
 /**
- * Writes a limiter row that describes the receiver as quick. The limiter bounds the concurrent requests to a receiver. For a quick
- * receiver, a sender needs only one slot (permission to send) for a whole batch.
+ * Writes the limiter row of a quick receiver. The limiter bounds the concurrent requests to a receiver by slots (permissions to send). If a
+ * receiver is quick, a sender needs only one slot for a whole batch of deliveries.
  */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
@@ -49,6 +49,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // Wait for the work of the killed call that is still running. Otherwise it would disturb the next call.
+  // The killed call may have left work that is still running. Wait for it, because otherwise it would disturb the next call.
   await turn();
 }

@@ -64,8 +64,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
-        // The publisher may have been killed before it sent queue messages. The sweeper, which runs every minute, sends messages for these
-        // deliveries.
+        // The publisher may have been killed after it wrote deliveries and before it sent their queue messages. The sweeper, which runs
+        // every minute, sends the missing messages.
         await settleFor(at, 2, drainBatches);
       };
       const undisturbed = await newPipeline(db);
@@ -104,7 +104,8 @@ test("each delivery is posted once, although stream batches overlap and messages
 test("no delivery is lost or sent twice if calls of the table take effect in part or lose their replies", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Every second answer of the receiver is too long for the row of its delivery. Half of the attempts therefore need separate rows.
+  // Every second answer of the receiver is too long to be stored in the row of its delivery. Half of the attempts therefore need separate
+  // rows.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
@@ -185,8 +186,8 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // Writes the rows as they are after a sender died: it had added the delivery to the webhook's throttled backlog, but had not yet set the
-  // mark in the limiter's row. Other senders have all slots (permissions to send).
+  // Writes the rows that a sender leaves if it dies between two writes: it has added the delivery to the webhook's throttled backlog, but
+  // has not yet marked the backlog in the limiter's row. Other senders hold all slots (permissions to send).
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
@@ -260,8 +261,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // The write units of the batch. One is for the row with which reconciliation checks that no delivery is lost, and two are for the
-  // limiter's row. Each delivery needs two to be created and three to record its result.
+  // Write units of the batch: one for the row with which reconciliation checks that no delivery is lost, two for the limiter's row, and
+  // five for each of the ten deliveries (two to create it, three to record its result).
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

@@ -30,7 +30,7 @@ async function subscribed(): Promise<Receiver> {
   return receiver;
 }
 
-/** Creates prospects, and removes the events of their creation from the receiver's list. */
+/** Creates prospects and waits for the events of their creation. Then empties the receiver's list of events. */
 async function prospects(receiver: Receiver, count: number): Promise<number[]> {
   const body = { name: uniqueName() };
   const made = Array.from({ length: count }, () => as.owner.POST("/api/prospects", { body }));

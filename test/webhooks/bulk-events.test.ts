@@ -1,6 +1,7 @@
 /**
- * Tests the webhook events of bulk jobs. The events of single records have separate queues from the publisher to the receiver. Thousands of
- * them therefore delay no other event, neither of another company nor of the same company or webhook.
+ * Tests the webhook events of bulk jobs. A job over many records can cause thousands of events. From the publisher to the receiver, they
+ * wait separately from all other events. They therefore delay no other event, neither of another company nor of the same company or
+ * webhook.
  */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -109,7 +110,8 @@ describe("the end of a bulk job", () => {
     expect(at.queue).toEqual([]);
     const ended = { before: stored(at), after: stored(at, end(state)) };
     await publish(at, ended);
-    // The stream repeats the record. Later, another write changes the row of the ended job and writes the end again.
+    // The next three records must make no second event: the stream repeats the record of the job's end, then another write changes the row
+    // of the ended job, and then a write ends the job once more.
     await publish(at, ended);
     await publish(at, { before: ended.after, after: { ...ended.after, version: 6, undoneBy: 78 } });
     await publish(at, { before: stored(at), after: { ...ended.after, version: 7, updatedAt: iso(START + MINUTE) } });
@@ -212,8 +214,8 @@ describe("beside the events of a bulk job", () => {
     await publish(senders, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
     await senders.runUntil(at + 5 * SECOND);
     expect(senders.sent.filter((sent) => !isBulk(sent)).map((sent) => sent.at - at)).toEqual([0]);
-    // A quick receiver gets several deliveries with one slot (permission to send). Only for a slow receiver does the number of requests
-    // show the number of slots.
+    // A slow receiver gets one request for each slot (permission to send) that is in use, so its concurrent requests show the number of
+    // slots. A quick receiver gets several deliveries with one slot, so its number of requests is not checked.
     if (ms > SECOND) expect(senders.mostInFlight.get(hook.url)).toBe(slotLimit(10, true, true) + 1);
     await senders.runUntil(START + 5 * MINUTE);
     expect(senders.sent).toHaveLength(events + 1);

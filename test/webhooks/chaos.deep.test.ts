@@ -16,7 +16,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 
-/** Number of writes. This many writes start a flush, which moves new entries into the company's search index. */
+/** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
 const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
@@ -137,8 +137,8 @@ function serviceTable(): Table {
 }
 
 /**
- * Expects three results of reconciliation (the check that no delivery is lost): it counts this many deliveries, all of them are delivered,
- * and it finds no fault.
+ * Expects that reconciliation (the check that no delivery is lost) counts `expected` deliveries, that all of them are delivered, and that
+ * it finds no fault. Also checks the search index.
  */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
@@ -148,14 +148,12 @@ async function expectDelivered(companyId: number, expected: number): Promise<voi
   await expectIndexed(companyId);
 }
 
-/**
- * Expects that the company's search index agrees with the rows of prospects and notes. A flush must have changed the index while DynamoDB
- * failed calls.
- */
+/** Waits until a flush has changed the company's search index. Then expects that the index agrees with the rows of prospects and notes. */
 async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // The check is repeated: during a flush, which moves entries into the index, it may see an entry in both places.
+  // The check is repeated, because it may run during a flush. A flush moves entries into the index. In this moment, the check may see an
+  // entry both in the index and among the unflushed entries.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 120_000 });
 }

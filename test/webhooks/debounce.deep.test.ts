@@ -88,7 +88,7 @@ const Counted = z.object({ eventCount: z.int() });
 const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
 const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
 
-/** Expects that each version of the prospect is in exactly one body, and that reconciliation finds no fault. */
+/** Expects that each of these versions of the prospect is in exactly one body, and that reconciliation finds no fault. */
 async function expectEachOnce(at: Pipeline, versions: readonly number[], label?: string): Promise<void> {
   const found = bodies(at).flatMap(namesIn).toSorted();
   expect(found, label).toEqual(names(...versions).toSorted());
@@ -171,7 +171,7 @@ describe("concurrently with the sender", () => {
     const before = calm.calls.length;
     await drain(calm);
     const outcomes = new Set<string>();
-    // Before the first call, the window is still open.
+    // Step 1 is always tested: before the sender's first call, the window is still open, so the event can join it.
     for (const step of new Set([1, ...killPointsOf(calm.calls.length - before, 0)])) {
       const number = before + step;
       for (const late of [9, 12]) {
@@ -231,8 +231,8 @@ describe("a kill at each call", () => {
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // A kill after a post and before the record of its result repeats the post. The record takes one or two writes, so up to three
-      // different calls can be killed in this time.
+      // A kill between a post and the record of its result makes the service repeat the post. Recording a result takes one or two writes,
+      // so at most three kill points lie between a post and its record. Without a kill there are three posts.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);

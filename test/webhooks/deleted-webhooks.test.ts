@@ -1,4 +1,7 @@
-/** Tests requests that run while their webhook is being deleted. They must answer not_found and must leave no row of the webhook. */
+/**
+ * Tests requests that run at the same time as the deletion of their webhook. A request that commits after the deletion must answer
+ * not_found. No row of the webhook may be left, whichever comes first.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -102,8 +105,8 @@ const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
 /**
- * The last call of a request to the table commits its effect. If the deletion comes before any call of the request, it therefore comes
- * before this commit.
+ * The test deletes the webhook before one of the request's calls to the table. The request commits its effect in its last call, so the
+ * deletion always comes before the commit.
  */
 const cases = Object.entries(requests).map(([name, ask], turn) => [name, ask, turn] as const);
 describe.each(cases)("a webhook that is deleted while %s", (_, ask, turn) => {

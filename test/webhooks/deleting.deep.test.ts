@@ -123,8 +123,9 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
 }
 
 /**
- * Deletes the webhook or the registration, and processes the queue. With `isKept`, only the registration is deleted. The webhook is then
- * resumed, because a paused webhook cancels the deliveries of its backlog only when it is resumed.
+ * Deletes the webhook or the registration, and processes the queue. `isKept` says that the deliveries are in the backlog of a paused
+ * webhook. A paused webhook cancels these deliveries only when it is resumed, so the function resumes it. If the webhook itself was
+ * deleted, this fails and is ignored.
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();

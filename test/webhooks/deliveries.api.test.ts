@@ -187,7 +187,7 @@ describe("a replay", () => {
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
-    // The retry after the third attempt comes half a minute later, so no retry arrives during the replay.
+    // After the third attempt, the next retry comes half a minute later. Therefore no retry arrives during the replay.
     for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
     isDown = false;
     const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
@@ -222,7 +222,7 @@ describe("a replay", () => {
       "validation_failed",
     );
     expect(swapped).toEqual([{ pointer: "/from", code: "too_big", message: "must not be later than `to`" }]);
-    // A day as `to` means the end of that day.
+    // If `to` is a day, it means the end of this day, so the range is valid.
     dataOf(
       await as.admin.POST("/api/webhooks/{id}/replay", {
         ...at(webhook.id),

@@ -62,7 +62,10 @@ export interface Pipeline {
    * only these posts.
    */
   postsWhenKilled: number;
-  /** A request of somebody else during the test. `work` runs once, just before call number `at` to the table or the queue. */
+  /**
+   * Work of another process during the test, for example a request. `work` runs once, just before call number `at` to the table or the
+   * queue.
+   */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
@@ -85,7 +88,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // Calls to the key service are no points for a kill here, because secrets.test.ts tests kills at these calls.
+    // Calls to the key service are not counted, so no kill happens at them. secrets.test.ts tests kills at these calls.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),
@@ -151,8 +154,8 @@ export const createdProspect = (companyId: number, id: number): StoredProspect =
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
 /**
- * Returns the change that a bulk job makes to a prospect: another name. `marked` is the version that the job's mark in the row names. It
- * may differ from the row's version.
+ * Returns the change that a bulk job makes to a prospect: another name. The job leaves a mark in the row, which contains a version.
+ * `marked` is this version. It may differ from the row's own version.
  */
 export function bulkChange(
   companyId: number,

@@ -55,8 +55,9 @@ test("a failed attempt costs eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // A failed attempt costs 6 more write units: 2 for the row of the concurrency limiter, 1 for the row of the attempt, and 3 to schedule
-  // the next attempt. The state of the webhook costs 2 more, one for the failure and one for the recovery.
+  // In addition to the 7 write units of a delivered event, the failed attempt costs 6: 2 for the row of the concurrency limiter, 1 for the
+  // row of the attempt, and 3 to schedule the next attempt. The state of the webhook costs 2 more, one for the failure and one for the
+  // recovery.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

@@ -18,7 +18,7 @@ beforeAll(() => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** Creates a backlog whose next step is due now. */
+/** Creates a backlog whose next drain step is due now. */
 async function stage() {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;

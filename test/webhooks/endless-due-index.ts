@@ -8,7 +8,10 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
 
-/** Returns the table with additional paused webhooks of one company. The backlog of each webhook has `each` deliveries. */
+/**
+ * Returns a copy of the table whose index also contains `webhooks` paused webhooks of one company. The backlog of each webhook has `each`
+ * deliveries.
+ */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
   const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
@@ -29,8 +32,8 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
 }
 
 /**
- * Returns the table with `count` additional overdue deliveries. They are only in the index and have no rows, so every conditional write to
- * them fails.
+ * Returns a copy of the table whose index also contains `count` overdue deliveries. These deliveries have no rows, so every conditional
+ * write to them fails.
  */
 export function withOverdue(table: Table, companyId: number, count: number): Table {
   const shards = keys.dueShards();

@@ -14,7 +14,7 @@ const db = faultyDynamoDb();
 
 const COMPANY = 1;
 
-/** Simulates a newly started function, whose cache is empty. `reads` returns how often it has read the table. */
+/** Simulates a newly started function, whose cache is empty. `reads` returns how often the function has read the table. */
 function warm(): { table: Table; reads: () => number } {
   let reads = 0;
   const batchGet: Table["batchGet"] = (keys, how) => {

@@ -35,8 +35,8 @@ function expectSame(posts: readonly Post[]): void {
 }
 
 /**
- * Returns the names of the calls that publishing and sending an event make without a fault. A test then kills the process at each of
- * these calls.
+ * Returns the names of the calls that are made to publish and to send one event if no fault occurs. A test then kills the process at each
+ * of these calls.
  */
 async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
   const at = await pipeline();
@@ -76,8 +76,8 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // If the kill comes after the post and before the record of its result, the service does not know whether the post arrived. It
-        // therefore posts again.
+        // Only a kill after the post can cause a second post. If the process dies before it has recorded the result, the service does not
+        // know whether the post arrived. It therefore posts again.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);

@@ -128,7 +128,7 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
 export interface Written {
   rows: number;
   bytes: number;
-  /** The maximum bytes of one call that writes rows. */
+  /** The largest number of bytes that one call has written. */
   mostBytes: number;
 }
 

@@ -23,7 +23,10 @@ beforeAll(async () => {
 });
 
 const WEBHOOKS = 3;
-/** Registrations of each webhook. Three webhooks have 102 matches. Only an event with more than 100 matches becomes a fan-out. */
+/**
+ * Number of registrations of each webhook. The three webhooks together have 102 matches. Only an event with more than 100 matches becomes a
+ * fan-out.
+ */
 const EACH = 34;
 const MATCHES = WEBHOOKS * EACH;
 
@@ -82,7 +85,7 @@ describe("a kill at each call", () => {
       const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // Every fifth of all calls is enough, because the same calls repeat for each registration.
+      // At full size, the test uses only every fifth kill point, because the same calls repeat for each registration.
       const every = sized({ short: 1, wide: 5 });
       const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
       expect(struck.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));

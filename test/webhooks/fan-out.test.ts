@@ -85,8 +85,9 @@ describe("the publisher", () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
     const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // Each of two events writes 90 deliveries. Both together write one row for reconciliation (the check that no delivery is lost). Each of
-    // the remaining 23 events writes three rows: its data, a row for reconciliation, and its fan-out.
+    // For the first two events, the publisher itself writes the 90 deliveries of each event. It also writes one row for both with which
+    // reconciliation checks that no delivery is lost. For each of the other 23 events it writes three rows: the event's data, a row for
+    // reconciliation, and the fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);
@@ -230,7 +231,7 @@ describe("repeats and concurrent changes", () => {
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     const before = at.queue.splice(0).length;
-    // The event had one match too few for a fan-out. With one more registration, the repeated event becomes a fan-out.
+    // The event had 100 matches, one too few for a fan-out. With one more registration, the repeated event becomes a fan-out.
     await addRegistration(at);
     await publish(at, change);
     await expandAll(at);

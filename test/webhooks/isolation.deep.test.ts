@@ -62,8 +62,8 @@ describe("80 events for a slow or failing receiver do not delay another company'
   test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
-    // If the receiver is quick, a sender waits up to this long for a slot (the permission to send). During this time, the sender cannot
-    // send other deliveries.
+    // A sender whose receiver was quick waits up to RECHECKS * RECHECK_MS milliseconds for a slot (the permission to send). During this
+    // wait, it cannot send deliveries of the other company, so these may be late by this time.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
@@ -171,8 +171,8 @@ describe("the breaker", () => {
       for (const [i, gap] of retryGapsMs.entries()) {
         const waited = ((times[i + 1]?.at ?? 0) - (times[i]?.at ?? 0)) * scale;
         expect(waited).toBeGreaterThanOrEqual(gap * 0.8);
-        // While the breaker is open, one delivery is sent as a probe at least every five minutes. The last of six deliveries can therefore
-        // wait 30 minutes longer.
+        // While the breaker is open, it lets one delivery through as a probe at least every five minutes. Six deliveries wait, so the last
+        // one may come 30 minutes later than the retry plan says.
         expect(waited).toBeLessThanOrEqual(gap * 1.2 + 6 * 5 * MINUTE + MINUTE);
       }
     }

@@ -45,7 +45,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
   senders.clock = START + 2 * MINUTE;
   lines.length = 0;
   await sweep(senders.context, { assume: "messages-kept" });
-  // Every failed delivery still waits for a retry, so all deliveries count as waiting.
+  // Every delivery to the failing receiver still waits for a retry, so all of them count as waiting.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });

@@ -34,8 +34,8 @@ interface Trial {
 }
 
 /**
- * Runs the sample code of docs/receivers in a separate process, for several requests and secrets. Returns the event or the error for each
- * of them.
+ * Runs the sample code of docs/receivers in a separate process, for several requests and secrets. For each of them, returns the event's id
+ * or the error message.
  */
 async function verify({ importLine, lines }: (typeof libraries)[number], trials: readonly Trial[]) {
   const program = `${importLine}

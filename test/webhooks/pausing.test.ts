@@ -1,4 +1,7 @@
-/** Tests that a paused webhook sends nothing and loses nothing. After it is resumed, its backlog must be sent in the order of time. */
+/**
+ * Tests that a paused webhook sends nothing and loses nothing. After it is resumed, its backlog must be sent from the oldest event to the
+ * newest.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -87,7 +90,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // Only the message that starts the next step of sending the backlog remains in the queue.
+  // Removes all messages from the queue except the one that starts the next step of sending the backlog.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;

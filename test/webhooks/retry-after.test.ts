@@ -48,8 +48,8 @@ const forms: readonly (readonly [string | undefined, number | undefined])[] = [
 ];
 
 /**
- * The header is read in the same way for each status. So only 410 is always tested with all values of the header, because it also pauses the
- * webhook. The other statuses share the values, unless the test runs at full size.
+ * The header is read in the same way for each status. 410 is always tested with all values of the header, because it also pauses the
+ * webhook. Each of the other statuses is tested with every fourth value, unless the test runs at full size.
  */
 const FEW = sized({ short: 4, wide: 1 });
 

@@ -49,10 +49,10 @@ export class Senders {
   readonly queue: Waiting[] = [];
   /** Number of messages that were sent to the queue until now. */
   queued = 0;
-  /** Maximum number of senders that were busy at the same time, by company. */
+  /** Maximum number of senders that were busy at the same time for a company. The key is the company's id. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
-  /** Maximum number of concurrent requests, by receiver. */
+  /** Maximum number of concurrent requests to a receiver. The key is the receiver's URL. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
   sweeps = true;
@@ -61,7 +61,7 @@ export class Senders {
   readonly #secrets: Secrets;
   readonly #count: number;
   readonly #busy = new Map<number, number>();
-  /** Number of busy senders, by message group. */
+  /** Number of busy senders for a message group. The key is the name of the group. */
   readonly #busyGroups = new Map<string, number>();
   readonly #timers: { at: number; ring: () => void }[] = [];
   #calls = 0;

@@ -27,7 +27,7 @@ import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
-/** All prospects match two registrations with a delay. This many of the prospects also match a registration without a delay. */
+/** Number of prospects that match a registration without a delay. All prospects match two registrations with a delay. */
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
@@ -39,7 +39,9 @@ const BATCH = 25;
 
 export interface Soak {
   readonly changes: number;
-  /** The probability of a fault: that a call fails, or that a message or batch is repeated. Half of the failing calls take effect. */
+  /**
+   * The probability of each planned fault: a call fails, or a message or batch is processed again. Half of the failing calls take effect.
+   */
   readonly faults: number;
   readonly seed: number;
 }
@@ -344,8 +346,9 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
 }
 
 /**
- * Returns a text for each event of a body, by which the test recognises the event. The text consists of the id of the registration, and the
- * id and name of the prospect. For a manual trigger, it consists of the ids of the registration and of the delivery.
+ * Returns a text for each event of a body, by which the test recognises the event. The text consists of the registration's id and the
+ * prospect's id and name. For a manual trigger, it consists of the ids of the registration and of the delivery. If the body contradicts
+ * itself, the only text says so.
  */
 function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];
