@@ -1,5 +1,6 @@
 /**
- * Tests pause, resume and cancel of a bulk job at each of its calls to the table. Also tests the counts that a client sees in the meantime.
+ * Tests that a bulk job can be paused, resumed and cancelled at each of its calls to the table. Also tests the counts that a client sees
+ * meanwhile.
  */
 import { beforeEach, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -39,7 +40,7 @@ async function started() {
   return { stage, job: await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null }) };
 }
 
-/** Reads the job as a client does. Returns the number of records that it has handled. */
+/** Reads the job as a client does, and expects that its counts sum to the total. Returns the number of records that the job has handled. */
 async function handled({ caller }: Stage, { id }: JobMessage): Promise<number> {
   const { total, changed, unchanged, skipped, failed, unprocessed } = await readJob(harness.sound(), caller, id);
   expect(changed + unchanged + skipped + failed + unprocessed).toBe(total);
@@ -91,7 +92,7 @@ test.each(Object.entries(verbs))(
       const { stage, job } = await started();
       const meanwhile = async (): Promise<void> => {
         for (const request of requests) {
-          // If the job has ended, the request is refused.
+          // If the job has already ended, the service refuses the request. The test ignores this error.
           await request(harness.sound(), silent, stage.caller, job.id, impatient).catch(() => undefined);
           await handled(stage, job);
         }

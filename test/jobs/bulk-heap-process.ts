@@ -1,6 +1,6 @@
 /**
- * Runs as a separate process with a small heap. It creates a bulk job over all prospects of a company by a filter, or the undo of a job,
- * executes it to its end, and reads all its results. It prints the peaks of its memory and the seconds that it took.
+ * Runs as a separate process with a small heap. It creates either a bulk job over all prospects of a company or the undo of a job, executes
+ * it to its end, and reads all its results. For each of these three steps, it prints the peak memory and the duration.
  */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -21,7 +21,7 @@ const HeapTask = z.object({
   ownerId: z.int(),
   now: z.int(),
   folder: z.string(),
-  /** What the process does: a change of all prospects, or the undo of a job. */
+  /** What the process does: a change of the status of all prospects, or the undo of the job with this id. */
   work: z.union([z.object({ statusId: z.int(), count: z.int() }), z.object({ undo: z.int() })]),
 });
 
@@ -71,7 +71,7 @@ const creation = await peaksOf(async () => {
   id = await created();
 });
 const run = await peaksOf(async () => {
-  // A job stops after a minute and continues in its next invocation.
+  // One invocation works on a job for at most a minute, so the runner is called until the job has ended.
   while (!hasEnded(await stored(id))) {
     await bulkRunner({ prospect_bulk: changeKind, undo: undoKind })(services, { companyId, id }, () => 900_000);
   }

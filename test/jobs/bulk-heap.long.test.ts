@@ -1,6 +1,6 @@
 /**
- * Tests that a bulk job over a million prospects, and then its undo, run to their end within a heap of 256 MB. They write a million rows
- * twice, which takes hours. `BULK_RECORDS=20000` chooses another number of prospects.
+ * Tests that a bulk job over a million prospects, and then its undo, run to their end within a heap of 256 MB. Together they write a
+ * million rows twice, which takes hours. The environment variable BULK_RECORDS sets another number of prospects.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -21,9 +21,9 @@ import { type BenchTable, startBenchTable } from "../bench/table.ts";
 
 const COUNT = Number(process.env.BULK_RECORDS ?? 1_000_000);
 const HEAP_MB = 256;
-/** Rows that the test writes or reads together. */
+/** Number of rows that the test writes or reads in one step. */
 const TOGETHER = 5_000;
-/** Between the job and its undo, a user changes the status of one prospect in this number. */
+/** Between the job and its undo, a user changes the status of every thousandth prospect. */
 const CHANGED_ONE_IN = 1_000;
 
 const Peaks = z.object({ heapMb: z.int(), rssMb: z.int(), seconds: z.int() });
@@ -40,7 +40,10 @@ const Measured = z.object({
 });
 type Measured = z.infer<typeof Measured>;
 
-/** Flushes the search index all the time, as the function does that reads the table's stream. */
+/**
+ * Flushes the company's search index again and again, until the returned function is called. In the service, the function that reads the
+ * table's stream does this.
+ */
 function flushing(table: BenchTable, { clock, company }: Stage) {
   const context = contextOn(table.open(), clock);
   let isStopped = false;
@@ -80,7 +83,10 @@ async function inSmallHeap(table: BenchTable, stage: Stage, folder: string, work
   return measured;
 }
 
-/** Returns the number of prospects whose status is not the wanted one. `wanted` gets the number of the prospect. */
+/**
+ * Returns the number of prospects that do not have the status `wanted(at)`. `at` is the position of a prospect in the company, counted from
+ * 0.
+ */
 async function wrongStatuses({ context, company }: Stage, wanted: (at: number) => number | null): Promise<number> {
   let wrong = 0;
   for (let first = 0; first < COUNT; first += TOGETHER) {

@@ -99,7 +99,7 @@ test("a filter that matches 1 000 001 prospects is refused, and one that matches
   );
 });
 
-/** Creates a job and sends its message to the queue of the harness. */
+/** Creates a job and sends its message to the queue of the harness. The job sets one of two statuses, which `at` chooses. */
 async function created({ caller, ids, statusIds }: Stage, at: number): Promise<JobMessage> {
   const context = harness.sound();
   const id = await context.ids.next();
@@ -127,7 +127,7 @@ test("21 jobs of a company have one message in the queue, so the first job of an
   expect(turns).toEqual([busy.caller.companyId, other.caller.companyId]);
 });
 
-/** Executes a job for one chunk. In the service, one turn takes a minute and many chunks. */
+/** Executes a job for one turn, which ends after one chunk here. In the service, a turn takes a minute and handles many chunks. */
 async function oneTurn(stage: Stage, message: JobMessage): Promise<void> {
   let asked = 0;
   expect(await runOnce(harness.sound(), stage, message, () => (asked++ === 0 ? 300_000 : 0))).toBe(true);
@@ -144,11 +144,12 @@ test("companies with many jobs get equal numbers of turns", async () => {
     turns.set(companyId, (turns.get(companyId) ?? 0) + 1);
     const counts = [...turns.values()];
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
-    // A company never has two messages, so two functions never work for it while others wait.
+    // The queue must contain no second message of the company. Otherwise two functions could work for this company while other companies
+    // wait.
     expect(harness.queue.filter((one) => one.companyId === companyId)).toEqual([]);
     const stage = stages.find(({ caller }) => caller.companyId === companyId);
     if (stage !== undefined) await oneTurn(stage, message);
   }
-  // Each of the three jobs of a company has two chunks.
+  // Each company has three jobs of two chunks, so it needs six turns.
   expect([...turns.values()]).toEqual([6, 6, 6]);
 });

@@ -1,4 +1,6 @@
-/** A plain model of bulk jobs and their undo. It says what they must make of each prospect. */
+/**
+ * A simple model of bulk jobs and their undo. For each prospect, it computes the expected state and the outcome that the job must report.
+ */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** A prospect in the model. It is a plain object, and its tags are in the order in which they were added. */
@@ -22,7 +24,7 @@ const isSame = (a: Plain, b: Plain, field: (typeof fields)[number]): boolean =>
 
 export interface Expected {
   readonly row: Plain;
-  /** The outcome, or the code if the job skips the prospect or cannot change it. */
+  /** What the job must report for the prospect: an outcome, or an error code if it skips the prospect or cannot change it. */
   readonly outcome: string;
 }
 
@@ -34,7 +36,7 @@ export interface PlainAction {
 
 const TAGS_MAX = 50;
 
-/** Says what a job must make of a prospect. */
+/** Returns the state that a job must give to a prospect, and the outcome that it must report. */
 export function expectedChange(current: Plain, { status, assignee, addedTag }: PlainAction): Expected {
   if (current.isDeleted) return { row: current, outcome: "not_found" };
   const tags = current.tags.includes(addedTag) ? current.tags : [...current.tags, addedTag];
@@ -44,7 +46,10 @@ export function expectedChange(current: Plain, { status, assignee, addedTag }: P
   return { row, outcome: isChanged ? "changed" : "unchanged" };
 }
 
-/** Says what an undo must make of a prospect that was `before` and `after` the job and is `current` now. */
+/**
+ * Returns the state that an undo must give to a prospect, and the outcome that it must report. `before` and `after` are the states directly
+ * before and after the job. `current` is the state when the undo begins.
+ */
 export function expectedUndo(before: Plain, after: Plain, current: Plain): Expected {
   if (current.isDeleted && !after.isDeleted) return { row: current, outcome: "not_found" };
   const restored = fields.filter((field) => !isSame(before, after, field) && isSame(after, current, field));

@@ -1,6 +1,6 @@
 /**
- * Tests a bulk job and its undo, from the API request to the end, while every fifth call of the table and of the bucket fails. A plain
- * model says what becomes of each prospect.
+ * Tests a bulk job and its undo, from the API request to the end, while every fifth call to the table and to the bucket fails. A simple
+ * model (bulk-model.ts) computes the expected state of each prospect.
  */
 import { expect, test } from "vitest";
 import { mapConcurrently } from "#shared/all-ended.ts";
@@ -46,7 +46,10 @@ interface Stage {
   readonly otherTags: readonly number[];
 }
 
-/** Makes prospects that a job changes in several fields, in one field or not at all, and one that it cannot change. */
+/**
+ * Creates prospects of four kinds: the job changes several fields, one field or nothing of them, or it cannot change them. The last kind is
+ * one prospect, which already has the maximum number of tags.
+ */
 async function newStage(count: number): Promise<Stage> {
   const harness = faultyJobs(db, now);
   const context = harness.sound();
@@ -86,7 +89,8 @@ async function answered<T>(request: (context: ApiContext) => Promise<T>): Promis
     } catch (error) {
       const isBusy = error instanceof ApiError && error.code === "request_in_progress";
       if (!isBusy && !isTransient(error)) throw error;
-      // A request whose claim remains counts as killed after this time.
+      // The claim on the idempotency key by an earlier try still exists. After 31 s, the service treats this try as killed and accepts
+      // another one.
       if (isBusy) now.ms += 31_000;
     }
   }
@@ -119,7 +123,7 @@ async function posted(
 
 const COUNTS = ["changed", "unchanged", "skipped", "failed", "unprocessed"] as const;
 
-/** Reads the job as a client does. The counts must sum to the total, and no record may become unprocessed again. */
+/** Reads the job as a client does. The counts must sum to the total, and the number of handled records must not be smaller than before. */
 async function read({ caller }: Stage, id: number, handledBefore: number): Promise<Job> {
   const job = await answered((context) => readJob(context, caller, id));
   for (const name of COUNTS) expect(job[name]).toBeGreaterThanOrEqual(0);
@@ -128,7 +132,10 @@ async function read({ caller }: Stage, id: number, handledBefore: number): Promi
   return job;
 }
 
-/** Reads all results of the job as a client does. Returns the outcome or the code of each record. A record must have exactly one. */
+/**
+ * Reads all results of the job as a client does, and expects exactly one result for each record. Returns the outcome or the error code of
+ * each record.
+ */
 async function resultsOf({ harness, caller }: Stage, id: number): Promise<Map<number, string>> {
   const found = new Map<number, string>();
   let next: string | null = "0.0";
@@ -146,7 +153,10 @@ async function resultsOf({ harness, caller }: Stage, id: number): Promise<Map<nu
   return found;
 }
 
-/** Executes the job as queue and sweeper do, and reads it all the time, until it has ended. Returns the number of executions. */
+/**
+ * Executes the job as the queue and the sweeper do until it has ended, and reads it again and again meanwhile. Returns the job and the
+ * number of executions.
+ */
 async function ended(stage: Stage, id: number): Promise<{ job: Job; executions: number }> {
   const { harness, caller } = stage;
   const message: JobMessage = { kind: "bulk", companyId: caller.companyId, id };
@@ -174,7 +184,7 @@ async function ended(stage: Stage, id: number): Promise<{ job: Job; executions: 
   throw new Error("the job never ends");
 }
 
-/** Lets every fifth call of the table and of the bucket fail. */
+/** Makes about one in five calls to the table and to the bucket fail. */
 function beginFaults({ harness: { bucket } }: Stage): void {
   db.plan(oneInFive);
   bucket.plan = () => (Math.random() >= 0.2 ? undefined : Math.random() < 0.5 ? "before" : "after");
@@ -185,7 +195,10 @@ function endFaults({ harness: { bucket } }: Stage): void {
   bucket.plan = () => undefined;
 }
 
-/** Compares job and prospects with the model. Each changed prospect must have been written once, and no other one at all. */
+/**
+ * Compares the counts of the job and the rows of the prospects with the model. Each changed prospect must have been written once, and no
+ * other prospect at all.
+ */
 async function check(stage: Stage, job: Job, wanted: readonly Expected[], before: readonly StoredProspect[]) {
   const rows = await rowsOf(stage);
   expect(rows.map(plain)).toEqual(wanted.map(({ row }) => row));
@@ -211,8 +224,8 @@ async function check(stage: Stage, job: Job, wanted: readonly Expected[], before
 test("although every fifth call fails, a job handles each prospect once, and its undo restores exactly what nobody has changed since", {
   tags: "sized",
 }, async () => {
-  // One call in 125 fails in all three attempts of the SDK, and a repeated execution first reads all records of the chunk again. With a
-  // full chunk of 512 records, executions without a failed call would be rare.
+  // The number of prospects is small for this reason: one call in 125 fails in all three attempts of the SDK and ends the execution. The
+  // next execution first reads all records of the chunk again. With a full chunk of 512 records, hardly any execution would succeed.
   const stage = await newStage(sized({ short: 36, wide: 120 }));
   const { harness, caller, ids, action, input, otherStatus, otherTags } = stage;
   const context = harness.sound();

@@ -1,6 +1,6 @@
 /**
- * Tests changes of rights while a bulk job runs. When the request that takes rights from a user is answered, the user's job writes nothing
- * more with these rights.
+ * Tests that a user loses a right while a bulk job of this user runs. After the request that takes the right away is answered, the job must
+ * write nothing that needs this right.
  */
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -31,7 +31,7 @@ const repOf = ({ caller, repId }: Stage): Caller => ({
   permissions: ["canManageProspects", "canViewAllProspects"],
 });
 
-/** Creates a job of a rep who may change all prospects. */
+/** Creates a bulk job for a rep who may change all prospects. */
 async function jobOfRep() {
   const stage = await newStage(harness, COUNT);
   const rep = repOf(stage);
@@ -45,12 +45,12 @@ const written = async (stage: Stage): Promise<number> =>
 
 interface Revocation {
   isAnswered: boolean;
-  /** Ends when the new rights are stored, and the request has its answer or has seen that it must wait. */
+  /** Resolves when the new rights are stored, and the request either is answered or has read that it must wait for the job. */
   readonly isUnderWay: Promise<void>;
   readonly answer: Promise<void>;
 }
 
-/** Takes the rights of the rep, as the endpoints do. */
+/** Takes a right from the rep and waits for the rep's running job, as the endpoints do. */
 function revoke({ caller, repId }: Stage, jobId: number): Revocation {
   const context = harness.sound();
   const { promise: isUnderWay, resolve } = Promise.withResolvers<void>();
@@ -162,7 +162,8 @@ test("a change of rights waits only for a running job of the same user", async (
     });
     return reads;
   };
-  // The reads are the user, the queue and the job that may run.
+  // The function reads three rows: the user, the company's queue of jobs, and the job that may be running. When no job is running any more,
+  // it reads only the first two.
   expect(await looks(repId)).toBe(3);
   await runOnce(context, stage, job, () => 0);
   expect(await looks(repId)).toBe(3);

@@ -1,4 +1,7 @@
-/** Companies with prospects for the tests of bulk jobs, and jobs whose chunks have four records, so that few records need several chunks. */
+/**
+ * Creates companies with prospects for the tests of bulk jobs. The jobs of these tests have chunks of four records, so that few records
+ * already fill several chunks.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
@@ -40,13 +43,13 @@ export async function newStage(harness: Harness, count: number): Promise<Stage> 
   return { ...company, ids, statusIds: [...statuses.keys()], tagId: tag.id };
 }
 
-/** A kind whose records are these ids, in chunks of four. */
+/** Returns a kind of job whose records have these ids. Each chunk has four records. */
 const smallChunks = (ids: readonly number[]): Kind => ({
   ...changeKind,
   members: () => async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id })),
 });
 
-/** Creates a job over the prospects of the stage. */
+/** Creates a job over all prospects of the test company. */
 export async function newJob(
   harness: Harness,
   { caller, ids }: Stage,

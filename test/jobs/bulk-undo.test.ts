@@ -54,7 +54,7 @@ async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
   throw new Error("the job never ends");
 }
 
-/** Runs a job for this number of chunks, and then cancels it unless it has completed. */
+/** Lets a job handle `chunks` chunks. Then cancels the job, unless it has already completed. */
 async function cancelledAfter(stage: Stage, job: JobMessage, chunks: number): Promise<StoredBulk> {
   let asked = 0;
   if (chunks > 0) await runOnce(harness.sound(), stage, job, () => (asked++ < chunks ? 300_000 : 0));
@@ -71,7 +71,9 @@ async function begunUndo({ caller }: Stage, { companyId, id }: JobMessage): Prom
 
 const COUNT = SMALL_CHUNK + 1;
 
-/** The choices are indexes, so that a stage can have any ids. 2 means null. */
+/**
+ * A generated status or assignee is a position in a list of ids, because the ids are known only after the company is created. 2 means null.
+ */
 const choice = fc.nat(2);
 const tagSet = fc.subarray([0, 1]);
 const change = fc.oneof(
@@ -152,7 +154,7 @@ test("an undo restores exactly what nobody has changed since, also if users, sta
         return changed.includes(id) ? expectedUndo(was, became, is) : { row: is, outcome: "none" };
       });
 
-      // A user may begin a cancelled undo again. The second undo skips what the first one has restored.
+      // After a user has cancelled an undo, the user may begin another one. The second undo skips what the first one has restored.
       const early = undoneChunks === 2 ? undefined : await begunUndo(stage, job);
       const isComplete =
         early !== undefined && (await cancelledAfter(stage, early, undoneChunks)).state === "completed";
@@ -183,7 +185,7 @@ interface Names {
   readonly tags: (chosen: readonly number[]) => number[];
 }
 
-/** Makes the change of a user. A user cannot change a deleted prospect. */
+/** Makes one change as a user does. If the prospect is deleted, the service refuses the change, and the refusal is ignored. */
 async function applied({ caller }: Stage, id: number, one: Change, { statusOf, userOf, tags }: Names): Promise<void> {
   const context = harness.sound();
   const work = {
@@ -297,7 +299,8 @@ test("five undos that are requested at once make one undo although every fifth c
   db.plan(oneInFive);
   const codes = await Promise.all(Array.from({ length: 5 }, () => requestedUntilAnswered(stage, job)));
   db.plan(() => pass);
-  // If the answer to the request that made the undo was lost, its repetition is refused too.
+  // At most one request is answered without a conflict. There may be none: if the reply to the request that made the undo was lost, the
+  // request is repeated, and the repetition is refused like the others.
   expect(codes.filter((code) => code !== "conflict").length).toBeLessThanOrEqual(1);
   const { items } = await listJobs(harness.sound(), stage.caller, { limit: 500 });
   expect(items.filter(({ kind }) => kind === "undo")).toHaveLength(1);

@@ -113,7 +113,7 @@ test("jobs are paused, resumed and cancelled; the results name each record, also
   expect(dataOf(await control("resume", waiting)).state).toBe("queued");
   expect(dataOf(await control("cancel", waiting)).state).toBe("cancelled");
   problemOf(await control("resume", waiting), 409, "conflict");
-  // On a busy machine, the answer may come before the job has stopped.
+  // On a busy machine, the pause may be answered before the job has stopped. The test therefore waits for the job.
   dataOf(await control("pause", long));
   const paused = await ended(long);
   expect(paused).toMatchObject({ state: "paused", changed: 0 });
@@ -194,6 +194,7 @@ test("a company may have one running job and twenty that wait; the next one is r
   const other = dataOf(await from(as.owner, [2 ** 50]), 202);
   if (!("id" in other)) throw new Error("no job");
   expect(await ended(other.id)).toMatchObject({ state: "completed", skipped: 1 });
-  // The last jobs are cancelled first, so that none of them begins to run. The first job may have ended.
+  // The jobs are cancelled from the last to the first. Otherwise the cancellation of one job would start the next one. The first job may
+  // have ended already.
   for (const id of jobs.toReversed()) await as.otherOwner.POST("/api/jobs/{id}/cancel", at(id));
 });

@@ -1,4 +1,4 @@
-/** Tests bulk jobs whose table fails at any call, users who change records while a job runs, and the queue of a company's jobs. */
+/** Tests bulk jobs while calls to the table fail, while users change records, and while several jobs of a company wait in its queue. */
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -39,7 +39,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** The number of the test. It determines at which calls the test kills the job. */
+/** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
 const silent = { send: async () => undefined };
@@ -49,7 +49,7 @@ const COUNT = 6;
 const versions = (rows: readonly StoredProspect[]): number[] => rows.map(({ version }) => version);
 const twos = Array.from({ length: COUNT }, () => 2);
 
-/** Runs the job until it ends, as the sweeper would: each time after the lease of the execution before has expired. */
+/** Runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has expired. */
 async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
   db.plan(() => pass);
   for (let runs = 0; runs < 40; runs++) {
@@ -197,7 +197,7 @@ test("an execution whose lease has expired writes nothing more", async () => {
     ...context.table,
     write: async (write) => {
       const item = await context.table.write(write);
-      // The time passes after the lease was renewed, before the first record is read.
+      // Almost the whole lease passes between its renewal and the read of the first record.
       if (item?.authorVersion !== undefined) now.ms += LEASE_MS - 30_000;
       return item;
     },
@@ -269,7 +269,7 @@ test("a company has one running job and twenty that wait; each runs in its turn,
   const [one, two, three, ...others] = jobs;
   if (one === undefined || two === undefined || three === undefined) throw new Error("no jobs");
   const context = harness.sound();
-  // A job that is not admitted does nothing, even if it gets a message.
+  // `two` is not admitted yet, because `one` is running. It does nothing, even if it gets a message.
   await runOnce(context, stage, two);
   expect(await storedJob(harness, two)).toMatchObject({ state: "queued", changed: 0 });
   expect(await pauseJob(context, silent, stage.caller, one.id, impatient)).toMatchObject({ state: "paused" });

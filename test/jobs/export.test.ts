@@ -29,7 +29,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** The number of the test. It determines at which calls to the table or the bucket the test kills the job. */
+/** The number of the current test. It determines at which calls to the table or the bucket the test kills the job. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {

@@ -1,6 +1,6 @@
 /**
- * Tests that importing a file with one extremely long line needs no more memory than importing a small file. Two lines are tested: one is
- * as long as the largest permitted file, and one has a gigabyte.
+ * Tests that importing a file with one extremely long line needs no more memory than importing a small file. One line is as long as the
+ * largest permitted file, and the other line has a gigabyte.
  */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";

@@ -38,7 +38,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** The number of the test. It determines at which calls the test kills the job. */
+/** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];

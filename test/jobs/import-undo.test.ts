@@ -39,7 +39,7 @@ beforeEach(() => {
 const silent = { send: async () => undefined };
 const COUNT = SMALL_CHUNK + 2;
 
-/** The rows come in pairs of equal rows, and the rows of each second pair have a note. */
+/** Rows 1 and 2 of the file are equal, rows 3 and 4 are equal, and so on. Only every second pair has a note. */
 const file = Buffer.from(
   csvText([
     ["name", "lat", "lng", "notes"],

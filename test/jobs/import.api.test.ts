@@ -147,7 +147,7 @@ test("10 000 rows with an error each are reported; one row more is refused", asy
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
-/** answer-limits.api.deep.test.ts imports the maximum number of faulty rows. */
+/** Number of faulty rows. answer-limits.api.deep.test.ts tests the maximum number. */
 const FAULTY = 1_999;
 
 test("the faults of rows with fifty faults each fit into the answer and its stored copy", async () => {

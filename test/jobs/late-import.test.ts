@@ -43,10 +43,10 @@ const contract = {
   unknownOutcome: UNKNOWN_OUTCOME,
 } as const;
 
-/** Milliseconds until Lambda stops the function. The tests change them, so that no test depends on the machine's speed. */
+/** Milliseconds until Lambda stops the function. Each test sets them, so that no test depends on the machine's speed. */
 const left = { ms: 0 };
 const PLENTY = 60_000;
-/** Milliseconds until the end: too few to write rows, but enough to mark the import as failed. */
+/** Milliseconds until Lambda stops the function. They are too few to write rows, but enough to mark the import as failed. */
 const LATE = 2_500;
 const OVER = 0;
 
@@ -88,8 +88,8 @@ async function callsOfImport(): Promise<string[]> {
 }
 
 /**
- * Makes the fault plan in which the time ends when the table gets call number `last`. `then` says what happens to this call: the table
- * executes it before or after the end of the time, or not at all.
+ * Plans that only `ms` milliseconds are left when the table gets call number `last`. `then` is the fault of this call, and `later` is the
+ * fault of all later calls.
  */
 const timeEndsAt = (last: number, ms: number, then: Fault = pass, later: Fault = pass): void =>
   db.plan((_operation, number) => {
@@ -107,7 +107,7 @@ test("whenever the time ends, an import shows no row after it has answered 503, 
     timeEndsAt(last, LATE);
     const { status, detail } = await posted(company);
     const { length } = db.calls;
-    // If the time ends at the last call, its answer completes the import, and no further call is refused. The import then succeeds.
+    // If the time ends at the last call, this call already completes the import, and no further call is needed. The import then succeeds.
     expect(status, `the time ends at call ${last}`).toBe(last === all ? 200 : 503);
     expect(await visible(company)).toHaveLength(last === all ? COUNT : 0);
     expect(db.calls).toHaveLength(length);
@@ -132,7 +132,8 @@ test("an import that still waits for the table when the request times out shows 
     });
     const { companyId, userId } = company.caller;
     const event = proxyEvent({ companyId: `${companyId}`, userId: `${userId}`, rights: "owner" });
-    // The endpoint answers a second before the end of the time, and the import stops three seconds before that.
+    // The endpoint answers one second before the end of the time. The import stops three seconds earlier than the endpoint answers, which
+    // leaves it 0.4 s here.
     const end = Date.now() + 4_400;
     const context = { ...lambdaContext, getRemainingTimeInMillis: () => end - Date.now() };
     expect(await handler(event, context)).toMatchObject({ statusCode: 503 });

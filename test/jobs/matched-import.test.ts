@@ -308,7 +308,8 @@ describe("cost", () => {
     expect(usage.readUnits).toBeLessThanOrEqual(2 + 5);
     const changed = file.slice(0, 100).map(({ id }) => ({ id, name: "changed" }));
     const written = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
-    // Each update reads the prospect's row once. It then writes the row and its entry for the search index in one transaction.
+    // Each update reads the prospect's row once. It then writes the row and its entry for the search index in one transaction, which costs
+    // two units for each of these two writes.
     expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 10);
     expect(written.readUnits).toBeLessThanOrEqual(100 + 0.2 * COUNT + 10);
     const unchanged = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
@@ -335,7 +336,7 @@ describe("cost", () => {
     const { usage } = await metered(async () => {
       await expect(importing(context, caller, file, byEmail)).rejects.toMatchObject({ code: "payload_too_large" });
     });
-    // The import reads the names of the company and the id ranges, but no prospect.
+    // The import reads the names of the company's users, statuses and tags, and the ranges of its ids, but no prospect.
     expect(usage.requests).toBeLessThanOrEqual(4);
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1 });
   });

@@ -71,7 +71,7 @@ test("an import reports checked batches and every written batch", async () => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
   expect(await harness.run(context, job)).toBe(true);
-  // Not every batch is reported, because Node's streams read an undefined number of bytes ahead.
+  // Not every batch is reported, because Node's streams read an unspecified number of bytes ahead.
   expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
@@ -111,7 +111,10 @@ test("a failing execution waits for its pending writes before it ends", async ()
     await setTimeout(100);
     pending--;
   };
-  /** Counts how often the job reads the file. It writes the rows during the third time, and this read fails in the second batch. */
+  /**
+   * Counts how often the job has begun to read the file. The job writes its rows during the third read. This read fails after the first
+   * batch of rows has begun.
+   */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isThird = ++readings === 3;

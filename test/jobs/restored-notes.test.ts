@@ -1,4 +1,7 @@
-/** Tests that the undo of a deletion also brings the notes of the prospects back into the search index, which merges have removed. */
+/**
+ * Tests the undo of a deletion. Merges have removed the notes of the deleted prospects from the search index. The undo must bring these
+ * notes back into the index.
+ */
 import { beforeEach, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -25,7 +28,7 @@ beforeEach(() => {
 });
 
 const COUNT = 2;
-/** More notes than one transaction holds. */
+/** Number of notes. They are more than one transaction can write. */
 const MANY = 60;
 const silent = { send: async () => undefined };
 
@@ -38,7 +41,10 @@ async function untilEnded(stage: Stage, job: JobMessage): Promise<void> {
   throw new Error("the job never ends");
 }
 
-/** Flushes new prospects until one run contains everything, so that the index has no trace of deleted prospects. */
+/**
+ * Creates and flushes other prospects until the search index consists of one run (sorted part). The index then has no trace of deleted
+ * prospects.
+ */
 async function mergeEverything({ caller }: Stage): Promise<void> {
   const context = harness.sound();
   for (let flushes = 0; flushes < 10; flushes++) {
@@ -46,7 +52,7 @@ async function mergeEverything({ caller }: Stage): Promise<void> {
     await flush(context, caller.companyId, { least: 1, settleMs: 0 });
     const { head } = await readUnflushed(context.table, caller.companyId);
     const { runs } = await readManifest(context.table, caller.companyId, head.manifest);
-    // The first flush may store the notes with the deletions in one run. The next merge removes them.
+    // After the first flush, the only run may still contain the notes of the deleted prospects. The next merge removes them.
     if (flushes > 0 && runs.length === 1) return;
   }
   throw new Error("the runs were not merged");
@@ -55,7 +61,7 @@ async function mergeEverything({ caller }: Stage): Promise<void> {
 const found = async ({ caller }: Stage, search: string): Promise<number[]> =>
   (await listProspects(harness.sound(), caller, ListQuery.parse({ search }))).items.map(({ id }) => id);
 
-/** Deletes the prospects of a stage, which have notes, by a job. Then begins its undo. */
+/** Creates prospects with notes, deletes them by a bulk job, and begins the undo of this job. */
 async function deleted(): Promise<{ stage: Stage; undo: JobMessage; edited: number }> {
   const context = harness.sound();
   const stage = await newStage(harness, COUNT);

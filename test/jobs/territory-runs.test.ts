@@ -1,6 +1,6 @@
 /**
- * Tests the counts of territories against tests of single points. Also tests runs over territories while users change prospects, and
- * requests that are killed.
+ * Tests that the counts of a territory equal the results of testing each point. Also tests runs (jobs that assign the prospects in a
+ * territory) while users change prospects, and after requests and runs were killed.
  */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
@@ -44,7 +44,10 @@ const empty = { totalProperties: 0, assignedToUserId: null };
 type Point = readonly [lng: number, lat: number, assigneeId: number | null, createdMs: number];
 const DAY_MS = 86_400_000;
 
-/** Creates a prospect at each point of a grid. Some points are on the boundaries of polygons whose corners have the same coordinates. */
+/**
+ * Creates a prospect at each point of a grid. The corners of the tested polygons have whole coordinates like these points, so some points
+ * are on a boundary.
+ */
 async function newGrid(): Promise<Company & { readonly points: readonly Point[] }> {
   const company = await newCompany(harness.sound());
   const points: Point[] = [];
@@ -71,7 +74,8 @@ test("the counts equal those of a test of each point, for polygons that also cro
   const corner = fc.tuple(fc.integer({ min: -1, max: 5 }), fc.integer({ min: -1, max: 5 }));
   await fc.assert(
     fc.asyncProperty(fc.array(corner, { minLength: 3, maxLength: 7 }), async (open) => {
-      // The oracle needs a ring without repeated points, of which some polygons have none.
+      // `pointInPolygon` needs a ring in which no point equals the next one. Such points are removed. Polygons with fewer than three
+      // remaining points are not tested.
       const ring = open.filter(
         ([x, y], i) => x !== open[(i + 1) % open.length]?.[0] || y !== open[(i + 1) % open.length]?.[1],
       );
