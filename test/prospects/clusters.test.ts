@@ -1,4 +1,7 @@
-/** Tests clusters of prospects against a plain grouping: counts, places, and that moving the map changes no cluster. */
+/**
+ * Tests that clusters of prospects have the same cells and counts as a simple grouping of the points, and that moving the map changes no
+ * cluster that stays in view.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -43,7 +46,7 @@ test("the items contain each prospect in the box exactly once, and no more than 
         const isInside = west <= east ? row.lng >= west && row.lng <= east : row.lng >= west || row.lng <= east;
         if (isInside) expect(view.cellOf(row.lat, row.lng)).toBeGreaterThanOrEqual(0);
       }
-      // The expected clusters: one for each cell of the grid with several points.
+      // The expected clusters: one for each cell of the grid that contains more than one point.
       const mapped = unflushed.flatMap((row) =>
         row.lat === null || row.lng === null ? [] : [{ lat: row.lat, lng: row.lng }],
       );

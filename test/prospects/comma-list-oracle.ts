@@ -22,7 +22,7 @@ function plainAt(raw: string, start: number): Value {
   return { value: raw.slice(start, end), end };
 }
 
-/** Returns undefined unless quotes enclose the whole value. */
+/** Parses a value in quotes. Returns undefined unless quotes enclose the whole value. */
 function quotedAt(raw: string, start: number): Value | undefined {
   let at = start;
   while (raw[at] === " ") at++;

@@ -120,7 +120,8 @@ test("if a status is deactivated while a prospect gets it, the prospect has the 
 });
 
 /**
- * Waits about as long as `reads` reads take. Because tests vary this number, sometimes one write and sometimes the other write comes first.
+ * Waits about as long as `reads` reads take. The test varies this number, so that sometimes one of its two writes comes first and sometimes
+ * the other.
  */
 async function yielded(reads: number): Promise<void> {
   for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });

@@ -129,7 +129,7 @@ class WritingCompany {
     if (address !== null) this.#addressIds.push(address.id);
   }
 
-  /** Makes one write, which the first number chooses. A write to a record that no longer exists does nothing. */
+  /** Makes the write that `kind` chooses. A write to a record that no longer exists does nothing. */
   async write(kind: number, seed: number): Promise<void> {
     const { context, owner } = this;
     const id = of(this.prospectIds, seed);

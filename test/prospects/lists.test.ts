@@ -183,7 +183,7 @@ async function fortyIndexed() {
   return { company, ids, context, others };
 }
 
-/** A page after the last prospect, so it is empty. Its list loads the search index into memory, but no rows. */
+/** The number of a page after the last prospect. Such a list is empty. It loads the search index into memory, but no rows. */
 const AFTER_ALL = { page: "2" };
 
 const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));

@@ -1,4 +1,6 @@
-/** Tests tiles of prospects, decoded by an independent library, against a plain count of the points in each tile. */
+/**
+ * Tests tiles of prospects. An independent library decodes them, and a simple count of the points in each tile gives the expected content.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { zoneOf } from "#shared/company-index/criteria.ts";
@@ -35,7 +37,10 @@ function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
   return segment;
 }
 
-/** Returns a function that makes a tile of the points. Some of them are in the stored index, and the others are not flushed. */
+/**
+ * Returns a function that makes a tile of the points. The first `flushed` points are in the stored index. The other points are not flushed
+ * yet.
+ */
 function tilesOf(points: readonly Point[], flushed: number): (tile: Tile) => Uint8Array | undefined {
   const rows = rowsOf(points);
   const stored = rows.slice(0, flushed);
@@ -46,7 +51,7 @@ function tilesOf(points: readonly Point[], flushed: number): (tile: Tile) => Uin
   return (tile) => tileOf(findMatches(view, { box: boxAround(tile), words: [] }), tile, { statuses });
 }
 
-/** The tile of a point by the formula of the OpenStreetMap wiki. Points beyond the map belong to the outermost tiles. */
+/** Returns the tile of a point by the formula of the OpenStreetMap wiki. Points north or south of the map belong to the outermost tiles. */
 function tileAt(lat: number, lng: number, zoom: number): Tile {
   const tiles = 2 ** zoom;
   const angle = (lat * Math.PI) / 180;
@@ -61,7 +66,7 @@ const neighbours = ({ z, x, y }: Tile): Tile[] =>
     .flatMap((dx) => [-1, 0, 1].map((dy) => ({ z, x: x + dx, y: y + dy })))
     .filter((tile) => tile.x >= 0 && tile.y >= 0 && tile.x < 2 ** z && tile.y < 2 ** z);
 
-/** Longitudes on the edges of tiles are exact in binary. */
+/** Includes longitudes on the edges of tiles. They are exact in binary, so the expected tile is not subject to rounding. */
 const lng = fc.oneof(
   fc.double({ min: -180, max: 180, noNaN: true }),
   fc.constantFrom(-180, 0, 180, -90, 45, 11.25),
@@ -101,7 +106,8 @@ describe("pins", () => {
             expect(properties).toEqual({ id, ...shown });
             const [[[x, y] = [-1, -1]] = []] = lines;
             expect(x >= 0 && x < 4_096 && y >= 0 && y < 4_096).toBe(true);
-            // A smaller tile at the place of the pin contains the point, or is next to the one that does.
+            // The pin's position is that of a tile which is 12 zoom levels deeper. This tile contains the point or, because of rounding, is
+            // next to the tile that contains it.
             const deep = tileAt(point?.y ?? 0, point?.x ?? 0, zoom + 12);
             expect(Math.abs(tile.x * 4_096 + x - deep.x)).toBeLessThanOrEqual(1);
             expect(Math.abs(tile.y * 4_096 + y - deep.y)).toBeLessThanOrEqual(1);
@@ -124,7 +130,7 @@ describe("pins", () => {
 });
 
 describe("a tile with more than 5 000 points", () => {
-  // Points in a fixed pattern: dense in the middle, and one point alone far from the others.
+  // `dense` is a fixed pattern of points that are close together. `crowd` has in addition one point that is far from all others.
   const dense: Point[] = Array.from({ length: TILE_PINS_MAX }, (_, i) => [
     39.7 + ((i * 7) % 997) / 5_000,
     -105 + ((i * 13) % 1_009) / 5_000,
@@ -143,7 +149,8 @@ describe("a tile with more than 5 000 points", () => {
       { id: crowd.length, properties: { id: crowd.length, status: "Sold", color: "#10B981" } },
     ]);
     expect(clusters.reduce((sum, { properties }) => sum + Number(properties.count), pins.length)).toBe(count);
-    // The expected clusters: the cells of the grid of the zoom with 16 times as many tiles in each direction.
+    // The expected clusters group the points by the tiles that are four zoom levels deeper. The grid of a tile has 16 cells in each
+    // direction, which are these deeper tiles.
     const groups = Map.groupBy(dense, ([y, x]) => {
       const cell = tileAt(y ?? 0, x ?? 0, 11);
       return nameOf(cell);

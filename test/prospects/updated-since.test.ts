@@ -1,4 +1,7 @@
-/** Tests the filter by the time of the last change against the rows of all prospects, after any writes, flushes and rebuilds. */
+/**
+ * Tests that the filter by the time of the last change finds the same prospects as a comparison with all rows, after any writes, flushes
+ * and rebuilds.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
@@ -76,7 +79,7 @@ test("finds exactly the prospects that were changed at the time or later, flushe
         );
         expect(items.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
         expect(total).toBe(expected.length);
-        // The filter is combined with others, and with a search that needs coordinates.
+        // The filter is combined with a bounding box. A prospect without coordinates is in no box.
         const filter = ProspectFilter.parse({ updatedSince, bbox: "-106,38,-104,41" });
         const onMap = prospects.filter(({ id, lat }) => lat !== null && expected.includes(id));
         expect((await findFiltered(reader, caller, filter)).matches.total).toBe(onMap.length);
