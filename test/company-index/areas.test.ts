@@ -1,4 +1,4 @@
-/** Tests areas on the map: their ranges of geohashes, and the order of matches by their distance from a point. */
+/** Tests areas on the map (polygons and circles): their ranges of geohashes, and the order of matches by their distance from a point. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { circleArea, polygonArea } from "#shared/company-index/areas.ts";
@@ -13,7 +13,7 @@ const lats = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constant
 const lngs = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180, 179.9999));
 const points = fc.record({ lat: lats, lng: lngs });
 
-/** Tells by the ranges of geohashes whether the point is inside, outside, or must be compared. */
+/** Says, from the geohash ranges of the area alone, whether the point is inside, outside, or must be compared with the exact boundary. */
 function rangeAt({ ranges }: Area, { lat, lng }: LatLng): "inside" | "outside" | "compare" {
   const geohash = geohashAt(lat, lng);
   const range = ranges.find(({ from, to }) => geohash >= from && geohash < to);
@@ -67,7 +67,7 @@ test("the box and the ranges of a circle contain each point within its distance,
   fc.assert(
     fc.property(points, points, fc.double({ min: 0, max: 1, noNaN: true }), (center, point, share) => {
       const meters = metersBetween(center, point.lat, point.lng);
-      // The circle goes exactly through the point.
+      // The point is exactly on the circle, so the geohash ranges cannot decide whether it is inside.
       expect(rangeAt(circleArea(center, meters), point)).toBe("compare");
       expectCovered(circleArea(center, meters * share), point);
       const [west, south, east, north] = boxAround(center, meters);
@@ -88,7 +88,7 @@ test("the distance agrees with the spherical law of cosines and with known dista
       expect(Math.abs(metersBetween(a, b.lat, b.lng) - expected)).toBeLessThan(1);
     }),
   );
-  // One degree on the equator, across the antimeridian, and the way over the pole.
+  // Each distance is one degree of a great circle: on the equator, across the antimeridian, and over the pole.
   expect(metersBetween({ lat: 0, lng: 0 }, 0, 1)).toBeCloseTo(111_195.08, 1);
   expect(metersBetween({ lat: 0, lng: 179.5 }, 0, -179.5)).toBeCloseTo(111_195.08, 1);
   expect(metersBetween({ lat: 89.5, lng: 0 }, 89.5, 180)).toBeCloseTo(111_195.08, 1);
@@ -101,7 +101,7 @@ const unflushed = (places: readonly LatLng[]): IndexRow[] =>
   }));
 
 test("pages near a point have the nearest matches first, and of equally distant ones the lowest id", () => {
-  // Few different places, so that distances are often equal.
+  // There are only a few different points, so that distances are often equal.
   const places = fc.array(
     fc.record({ lat: fc.constantFrom(-1, 0, 1, 90), lng: fc.constantFrom(-180, -1, 0, 1, 180) }),
     {

@@ -108,7 +108,7 @@ describe("the cache", () => {
   });
 
   test("of size zero keeps the segments that running reads use, so concurrent searches of all companies are exact", async () => {
-    // The direct client has long time-outs, because a busy machine answers so many concurrent reads slowly.
+    // This test uses `db.direct`, whose client has long time-outs, because a busy machine answers so many concurrent reads slowly.
     const index = openCompanyIndex(db.direct, 1);
     const reads = Array.from({ length: 60 }, (_, i) => {
       const companyId = COMPANIES[i % COMPANIES.length] ?? 0;

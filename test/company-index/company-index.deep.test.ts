@@ -386,7 +386,7 @@ describe("the stream of unflushed entries", () => {
   });
 });
 
-/** The error of every later call of the killed process. The calls have no effect. */
+/** Every call that a process makes after its kill gets this error. The calls have no effect, as if the process made none. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing part of the index", () => {

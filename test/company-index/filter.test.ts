@@ -31,7 +31,7 @@ const someOf = <T>(...values: T[]) =>
   );
 const instant = fc.option(fc.integer({ min: -1, max: 10 }), { nil: undefined, freq: 2 });
 const boxes = fc.constantFrom<[number, number, number, number]>([-1, 0, 1, 1], [0, -1, 0, 2], [1, -90, -1, 90]);
-/** Polygons and circles whose boundaries meet many of the coordinates. */
+/** Polygons and circles whose boundaries go through many of the coordinates above. */
 const areas = fc.oneof(
   fc
     .array(fc.tuple(fc.constantFrom(-180, -1, 0, 0.5, 1, 180), fc.constantFrom(-1, 0, 0.5, 1, 2)), {

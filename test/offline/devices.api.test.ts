@@ -72,7 +72,7 @@ const step = fc.oneof(
       tabs: fc.constantFrom(1, 1, 1, 2),
       faults: fc.array(fault, { maxLength: 6 }),
       calls: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constant(10_000)),
-      /** What the office writes during the sync. */
+      /** What other users write online during the sync. The tests call these users the office. */
       meanwhile: fc.array(write, { maxLength: 2 }),
     }),
   },
@@ -110,7 +110,10 @@ async function operationOf(phone: Phone, { type, target, value, isChecked }: Add
   return { type, ...name, ...base, fields };
 }
 
-/** A write of the office, which is online. It changes and deletes only those notes, appointments, statuses and tags that it has made. */
+/**
+ * Makes one write of the office (a user who is online). The office changes and deletes only those notes, appointments, statuses and tags
+ * that it has created.
+ */
 async function writeOnline({ kind, target, value }: Write): Promise<void> {
   const { GET, POST, PATCH, DELETE } = as.owner;
   const word = newWord("office");

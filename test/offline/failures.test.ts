@@ -10,7 +10,7 @@ import { SmallService } from "./small-service.ts";
 
 const guide = readFileSync(new URL("../../docs/offline.md", import.meta.url), "utf8");
 
-/** The arrows of the sequence diagram of a section. An arrow between the user and the app is no part of the protocol. */
+/** Returns the arrows of the sequence diagram in a section. An arrow between the user and the app is no part of the protocol. */
 function arrowsOf(section: string): string[] | undefined {
   const [, diagram] = /^```mermaid\nsequenceDiagram\n(.*?)^```$/ms.exec(section) ?? [];
   const lines = diagram?.split("\n").map((line) => line.trim());
@@ -46,7 +46,7 @@ const statesOf = async ({ store }: Phone): Promise<string[]> => (await store.out
 const create = (phone: Phone, name: unknown, clientRecordId: string = crypto.randomUUID()): Promise<Entry> =>
   phone.open().add({ type: "prospect.create", clientRecordId, fields: { name } });
 
-/** A phone that has read the only prospect. */
+/** Returns a phone that has read the only prospect of the service. */
 async function startedPhone(service: SmallService) {
   const id = service.write(undefined, { data: { name: "a" } });
   const phone = newPhone(service);
@@ -62,7 +62,10 @@ async function expectSynced(service: SmallService, phone: Phone): Promise<void> 
   expect(await phone.store.outbox()).toEqual([]);
 }
 
-/** A sync in which these faults happen to the first requests, with a changed name in the outbox. The name must change once. */
+/**
+ * Syncs a phone whose outbox contains one change of a name. The faults happen to the first requests of this sync. The name must change
+ * once.
+ */
 async function syncWith(service: SmallService, ...faults: Fault[]): Promise<Phone> {
   const { phone, id } = await startedPhone(service);
   const { opId } = await phone.open().add({ type: "prospect.update", id, fields: { name: "b" } });
@@ -124,7 +127,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
       await phone.open().add({ type: "note.create", id, fields: { body: "kept" } });
       phone.faults = ["lost request", "lost request", "lost request", "lost request"];
       expect(await phone.open().sync()).toBe("offline");
-      // The app ends in the middle of the new snapshot. The old record is still visible, and the operation is kept.
+      // The network fails in the middle of the new snapshot. The old record must still be visible, and the operation must still exist.
       phone.faults = ["none", "none", "none", "lost request", "lost request", "lost request", "lost request"];
       expect(await phone.open().sync()).toBe("offline");
       expect((await phone.store.records("prospects")).map((record) => record.id)).toContain(id);
@@ -302,7 +305,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     await expect(blocked.open().sync()).rejects.toThrow("the disk is full");
     expect(await store.state()).toEqual(before);
     await expectSynced(service, phone);
-    // The browser removes records, cursor and outbox together.
+    // If a browser deletes its data, the records, the cursor and the outbox are lost together. The app then begins like a new phone.
     await expectSynced(service, newPhone(service));
     return phone;
   },
@@ -324,7 +327,9 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   },
 };
 
-/** Two users change the same record. One of them decides which version remains. Later operations on the record wait meanwhile. */
+/**
+ * Two users change the same record. The user of the phone decides whose version remains. Until then, later operations on this record wait.
+ */
 async function conflict(choice: "mine" | "theirs"): Promise<Phone> {
   const service = new SmallService();
   const { phone, id, baseVersion } = await startedPhone(service);

@@ -1,4 +1,4 @@
-/** Reads what the API's lists show to a user. Tests compare this with the store of the user's phone. */
+/** Reads what the API's lists show to a user. Tests compare the result with the store of the user's phone. */
 import type { Prospect } from "../../docs/client/api.ts";
 import type { Store } from "../../docs/client/store.ts";
 import { at, type Client } from "../harness/client.ts";
@@ -21,8 +21,8 @@ async function prospectsOf(client: Lists): Promise<Prospect[]> {
 type Lists = Pick<Client, "GET">;
 
 /**
- * All lists of the user. Appointments must begin within 180 days before or after this moment. The notes are those of the prospects that
- * `withNotes` selects, because the list of notes is a request for each prospect.
+ * Returns all lists of the user. Appointments must begin within 180 days before or after this moment. `withNotes` selects the prospects
+ * whose notes are read, because the notes of each prospect need a separate request.
  */
 export async function listsOf(client: Lists, withNotes = (prospects: readonly Prospect[]) => prospects) {
   const [from, to] = [-180, 180].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());
@@ -49,7 +49,7 @@ export async function listsOf(client: Lists, withNotes = (prospects: readonly Pr
   };
 }
 
-/** The records of the phone, in the form of `listsOf`. */
+/** Returns the records in the phone's store, in the form of `listsOf`. */
 export async function recordsOf({ records }: Store) {
   const [prospects, notes, appointments, territories, statuses, tags, users] = await Promise.all([
     records("prospects"),

@@ -14,7 +14,10 @@ export const FAULTS = ["lost request", "lost answer", "cut answer", "twice", 401
 
 class Killed extends Error {}
 
-/** No sync of a test needs so many calls. A test that counts calls finds an endless loop, and does not depend on the machine's speed. */
+/**
+ * Maximum number of calls of one sync. No sync of a test needs so many calls, so a sync that reaches this number is in an endless loop.
+ * Unlike a time limit, the number does not depend on the machine's speed.
+ */
 const ENDLESS = 5_000;
 
 export interface PhoneOptions {
@@ -34,13 +37,13 @@ export class Phone {
   readonly store: Store;
   /** The times that the client has waited before it repeated a request, in milliseconds. */
   readonly waits: number[] = [];
-  /** What the app has done, as arrows of a sequence diagram. */
+  /** What the app has done, as lines of a Mermaid sequence diagram. */
   readonly trace: string[] = [];
   /** The faults of the next requests. After the last one, `network` decides. */
   faults: Fault[] = [];
   readonly #options: PhoneOptions;
   #callsLeft = Number.POSITIVE_INFINITY;
-  /** Calls since the app was started. */
+  /** Number of calls since the app was started. */
   #callsSince = 0;
 
   constructor(options: PhoneOptions) {
@@ -74,7 +77,7 @@ export class Phone {
     });
   }
 
-  /** Runs `sync` in one or more tabs of an app that is killed after this many calls of its store and its network. */
+  /** Runs `sync` in one or more tabs of an app that is killed after this many calls to its store and its network. */
   async syncUntil(calls: number, tabs = 1): Promise<"killed" | "ended"> {
     const clients = Array.from({ length: tabs }, () => this.open());
     this.#callsLeft = calls;
@@ -139,7 +142,10 @@ const Answer = z.object({
   hasMore: z.optional(z.boolean()),
 });
 
-/** Returns what matters for the sequence: the outcomes of operations, the reason of a reset, or whether the page is the last one. */
+/**
+ * Returns the part of an answer that the sequence diagrams show: the outcomes of operations, the reason of a reset, or whether the page is
+ * the last one.
+ */
 function contentOf(text: string): string {
   const { results, reason, hasMore } = z.parse(Answer, JSON.parse(text));
   const page = hasMore === undefined ? [] : [hasMore ? "more" : "last page"];
@@ -154,7 +160,7 @@ function partsOf({ state, put, save, drop = [] }: Commit): string {
   return `saves the page and the cursor${drop.length === 0 ? "" : ", removes applied operations"}`;
 }
 
-/** Returns the first half of the bytes, and then fails. */
+/** Returns a stream that yields the first half of the bytes and then fails. */
 function cutStream(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {

@@ -1,6 +1,6 @@
 /**
- * A small service with the protocol of docs/offline.md, in the process of the test. The tests of the reference client use it to end the
- * client at every call, which is too slow over HTTP. The tests against the running service are in devices.api.test.ts.
+ * A small service with the protocol of docs/offline.md, in the process of the test. The tests of the reference client use it to kill the
+ * client at every call, which would be too slow over HTTP. devices.api.test.ts tests the client against the running service.
  */
 import * as z from "zod/mini";
 
@@ -36,21 +36,21 @@ const problem = (status: number, code: string, pointer?: string) => ({
 });
 
 export class SmallService {
-  /** The operations that had an effect, in order. */
+  /** The ids of the operations that had an effect, in order. */
   readonly effects: string[] = [];
-  /** Operations with these names are refused, so that the whole request that contains one gets 400. */
+  /** Names of prospects that the service refuses. A request with an operation that sets such a name gets 400 as a whole. */
   readonly refusedNames = new Set<unknown>();
   nowMs = Date.UTC(2026, 0, 1);
   #rows = new Map<number, Row>();
   #log: number[] = [];
   #receipts = new Map<string, { payload: string; result: object }>();
   #clientRecords = new Map<string, number>();
-  /** Operations with these names fail for a reason that the service does not know, each time they are sent. */
+  /** Names of prospects with which an operation fails each time it is sent, with the outcome `retry`, as after an internal error. */
   readonly failingNames = new Set<unknown>();
   #epoch = 0;
   #reason = "log_restarted";
 
-  /** The visible prospects, as a list of the API shows them. */
+  /** Returns the visible prospects, as a list of the API shows them. */
   list(): Row["data"][] {
     return [...this.#rows.values()].filter(({ isHidden }) => !isHidden).map(({ data }) => data);
   }

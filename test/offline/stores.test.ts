@@ -1,4 +1,4 @@
-/** Tests that the store in IndexedDB does the same as the store in memory, and that each commit is written as a whole or not at all. */
+/** Tests that the store in IndexedDB behaves like the store in memory, and that each commit is written completely or not at all. */
 import "fake-indexeddb/auto";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";

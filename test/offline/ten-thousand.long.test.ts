@@ -1,7 +1,6 @@
 /**
  * Tests the reference client with 10 000 prospects of a service that `npm start` runs. The network is cut at random, and the app is killed
- * at random, while the office and the user write. In the end, the phone holds exactly the lists
- * of all types.
+ * at random, while the phone's user and other users (the office) write. In the end, the phone holds exactly the lists of all types.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient } from "../../docs/client/client.ts";
@@ -53,7 +52,7 @@ test.each(["owner@acme.test", "rep@acme.test"])(
     const { id: userId } = dataOf(await user.GET("/api/me")).user;
     const notes = new Map<string, string>();
     for (let round = 0; round < 120; round++) {
-      // The first rounds read the snapshot. Each app lives for some pages only.
+      // The app is killed after some calls in every round, so it needs the first rounds to read the whole snapshot.
       await phone.syncUntil(10 + Math.floor(random() * 40));
       const shown = await phone.open().shown("prospects");
       for (const { record } of shown.length === 0 ? [] : [pick(shown), pick(shown)]) {

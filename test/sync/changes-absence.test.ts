@@ -1,6 +1,6 @@
 /**
  * Tests a reader of `GET /api/changes` who was away while other users made very many changes. Each request must read a limited part of the
- * change log, and the reader must reach its end.
+ * change log, and the reader must reach the end of the log.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -18,10 +18,10 @@ import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const all = { least: 1, settleMs: 0 };
-/** Number of changes in a chunk if each flush moves the minimum number of entries. */
+/** Number of changes in one chunk (row) of the change log. A flush of the minimum number of entries writes a chunk of this size. */
 const PER_CHUNK = 64;
 
-/** Adds chunks with changes of prospects that no rep of the stage sees. */
+/** Adds chunks to the change log. Their changes are of prospects that no rep of the test company sees. */
 async function addChunks({ context, owner }: Stage, chunks: number, perChunk: number): Promise<void> {
   const { head } = await readUnflushed(context.table, owner.companyId);
   const nobody = 2 ** 40;
@@ -29,7 +29,7 @@ async function addChunks({ context, owner }: Stage, chunks: number, perChunk: nu
   let made = 0;
   const changes = (): Change[] =>
     Array.from({ length: perChunk }, () => {
-      // The changed prospects are spread over 100 000 ids, and belong to 40 users.
+      // The changed prospects are spread over 100 000 ids, and are assigned to 40 users.
       const id = nobody + ((++made * 7_919) % 100_003);
       const assignee = nobody + (made % 40);
       const state = { isDeleted: false, isRestored: false };
@@ -44,7 +44,7 @@ async function addChunks({ context, owner }: Stage, chunks: number, perChunk: nu
   await moveHead(context.table, owner.companyId, head, last);
 }
 
-/** Reads from the cursor to the end. Returns the cost of each request, and the items. */
+/** Reads the changes after the cursor `from` to the end. Returns the cost of each request, and all items. */
 async function readOn({ context }: Stage, rep: Caller, from: string) {
   const pages: { units: number; requests: number }[] = [];
   const items: unknown[] = [];

@@ -1,5 +1,5 @@
 /**
- * Tests `GET /api/changes` with faults: calls of the table that fail, flushes and requests that are killed at any call, and users whose
+ * Tests `GET /api/changes` with faults: calls to the table that fail, flushes and requests that are killed at any call, and users whose
  * rights change between two pages.
  */
 import fc from "fast-check";
@@ -34,7 +34,10 @@ test("clients hold what the lists show although every fifth call of the table fa
   await fc.assert(play, { numRuns, endOnFailure: true });
 });
 
-/** Returns a context whose function is killed at call number `at` of the table, before the call or directly after it has taken effect. */
+/**
+ * Returns a context whose function is killed at its call number `at` to the table. `takesEffect` says whether this call takes effect before
+ * the kill.
+ */
 function killedAt(at: number, takesEffect: boolean) {
   let calls = 0;
   const table = calledBy(async (work) => {
@@ -49,7 +52,10 @@ function killedAt(at: number, takesEffect: boolean) {
 
 const killed = (error: unknown): void => expect(error).toBeInstanceOf(Killed);
 
-/** Reads records of all types to the end. Returns the last cursor, and the last item of each prospect with the version of its row. */
+/**
+ * Reads records of all types to the end. Returns the last cursor, and for each prospect the operation of its last item and the version of
+ * its row.
+ */
 async function readAll(caller: Caller, from: string | undefined, limit = 500) {
   const context = warmFunction(db, { now: () => Date.now() });
   const items = new Map<number, string>();
@@ -97,7 +103,8 @@ test.each([false, true])(
       const afterKill = await readAll(caller, cursor, 2);
       expect([at, afterKill.items]).toEqual([at, expected]);
       await flush(context, caller.companyId, all);
-      // A client that has read between the kill and the next flush has everything. A client that reads after the flush gets the same items.
+      // A client that reads only after the next flush gets the same items as the client that has read before this flush. The latter then
+      // gets only what changes later.
       expect((await readAll(caller, cursor, 2)).items).toEqual(expected);
       const { id } = await createProspect(context, caller, { name: "D" });
       const { items } = await readAll(caller, afterKill.cursor);

@@ -1,6 +1,6 @@
 /**
- * The law of `GET /api/changes`: a client that applies the items holds exactly what the lists show, after any sequence of writes, flushes,
- * merges, imports and rebuilds, while time passes and rights change, and with lost and repeated pages.
+ * Checks the rule of `GET /api/changes`: a client that applies the items holds exactly what the lists show. The rule must hold after any
+ * sequence of writes, flushes, merges, imports and rebuilds, while time passes and rights change, and with lost and repeated pages.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -18,19 +18,22 @@ import { listed } from "./listed.ts";
 export interface Stage {
   readonly context: ApiContext;
   readonly owner: Caller;
-  /** Sales users without permissions. */
+  /** Users with the role sales and without permissions. */
   readonly reps: readonly Caller[];
 }
 
-/** A stage whose time the test moves. */
+/** A test company whose clock the test sets. */
 export interface TimedStage extends Stage {
-  /** Milliseconds since 1970. */
+  /** The current time of the test in milliseconds since 1970. */
   readonly time: { nowMs: number };
-  /** The service that devices and the flush use, if it is not the service of the writes. */
+  /**
+   * The context that devices and flushes use. Its calls may fail. If it is undefined, devices and flushes use the same context as the
+   * writes.
+   */
   readonly disturbed?: ApiContext;
 }
 
-/** Repeats work that fails because of the table. Devices and the event source of the flush do the same. */
+/** Repeats work that fails because of the table, up to 20 attempts. Devices, and the event source that starts flushes, do the same. */
 async function again<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -43,7 +46,7 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
 
 const otherWeights = { flush: 7, later: 4, pull: 12, lose: 2, repeat: 2 } as const;
 
-/** One step: a write, a flush, a wait, or a request of a device. The numbers choose the record, the user, the device and so on. */
+/** One step: a write, a flush, a wait, or a request of a device. `a` and `b` choose the record, the user, the device and so on. */
 export interface Step {
   readonly kind: WriteKind | keyof typeof otherWeights;
   readonly a: number;
@@ -76,10 +79,13 @@ export const longScripts = scripts(40, 80);
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const CURSOR_MS = 60 * DAY_MS;
-/** Appointments begin after hours, invitations expire after days, and cursors after months. */
+/**
+ * Durations of the waits in milliseconds: some hours, eight days, or 31 days. In this time, appointments begin (hours), invitations expire
+ * (30 days), and cursors expire (60 days, so only after several waits).
+ */
 const waits = [1, 2, 3, 4, 1, 2, 3, 4, 8 * 24, 8 * 24, 8 * 24, 31 * 24].map((hours) => hours * HOUR_MS);
 
-/** When a device has last read everything, and what has happened until then. */
+/** What the test knows about the time at which a device last read everything. */
 interface Mark {
   readonly nowMs: number;
   readonly rebuilds: number;
@@ -126,7 +132,7 @@ export class Run {
     await this.expectAllEqual();
   }
 
-  /** A new company has statuses. */
+  /** Adds to the model the statuses that a new company has from the beginning. */
   async #learnStatuses(): Promise<void> {
     const { items } = await this.#request(new Device(this.#stage.owner.userId, ["statuses"], 500));
     for (const { id, data } of items) {
@@ -152,7 +158,7 @@ export class Run {
     const mark = this.#marks.get(device);
     const page = await this.#page(device);
     if (kind === "lose") {
-      // The cursor of the page is lost too.
+      // The device does not get the page, so it keeps its old cursor. The mark that belongs to this cursor is therefore restored.
       if (mark !== undefined) this.#marks.set(device, mark);
       return;
     }
@@ -172,7 +178,7 @@ export class Run {
     return again(() => readChanges(disturbed, caller, query));
   }
 
-  /** Requests the next page. A device whose cursor is refused begins anew. */
+  /** Requests the next page. A device whose cursor is refused deletes its copies and begins anew. */
   async #page(device: Device): Promise<ChangesPage> {
     const isFirst = device.cursor === undefined;
     const before = this.#mark(device);
@@ -182,7 +188,8 @@ export class Run {
       return page;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "sync_reset_required") throw error;
-      // Time has passed and a rebuild has begun meanwhile, if other steps of the group did so.
+      // Other steps of the group may have advanced the time or begun a rebuild since the request began. Both are valid reasons to refuse
+      // the cursor.
       const { nowMs, rebuilds } = this.#mark(device);
       this.#expectReason(this.#marks.get(device), { ...before, nowMs, rebuilds }, error.members.reason);
       device.reset();
@@ -212,7 +219,9 @@ export class Run {
     for (const device of this.#devices) await this.#expectEqual(device);
   }
 
-  /** Reads to the end, and compares the copies with what the user may see by the model and by the service's lists. */
+  /**
+   * Reads to the end. Then compares the device's copies with what the user may see according to the model, and with the service's lists.
+   */
   async #expectEqual(device: Device): Promise<void> {
     for (let pages = 0; ; pages++) {
       const page = await this.#page(device);
@@ -228,7 +237,7 @@ export class Run {
     expect(sorted(device.copies(modelled))).toEqual(sorted(visible));
     const caller = callerOf(this.#model, owner.companyId, userId, owner);
     expect(sorted(device.copies((_, data) => data))).toEqual(sorted(await listed(context, caller, types)));
-    // Another request finds nothing.
+    // The next request finds nothing.
     const idle = await this.#page(device);
     expect(idle).toMatchObject({ phase: "changes", items: [], hasMore: false });
   }

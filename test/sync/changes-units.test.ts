@@ -46,15 +46,16 @@ test("the units of a snapshot, of a request that finds nothing, and of one that 
   for (const id of ids.slice(0, 60)) await updateProspect(context, owner, id, { name: "Eve" });
   const { usage } = await metered(() => flush(context, companyId, all));
   const flushed = await pull();
-  // A page of a snapshot reads the head row in addition. A request after a flush also reads the chunk.
+  // In addition to the rows of the prospects, a page of a snapshot reads the head row of the search index, which costs one unit.
   expect(snapshot).toEqual({ items: COUNT, units: bare.usage.readUnits + 1, rounds: 2 });
-  // The Query for chunks costs half a unit, also if there are none.
+  // The head row costs one unit. The Query for chunks of the change log costs half a unit, even if it finds none.
   expect([afterSnapshot, idle, idleAgain]).toEqual(Array(3).fill({ items: 0, units: 1.5, rounds: 1 }));
   expect(unflushed).toMatchObject({ items: 20, rounds: 2 });
   expect(unflushed.units).toBeLessThanOrEqual(2 + 20 / 4);
   expect(flushed).toMatchObject({ items: 60, rounds: 2 });
   expect(flushed.units).toBeLessThanOrEqual(2 + 60 / 4);
-  // The chunk costs two units. The head row costs two units instead of one, because a transaction costs twice as much.
+  // The flush writes the chunk of the change log, which costs two units. It also writes the head row, which costs two units instead of one,
+  // because a write in a transaction costs twice as much.
   expect(usage.writeUnits).toBeLessThanOrEqual(60 + 8);
 });
 

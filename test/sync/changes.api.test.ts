@@ -34,7 +34,7 @@ const pull = async (client: Client, cursor?: string, more = ""): Promise<Page> =
   return bodyOf(await client("GET", `/api/changes${query}`), 200, Page);
 };
 
-/** Reads until there is nothing else, and returns the pages. */
+/** Reads page after page until the last one, and returns the pages. */
 async function pullAll(client: Client, cursor?: string, more = ""): Promise<Page[]> {
   const pages: Page[] = [];
   for (let next = cursor; pages.at(-1)?.hasMore !== false; next = pages.at(-1)?.cursor)
@@ -127,7 +127,7 @@ test("the prospects of an import are in the changes of the users who see them", 
   expect(names(await pullAll(as.rep2, cursors[1]))).toEqual(["Imported A"]);
 });
 
-/** A device that applies items by type and id with the highest version. */
+/** A client that keeps, for each type and id, the item with the highest version. */
 class Device {
   readonly #client: Client;
   readonly #copies = new Map<string, Item>();
@@ -137,7 +137,7 @@ class Device {
     this.#client = client;
   }
 
-  /** Reads to the end, and returns the new items. */
+  /** Reads page after page until the last one, and returns the new items. */
   async sync(): Promise<Item[]> {
     const all: Item[] = [];
     for (;;) {
@@ -161,7 +161,7 @@ class Device {
   }
 }
 
-/** Compares the device with the lists of the API. */
+/** Expects that the copies of the device equal the lists of the API. */
 async function expectLists(client: Client, device: Device): Promise<void> {
   const sortedById = (items: readonly { readonly id: number }[]) => items.toSorted((a, b) => a.id - b.id);
   const Items = z.array(z.looseObject({ id: z.number() }));

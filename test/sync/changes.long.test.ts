@@ -1,6 +1,6 @@
 /**
- * Tests with random sequences of writes to records of all types that clients of `GET /api/changes` hold exactly what the lists show: 2 000
- * with a table that works, and 100 with a table of which every fifth call fails.
+ * Tests with random sequences of writes to records of all types that clients of `GET /api/changes` hold exactly what the lists show. 2 000
+ * sequences run on a table without faults, and 100 on a table that fails every fifth call.
  */
 import fc from "fast-check";
 import { test } from "vitest";
@@ -24,13 +24,13 @@ async function faulty(): Promise<TimedStage> {
 
 test.each([
   [2_000, "", sound],
-  // Each sequence takes about 90 s, because the clients of the SDK wait before they try again.
+  // Each of these sequences takes about 90 s, because the AWS SDK waits before it repeats a failed call.
   [100, " although every fifth call of the table fails", faulty],
 ])(
   "clients hold what the lists show, after %d random sequences%s",
   async (numRuns, _, stage) => {
     const play = fc.asyncProperty(longScripts, async (groups) => new Run(await stage()).play(groups));
-    // Without shrinking, which takes hours: the seed in the message repeats the sequence.
+    // fast-check does not shrink a failing sequence, because this would take hours. The seed in its message repeats the sequence.
     await fc.assert(play, { numRuns, endOnFailure: true });
   },
   10_800_000,

@@ -19,7 +19,8 @@ test("clients hold what the lists show, after any sequence of writes, flushes, i
   tags: ["sized"],
 }, async () => {
   const play = fc.asyncProperty(longScripts, async (groups) => new Run(await newTimedStage(db)).play(groups));
-  // Without shrinking, which takes longer than the time-out: the seed in the message repeats the sequence.
+  // fast-check does not shrink a failing sequence, because this would take longer than the time-out. The seed in its message repeats the
+  // sequence.
   await fc.assert(play, { numRuns: sized({ short: 3, wide: 200 }), endOnFailure: true });
 });
 
@@ -48,7 +49,7 @@ test("a page that is full of changes from chunks does not lose a later change of
   for (const name of ["A", "B", "C", "D"]) ids.push((await createProspect(context, owner, { name })).id);
   await flush(context, owner.companyId, { least: 1, settleMs: 0 });
   const [a = 0, , , d = 0] = ids;
-  // The function has all four prospects in memory, in their first version.
+  // This request loads all four prospects into the function's memory, in their first version.
   await readChanges(context, owner, { limit: 4, types: undefined, cursor: undefined });
   await updateProspect(context, owner, a, { name: "A2" });
   await updateProspect(context, owner, d, { assignedToUserId: reps[0]?.userId });

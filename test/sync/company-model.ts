@@ -1,6 +1,6 @@
 /**
- * The records of a company in plain objects, and what each user's lists show of them. The tests of `GET /api/changes` compare the copies of
- * devices with it. It shares no code with the service.
+ * A model of a company: its records in plain objects, and what each user's lists show of them. The tests of `GET /api/changes` compare the
+ * copies of devices with this model. It shares no code with the service.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
@@ -24,7 +24,7 @@ export interface AppointmentModel {
 export interface UserModel {
   name: string;
   seesAll: boolean;
-  /** Milliseconds since 1970. Undefined for a user who has signed in. */
+  /** The time at which the invitation expires, in milliseconds since 1970. Undefined for a user who has signed in. */
   readonly invitedUntil?: number;
   isWithdrawn: boolean;
 }
@@ -42,7 +42,7 @@ export class CompanyModel {
     return this.users.get(userId)?.seesAll === true;
   }
 
-  /** Returns the records of these types that the user's lists show at this time, by `type id`. */
+  /** Returns the records of these types that the user's lists show at this time. The keys of the map have the form `type id`. */
   visible(userId: number, types: readonly ChangeType[], nowMs: number): Map<string, unknown> {
     const records = new Map<string, unknown>();
     for (const type of types) {
@@ -124,7 +124,7 @@ const readers: Readonly<Record<ChangeType, (data: Record<string, unknown>) => un
 const nameIn = (user: unknown): unknown => (user === null ? null : Object(user).firstName);
 const listIn = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value : []);
 
-/** Returns the fields of the record that the model knows. */
+/** Reduces the `data` of an item to the fields that the model contains. */
 export const modelled = (type: ChangeType, data: Record<string, unknown>): unknown => readers[type](data);
 
 export const callerOf = (model: CompanyModel, companyId: number, userId: number, owner: Caller): Caller =>

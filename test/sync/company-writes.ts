@@ -1,4 +1,4 @@
-/** Writes of all kinds to a company, made by the service and noted in the model of the company. */
+/** Makes writes of all kinds to a company through the service, and makes the same changes in the model of the company. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -24,12 +24,12 @@ import { importProspects } from "./imported.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** A value that was chosen for this write. The same number always chooses the same value from the same list. */
+/** A random number that chooses a value from a list. The same number always chooses the same value from the same list. */
 type Choice = number;
 
 const chosen = <T>(from: readonly T[], choice: Choice): T | undefined => from[choice % Math.max(1, from.length)];
 
-/** Codes of answers that a write may get because another write was made at the same time. */
+/** Error codes that a write may get because another write was made at the same time. */
 const refusals: readonly string[] = ["not_found", "validation_failed", "conflict"];
 
 function isRefusal(error: unknown): boolean {
@@ -54,19 +54,22 @@ export class CompanyWrites {
     this.#model = model;
   }
 
-  /** Makes one write. If it is not the only one at this time, the service may refuse it. It then must have no effect. */
+  /**
+   * Makes one write. Unless `isAlone` is true, other writes run at the same time, and the service may refuse this one. A refused write must
+   * have no effect.
+   */
   async make(kind: WriteKind, a: Choice, b: Choice, isAlone: boolean): Promise<void> {
     await this[kind](a, b).catch((error: unknown) => {
       if (isAlone || !isRefusal(error)) throw error;
     });
   }
 
-  /** Records may be chosen again, because the writes so far have ended. */
+  /** Makes all records available for new writes. All writes so far must have ended. */
   release(): void {
     this.#busy.clear();
   }
 
-  /** Chooses a record that no other write of this time changes. */
+  /** Chooses a record that no other running write changes. */
   #take<T>(kind: string, records: Iterable<readonly [number, T]>, choice: Choice): readonly [number, T] | undefined {
     const free = [...records].filter(([id]) => !this.#busy.has(`${kind} ${id}`));
     const found = chosen(free, choice);
@@ -86,14 +89,17 @@ export class CompanyWrites {
 
   #name = (prefix: string): string => `${prefix}${this.#names++}`;
 
-  /** The assignee of the prospect, or the owner. */
+  /** Returns the user who makes a write: the owner, or the prospect's assignee if it has one. */
   #writerOf(prospect: number, choice: Choice): Caller {
     const assignee = this.#model.prospects.get(prospect)?.assignee ?? this.#owner.userId;
     const userId = choice % 2 === 0 ? this.#owner.userId : assignee;
     return callerOf(this.#model, this.#owner.companyId, userId, this.#owner);
   }
 
-  /** From two hours ago to two days ahead. Some times are in later months. */
+  /**
+   * Returns a start time for an appointment. Most times are between two hours ago and two days ahead. One in three is up to three months
+   * ahead.
+   */
   #startAt(choice: Choice): { startAt: string; startMs: number } {
     const hours = choice % 3 === 0 ? 24 * (choice % 90) : (choice % 50) - 2;
     const startMs = this.#context.clock.now() + hours * HOUR_MS + (choice % 3) * 1_000;
@@ -304,7 +310,10 @@ export class CompanyWrites {
     record.isWithdrawn = true;
   }
 
-  /** Most records show the owner or a sales user, and none shows a user who was only invited. */
+  /**
+   * Renames a user, usually the owner or a sales user, because other records show their names. No record shows the name of a user who was
+   * only invited.
+   */
   async renameUser(a: Choice, b: Choice): Promise<void> {
     const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
     const [id, record] = this.#take("user", b % 4 === 0 ? this.#model.users : shown, a) ?? [];

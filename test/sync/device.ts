@@ -1,17 +1,20 @@
-/** A device that keeps copies of what its user may see, with the items of `GET /api/changes`. */
+/** A device that applies the items of `GET /api/changes` to its copies of the records that its user may see. */
 import { expect } from "vitest";
 import type { ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
 
 interface Copy {
   readonly version: number;
-  /** Undefined if the record was removed. Its version is kept, because pages may be repeated. */
+  /**
+   * Undefined if the record was removed. The version is kept nevertheless. Otherwise an older item of a repeated page would bring the
+   * record back.
+   */
   readonly data: Record<string, unknown> | undefined;
 }
 
 export class Device {
   readonly userId: number;
   readonly types: readonly ChangeType[];
-  /** Maximum number of items of a page. */
+  /** Maximum number of items in a page. */
   readonly limit: number;
   cursor: string | undefined;
   #copies = new Map<string, Copy>();
@@ -29,19 +32,20 @@ export class Device {
       const copy = this.#copies.get(name);
       const next: Copy = { version, data: op === "upsert" ? data : undefined };
       if (copy !== undefined && version < copy.version) continue;
-      // A device that gets two pages in the wrong order could not know which one is newer.
+      // Two items with the same version must be equal. Otherwise a device that gets pages in the wrong order could not know which item is
+      // newer.
       if (version === copy?.version) expect(next).toEqual(copy);
       this.#copies.set(name, next);
     }
   }
 
-  /** Begins anew, after the service has refused the cursor. */
+  /** Deletes all copies and begins anew, because the service has refused the cursor. */
   reset(): void {
     this.cursor = undefined;
     this.#copies = new Map();
   }
 
-  /** Returns the copies by `type id`, each converted by `convert`. */
+  /** Returns the copies, each converted by `convert`. The keys of the map have the form `type id`. */
   copies<T>(convert: (type: ChangeType, data: Record<string, unknown>) => T): Map<string, T> {
     const found = new Map<string, T>();
     for (const type of this.types) {

@@ -1,4 +1,4 @@
-/** Adds prospects to a company as an import does: all of them appear at the same time, and the change log has one entry for them. */
+/** Adds prospects to a company as an import does: all of them appear at the same time, and the change log has one entry for all of them. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";

@@ -39,7 +39,7 @@ async function notes(context: ApiContext, caller: Caller): Promise<Note[]> {
   return (await Promise.all(lists)).flat();
 }
 
-/** Half a year before and after now. */
+/** Number of days before and after now. Appointments in this range are compared. */
 const RANGE_DAYS = 180;
 
 async function appointments(context: ApiContext, caller: Caller): Promise<Appointment[]> {
@@ -61,7 +61,7 @@ const lists: Readonly<Record<ChangeType, (context: ApiContext, caller: Caller) =
     (await listUsers(context, companyId)).map((user) => User.parse(presentUser(user, context.clock.now()))),
 };
 
-/** Returns the records of these types, by `type id`. */
+/** Returns the records of these types. The keys of the map have the form `type id`. */
 export async function listed(
   context: ApiContext,
   caller: Caller,

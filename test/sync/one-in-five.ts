@@ -1,9 +1,9 @@
-/** A fault plan by which every fifth call of the table fails. */
+/** A fault plan in which about every fifth call to the table fails. */
 import { type Fault, type FaultPlan, pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
 
 const SHARE_OF_FAULTS = 0.2;
 
-/** Lets every fifth call fail, in one of four ways. */
+/** Makes about one in five calls fail. The fault is one of four, chosen at random. */
 export const oneInFive: FaultPlan = (operation) => {
   if (Math.random() >= SHARE_OF_FAULTS) return pass;
   const isBatch = operation === "BatchGetItem" || operation === "BatchWriteItem";

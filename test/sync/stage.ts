@@ -1,4 +1,4 @@
-/** Makes a company with an owner and three sales users for a test of the feed of changes. */
+/** Creates a company with an owner and three sales users for the tests of `GET /api/changes`. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";

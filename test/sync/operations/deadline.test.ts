@@ -1,4 +1,7 @@
-/** Tests a batch whose time ends: operations that are not applied in time get the outcome `retry`, and are applied when they are sent again. */
+/**
+ * Tests a batch whose time ends before all of its operations are applied. The remaining operations get the outcome `retry`, and are applied
+ * when they are sent again.
+ */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -20,7 +23,7 @@ test("operations that do not fit into the time of the request get the outcome re
     ...[{ type: "prospect.create", clientRecordId: left, fields: { name: "left" } }],
   ].map((one) => ({ opId: randomUUID(), ...one }));
   const batch = { deviceId: "tablet", operations };
-  // The first transaction succeeds. All others hang until the work is stopped.
+  // The first transaction succeeds. All later transactions hang until the time of the batch ends.
   let transactions = 0;
   db.plan((operation) => (operation === "TransactWriteItems" && ++transactions > 1 ? { kind: "hang" } : pass));
   const endsAt = Date.now() + 3_000;

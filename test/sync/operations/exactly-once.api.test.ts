@@ -1,4 +1,7 @@
-/** Tests that operations have their effect exactly once when answers are lost and batches are sent several times at once. */
+/**
+ * Tests that operations of POST /api/sync/operations have their effect exactly once when answers are lost and batches are sent several
+ * times at once.
+ */
 import { test } from "vitest";
 import { dataOf } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";

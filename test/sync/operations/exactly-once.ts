@@ -18,7 +18,7 @@ export interface Size {
 /** Number of operations on one prospect. */
 const OPERATIONS = 5;
 
-/** Pushes five operations for each prospect. Then checks that each of them has had one effect. */
+/** Sends five operations for each prospect. Then checks that each of them has had one effect. */
 export async function pushedExactlyOnce(client: Client, statusIds: readonly number[], size: Size): Promise<void> {
   const name = uniqueName();
   const [statusA, statusB] = [present(statusIds[0]), present(statusIds[1])];
@@ -40,7 +40,7 @@ export async function pushedExactlyOnce(client: Client, statusIds: readonly numb
   for (let from = 0; from < ordered.length; from += size.batch) {
     const batch = ordered.slice(from, from + size.batch);
     const times = 1 + ((from / size.batch) % SENT_AT_ONCE);
-    // The device does not read these answers.
+    // The answers are ignored, as if they were lost.
     await Promise.all(Array.from({ length: times }, () => push(client, batch)));
     await pushAll(client, batch);
   }

@@ -1,6 +1,6 @@
 /**
- * Kills the function that applies a batch at its calls of the table, before the call or after it has taken effect, and lets every fifth
- * call fail. The device then sends the batch again. Each operation must have its effect exactly once.
+ * Kills the function that applies a batch at each of its calls to the table, before or after the call has taken effect. In another test,
+ * every fifth call fails. The device then sends the batch again. Each operation must have its effect exactly once.
  */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
@@ -33,7 +33,10 @@ function batchOf(statusId: number): OperationBatch {
   return { deviceId: "tablet", operations: operations.map((one) => ({ opId: randomUUID(), clientRecordId, ...one })) };
 }
 
-/** Counts the calls of the table. The process ends at call number `at`, either before the call or directly after it. */
+/**
+ * Returns a context that is killed at its call number `at` to the table. `takesEffect` says whether this call takes effect before the kill.
+ * `calls` returns the number of calls so far.
+ */
 function killedAt(at: number, takesEffect: boolean): { context: ApiContext; calls: () => number } {
   let calls = 0;
   const table = calledBy(async (work) => {

@@ -1,4 +1,7 @@
-/** Tests POST /api/sync/operations over HTTP: each outcome, the order of operations on one record, facts with a time, and repetitions. */
+/**
+ * Tests POST /api/sync/operations over HTTP: each outcome, the order of operations on one record, facts (such as notes) that arrive later
+ * than they occurred, and repetitions.
+ */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { rowVersionOf, shownVersion } from "#shared/prospects/record-version.ts";
@@ -253,7 +256,8 @@ describe("a fact", () => {
       expect(fact?.occurredAt).toBe(occurredAt);
       expect(Date.parse(fact?.createdAt ?? "")).toBeGreaterThan(Date.now() - DAY);
     }
-    // The last status change moves to a separate row. An appointment that is changed later loses its `occurredAt`.
+    // The PATCH of the prospect moves its last status change into a separate row, which must keep `occurredAt`. The PATCH of the
+    // appointment removes its `occurredAt`. The PATCH of the note does not.
     const online = { ...at(id), body: { currentStatusId: statusB } };
     dataOf(await as.rep.PATCH("/api/prospects/{id}", online));
     const appointment = at(present(shown.appointments[0]?.id));
@@ -324,7 +328,7 @@ describe("a fact", () => {
       [statusB, ravi, during],
       [null, rita, undefined],
     ]);
-    // The next change follows the present status, and not the late fact.
+    // The previous status of the next change is the present status, and not that of the late fact.
     dataOf(await as.rep2.PATCH("/api/prospects/{id}", { ...at(id), body: { currentStatusId: statusA } }));
     const { statusHistory } = await prospectOf(as.rep2, id);
     expect([statusHistory.length, statusHistory[0]?.previousStatus]).toEqual([5, null]);

@@ -31,11 +31,11 @@ export const operation = <T extends object>(type: string, rest: T) => ({ opId: r
 export const create = (fields: object = {}, clientRecordId: string = randomUUID()) =>
   operation("prospect.create", { clientRecordId, fields });
 
-/** Sends the operations until each of them was applied. Returns the number of requests. */
+/** Sends the operations until each of them is applied. Returns the number of requests. */
 export async function pushAll(client: Client, operations: readonly object[]): Promise<number> {
   for (let requests = 1; requests < 100; requests++) {
     const answer = await push(client, operations);
-    // An answer 429 or 5xx uses up no operation, so the device sends all of them again.
+    // A response with status 429 or 5xx uses up no operation, so the device sends all of them again.
     if (answer.status === 429 || answer.status >= 500) continue;
     const done = bodyOf(answer, 200, Results).results.map(({ outcome }) => outcome);
     const isDone = done.every((outcome) => outcome === "applied" || outcome === "duplicate");
