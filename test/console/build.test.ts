@@ -1,18 +1,20 @@
-/** Tests the built console: what every page loads is small, and the map is loaded only by pages that show one. */
+/** Tests the built console. The files that every page loads must be small, and only pages that show a map may load the map. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
 
-/** Kilobytes that a browser loads before it shows the first page, compressed. */
+/** Maximum kilobytes that a browser may load before it shows the first page. The files are counted in compressed form. */
 const SHELL_KB = 110;
 
 beforeAll(buildConsole);
 
 const read = (file: string): string => readFileSync(join(consoleDirectory, file), "utf8");
 
-/** The page and the files that it names. The other files are loaded by pages that need them. */
+/**
+ * Returns the names of the page and of the files that it loads at once. Other files are loaded only when a page of the console needs them.
+ */
 function shell(): string[] {
   return [
     "index.html",

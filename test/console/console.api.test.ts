@@ -29,7 +29,7 @@ function browserOr(skip: (note?: string) => never): Browser {
   return opened ?? skip(reason);
 }
 
-// The demo companies are the same for all test files, so these tests only read them.
+// All test files share the demo companies, so these tests only read them.
 const admin = "admin@acme.test";
 const rep = "rep@acme.test";
 const foreigner = "owner@globex.test";

@@ -39,9 +39,9 @@ function browserOr(skip: (note?: string) => never): Browser {
   return opened ?? skip(reason);
 }
 
-/** The map draws a moment after its tiles have arrived, and software draws slowly. */
+/** Options of waits for the map. The map draws a moment after its tiles have arrived, and drawing without a graphics card is slow. */
 const soon = { timeout: 60_000 };
-/** Fewer pixels are drawn faster. */
+/** A small window, because fewer pixels are drawn faster. */
 const small = { width: 1100, height: 620 };
 
 const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);
@@ -61,7 +61,7 @@ const pinsOf = async (page: Page) => (await drawn(page)).filter(({ layer }) => l
 const drawnIds = async (page: Page) => ascending((await pinsOf(page)).map(({ id = 0 }) => id));
 
 describe("the map of the demo company", () => {
-  // These tests only read, because the demo companies are the same for all test files.
+  // All test files share the demo companies, so these tests only read them.
   const [admin, rep] = ["admin@acme.test", "rep@acme.test"] as const;
 
   test.for([admin, rep])(
@@ -87,7 +87,10 @@ describe("the map of the demo company", () => {
   );
 });
 
-/** A tile at whose edge a territory is cut has a part of it, so several tiles may have the same one. */
+/**
+ * Returns the ids of the territories that the map has drawn. A territory that crosses the edge of a tile is in several tiles, so its id may
+ * occur several times. It is returned once.
+ */
 const territoriesOn = async (page: Page) => {
   const ids = (await drawn(page)).filter(({ layer }) => layer === "territories").map(({ id = 0 }) => id);
   return ascending([...new Set(ids)]);
@@ -104,7 +107,7 @@ const GeoJson = z.object({
   ),
 });
 
-/** These tests use one company and one page in this order. */
+/** These tests use one company and one page. Each test continues where the previous one has ended. */
 describe("an admin", () => {
   const places = { Ann: [39.75, -104.95], Bob: [39.76, -104.96], Cid: [39.95, -104.75] } as const;
   let team: Team;
@@ -270,7 +273,7 @@ describe("an admin", () => {
   test("imports a file of more than 4 MB, and the map has exact clusters", { timeout: 400_000 }, async ({ skip }) => {
     browserOr(skip);
     const { page, faults } = admin;
-    // The service leaves this column out, so that it makes the file long and not the import.
+    // The import ignores this column. It makes the file longer than 4 MB without making the import longer.
     const remark = "This makes the file long. ".repeat(32);
     const late = { timeout: 120_000 };
     const rows = Array.from({ length: 5_100 }, (_, i) => {

@@ -37,7 +37,10 @@ const Features = z.array(
 );
 const Position = z.tuple([z.number(), z.number()]);
 
-/** A page may load this much more than the document states, before the figures must be made again. */
+/**
+ * A page may load at most this many times the kilobytes that docs/console.md states. If it loads more, the figures of the document must be
+ * made again.
+ */
 export const TOLERANCE = 1.1;
 
 /** Signs in on the local issuer's page, and opens the page of the console at the path. */
@@ -53,13 +56,13 @@ export async function visit(browser: Browser, email: string, path: string, viewp
   return { context, page, faults, paths };
 }
 
-/** The page has a button for each demo user, and a field for other users. */
+/** Chooses a user on the sign-in page of the local issuer. It uses the field for other users, because only demo users have a button. */
 export async function chooseUser(page: Page, email: string): Promise<void> {
   await page.getByLabel("Another user").fill(email);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** The map has drawn everything when it is ready and the number of prospects is known. */
+/** Waits until the map is ready and the number of prospects is known. The map has then drawn everything. Returns the number. */
 export async function mapOf(page: Page): Promise<number> {
   await page.locator('[data-ready="true"] canvas').waitFor();
   const count = page.locator("[data-count]");
@@ -67,7 +70,7 @@ export async function mapOf(page: Page): Promise<number> {
   return Number(await count.getAttribute("data-count"));
 }
 
-/** Returns the features of tiles that the map has drawn. A feature that is drawn twice is twice in the list. */
+/** Returns the features of tiles that the map has drawn. A feature that is drawn several times is in the list several times. */
 export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   return Features.parse(
     await page.evaluate(`shownMap.queryRenderedFeatures()
@@ -76,7 +79,7 @@ export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   );
 }
 
-/** Returns the position on the page of a place on the map. */
+/** Returns where a coordinate of the map is on the page, in pixels. */
 export async function positionOf(page: Page, lng: number, lat: number): Promise<readonly [x: number, y: number]> {
   const point = `(({ x, y }, { left, top }) => [x + left, y + top])(
     shownMap.project([${lng}, ${lat}]), shownMap.getCanvas().getBoundingClientRect())`;
@@ -85,7 +88,7 @@ export async function positionOf(page: Page, lng: number, lat: number): Promise<
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Returns the violations of WCAG 2.2 AA that axe finds, each with the element. */
+/** Returns the violations of WCAG 2.2 AA and of best practices that axe finds, each with the HTML of the element. */
 export async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   return page.evaluate(`axe
@@ -104,7 +107,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 const DOCUMENT = join(root, "docs/console.md");
 
-/** Returns the compressed kilobytes that the document states for a page, and those that the page has loaded. */
+/** Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. */
 export function figuresOf(name: string, paths: ReadonlySet<string>): { stated: number; measured: number } {
   const files = [...paths].filter((path) => path.startsWith("/assets/")).map((path) => path.slice(1));
   const bytes = ["index.html", ...files].map((file) => gzipSync(readFileSync(join(consoleDirectory, file))).length);

@@ -1,6 +1,6 @@
 /**
- * Tests in a real browser what admins do with webhooks: the preview of a filter, the headers of an attempt, and sending again. Also tests
- * what every page does without a connection and after the end of a session, the activity page, and changes of many prospects.
+ * Tests webhooks, activity and bulk changes in a real browser. An admin sees the preview of a filter and the headers of an attempt, and
+ * sends a delivery again. Also tests what pages do without a connection and after the end of a session.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
@@ -17,7 +17,10 @@ import { chooseUser, violationsOf, visit } from "./visit.ts";
 let opened: Browser | undefined;
 let reason = noBrowser;
 let team: Team;
-/** A page whose access token is valid for a second only. It is opened first, because the service accepts the token for another minute. */
+/**
+ * A page whose access token is valid for only a second. The service accepts the token for another minute after that. The page is therefore
+ * opened before all tests, so that this minute passes during them.
+ */
 let shortLived: { readonly page: Page; readonly expiredAt: number };
 
 beforeAll(async () => {

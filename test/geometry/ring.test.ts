@@ -4,18 +4,26 @@ import pointInPolygon from "point-in-polygon-hao";
 import { expect, test } from "vitest";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
-/** Coordinates on a small grid meet vertices, edges, and horizontal and vertical lines often. */
+/**
+ * Coordinates on a small grid. With them, random points and boxes are often on vertices and edges, and edges are often horizontal or
+ * vertical.
+ */
 const onGrid = fc.integer({ min: -4, max: 4 });
-/** Multiples of 2^-40. The independent implementation subtracts coordinates, and these differences are exact. */
+/**
+ * Multiples of 2^-40. The independent implementation subtracts coordinates. Differences of these numbers are exact, so its result is too.
+ */
 const anywhere = fc.integer({ min: -90 * 2 ** 40, max: 90 * 2 ** 40 }).map((value) => value / 2 ** 40);
 const pointOf = (coordinate: fc.Arbitrary<number>) => fc.tuple(coordinate, coordinate);
 const rings = (coordinate: fc.Arbitrary<number>) => fc.array(pointOf(coordinate), { minLength: 3, maxLength: 12 });
 
-/** The answer of the independent implementation: 0 means a point on the boundary. */
+/**
+ * Returns true if the independent implementation finds the point inside the ring or on its boundary. It returns 0 for a point on the
+ * boundary, so the result is compared with false.
+ */
 const expected = (ring: Ring, [lng, lat]: readonly [number, number]): boolean =>
   pointInPolygon([lng, lat], [[...ring, ...ring.slice(0, 1)].map(([x, y]) => [x, y])]) !== false;
 
-/** A point on the middle of an edge, or a vertex. */
+/** Returns a vertex, or the middle of an edge. */
 const near = (ring: Ring, edge: number, isVertex: boolean): [number, number] => {
   const [x1, y1] = ring[edge % ring.length] ?? [0, 0];
   const [x2, y2] = ring[(edge + 1) % ring.length] ?? [0, 0];
@@ -109,7 +117,8 @@ test("the edges in a box are exactly those that touch it", () => {
       const area = new RingArea(ring);
       const box = [west, south, west + width, south + height] as const;
       const found = new Set(area.edgesIn(box));
-      // Two segments of whole coordinates up to 7 units long meet the box at a multiple of 1/840 of their length, if they meet it.
+      // The edges and the box have whole coordinates, and an edge extends over at most 8 units in each direction. An edge that touches the
+      // box therefore has a point in it at a multiple of 1/840 of its length, because 840 is divisible by 1 to 8.
       for (let edge = 0; edge < ring.length; edge++) {
         const touches = Array.from({ length: 841 }, (_, i) => pointAt(ring, edge, i)).some(
           ([x, y]) => x >= 840 * box[0] && x <= 840 * box[2] && y >= 840 * box[1] && y <= 840 * box[3],
@@ -121,7 +130,7 @@ test("the edges in a box are exactly those that touch it", () => {
   );
 });
 
-/** A point of an edge in units of 1/840. */
+/** Returns the point at `part`/840 of an edge. Its coordinates are multiplied by 840, so that they are integers. */
 function pointAt(ring: Ring, edge: number, part: number): [number, number] {
   const [x1, y1] = ring[edge] ?? [0, 0];
   const [x2, y2] = ring[(edge + 1) % ring.length] ?? [0, 0];

@@ -54,7 +54,10 @@ const shown = async (context: ApiContext, { companyId }: Caller, { id }: StoredU
   User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
 const taken = { code: "conflict", message: "This e-mail address is in use." };
 
-/** Returns the fields of a user that must be equal for any two invitations. Ids, addresses and times are not included. */
+/**
+ * Returns the fields of a user that must be equal for any two invitations. Ids, e-mail addresses and times are left out, because they
+ * differ.
+ */
 const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...user }: User) => ({
   ...user,
   isEnding: invitationExpiresAt !== null,

@@ -1,4 +1,4 @@
-/** Tests the API with the rows of an earlier release. Its answers must contain the same values as the answers of that release. */
+/** Tests the API with rows that an earlier release has written. The answers must contain the same values as the answers of that release. */
 
 import { expect, inject, test } from "vitest";
 import * as z from "zod/mini";

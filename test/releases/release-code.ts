@@ -1,11 +1,11 @@
-/** The code of the last release, from the project's git history. */
+/** Extracts the code of the last release from the project's git history. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../infra/build/bundle.ts";
 import { lastRelease } from "../../infra/release/releases.ts";
 
-/** The files and folders that the local service needs. */
+/** The files and folders that the local service needs. Only they are extracted. */
 const PARTS = [
   "functions",
   "shared",
@@ -26,7 +26,10 @@ export function hasHistory(): boolean {
   }
 }
 
-/** Returns the folder with the code. It is inside the project, so that the code finds the packages of the project. */
+/**
+ * Returns the folder with the code of the last release, and extracts the code first if the folder is missing. The folder is inside the
+ * project, so that the code finds the packages of the project.
+ */
 export function codeOfLastRelease(): string {
   const { version, commit } = lastRelease();
   const folder = join(root, "build/releases", `${version}-${commit.slice(0, 12)}`);

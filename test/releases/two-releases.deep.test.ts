@@ -1,7 +1,7 @@
 /**
- * Tests that the last release and this one run at once on one table, as during a deployment: both serve requests, publish changes, flush the
- * index and deliver webhooks. Also tests that the last release reads and changes what bulk jobs and devices have written, as after the
- * rollback of a deployment, and that this release continues with it.
+ * Tests that the last release and this one run at the same time on one table, as during a deployment: both serve requests, publish changes,
+ * flush the index and deliver webhooks. Also tests a rollback: the last release reads and changes rows that bulk jobs and devices have
+ * written with this release. Afterwards, this release continues with these rows.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -108,8 +108,8 @@ async function pages(service: Service, cursor: string | undefined, known: Map<nu
 const snapshotEnd = (service: Service): Promise<string> => pages(service, undefined, new Map());
 
 /**
- * Returns the records that a client knows after it has continued from the cursor. The last release writes no change log. If it has flushed
- * the index meanwhile, the answer is 410, and the client begins with a snapshot.
+ * Returns the records that a client knows after it has read on from the cursor. The last release writes no change log. If it has flushed
+ * the index since the cursor was made, the answer is 410, and the client begins with a snapshot.
  */
 async function knownSince(service: Service, cursor: string): Promise<ReadonlyMap<number, unknown>> {
   const known = new Map<number, unknown>();
@@ -142,7 +142,8 @@ describe.skipIf(!hasHistory())(`release ${lastRelease().version} and this one on
   beforeAll(async () => {
     old = await start(codeOfLastRelease(), oldData, {});
     ({ TableName: tableName, DynamoDbEndpoint: endpoint } = await outputsOf(old));
-    // Both services need the same keys of webhook secrets. With the file `complete`, the second one does not load demo data.
+    // Both services need the same keys for webhook secrets, so the new one gets a copy of the file with the keys. Because of the file
+    // `complete`, it does not load demo data.
     mkdirSync(newData);
     for (const file of ["encryption-keys.json", "complete"]) copyFileSync(join(oldData, file), join(newData, file));
     current = await startCurrent();
@@ -241,7 +242,7 @@ describe.skipIf(!hasHistory())(`release ${lastRelease().version} and this one on
     const cursor = await snapshotEnd(current);
     await expect.poll(() => current.call("GET", `/api/jobs/${job}`), POLL).toMatchObject({ state: "completed" });
 
-    // Only the last release runs, while events of the job may still wait.
+    // This release is stopped here, so only the last release runs. Some events of the job may still wait for their delivery.
     await current.kill();
     for (const id of ids) {
       expect(await old.call("GET", `/api/prospects/${id}`)).toMatchObject({ currentStatus: { id: second?.id } });

@@ -1,6 +1,6 @@
 /**
- * The law of `GET /api/reports/activity`: the counts are those of a plain list of what users have done, after any sequence of writes,
- * imports, rebuilds, and flushes that are killed at any call.
+ * Checks the rule of `GET /api/reports/activity`: the counts are those of a plain list of what users have done. The rule must hold after
+ * any sequence of writes, imports, rebuilds, and flushes that are killed at any call.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -23,11 +23,14 @@ import { calledBy, Killed } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
 const HOUR_MS = 3_600_000;
-/** Hours of three time zones relative to UTC. In winter and without summer time, so that a sum is an independent expectation. */
+/**
+ * Offsets of three time zones from UTC, in hours. These zones have no summer time. The test can therefore add the offset to find the local
+ * day, independently of the service's code.
+ */
 const zones = { UTC: 0, "America/Phoenix": -7, "Asia/Kathmandu": 5.75 } as const;
 const zoneNames = ["UTC", "America/Phoenix", "Asia/Kathmandu"] as const;
 const groupings = ["user", "status", "day", "territory"] as const;
-/** West and east end of two overlapping territories between the latitudes 0 and 10. */
+/** The longitudes of the western and eastern edges of two overlapping territories. Both extend from latitude 0 to latitude 10. */
 const bands = [
   [0, 6],
   [4, 10],
@@ -151,7 +154,8 @@ export class Run {
     if (kind === "flush") return this.#flush(a, b);
     if (kind === "wait") this.#clock.ms += (1 + (a % 40)) * HOUR_MS;
     if (kind === "report") {
-      // Facts may move from the entries into the log and from there into the sums while a report is read.
+      // While a report is read, flushes may move facts from the unflushed entries into the log, and from the log into the sums. The report
+      // must count each fact exactly once.
       const flushes = [0, 3].map((turn) => (b % 2 === 0 ? undefined : this.#flush(turn, turn)));
       await Promise.all([this.#expectReport(one, false), ...flushes]);
       return;
@@ -177,11 +181,11 @@ export class Run {
     if (statusId !== null) this.#done.push({ kind: "statusChanges", userId, at, statusId, prospectId: id });
   }
 
-  /** The owner changes a prospect, because the rep may not see it. */
+  /** Makes a change of a prospect as the owner, because the rep may not see the prospect. */
   async #change(kind: Step["kind"], [id, live]: readonly [number, Live], b: number): Promise<void> {
     const { userId } = this.#owner;
     const [context, owner] = [this.#context, this.#owner];
-    // Every second fact was sent by a device some hours or days later.
+    // If `b` is odd, a device sends the fact, up to two days after it occurred.
     const at = b % 2 === 0 ? this.#clock.ms : this.#clock.ms - (b % 50) * HOUR_MS;
     const arrival = b % 2 === 0 ? {} : { occurredAt: new Date(at).toISOString() };
     if (kind === "status") {

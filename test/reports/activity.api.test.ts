@@ -20,7 +20,7 @@ const counts = (statusChanges: number, notes: number, appointments: number, crea
   creations,
 });
 
-/** Yesterday to tomorrow, so that the test may run at midnight. */
+/** Returns the date `days` days from today. The reports of this test cover yesterday to tomorrow, so that the test may run at midnight. */
 const near = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 const report = async (client: Client, groupBy: string, more = "") =>
   bodyOf(

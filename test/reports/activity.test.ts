@@ -1,4 +1,7 @@
-/** Tests the counts of activity reports. */
+/**
+ * Tests activity reports: exact counts, the time since which all activity is counted, the refusal of a report that would read too much, and
+ * damaged rows.
+ */
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { systemClock } from "#shared/clock.ts";
@@ -66,14 +69,14 @@ test("a report says since when all activity is counted", async () => {
   const { companyId, since, flushed } = await company();
   await flushed();
   expect(await since()).toBeNull();
-  // An earlier release flushes entries: it moves the head row and drops the facts.
+  // Simulates a flush by an earlier release: it moves the head row of the index and stores no facts.
   await context.table.transact([{ update: keys.indexHead(companyId), change: { set: { version: 7 } } }]);
   clock.ms += 1_000;
   expect(await since(), "nothing is known about the facts until now").toBe(now());
   const begun = await flushed();
   await flushed();
   expect(await since()).toBe(begun);
-  // A company from before this release has no state.
+  // A company that an earlier release created has no row with the state of the facts.
   const old = await company();
   await context.table.batchRemove([activityKeys.factState(old.companyId)]);
   expect(await old.since()).toBe(now());
@@ -136,7 +139,7 @@ test.each(["a row of the log", "a row of another type", "the sums of a day", "th
   },
 );
 
-/** A company with two facts in the sums or the log, and one among the unflushed entries. */
+/** Creates a company with two facts in the sums or the log, and one fact among the unflushed entries. */
 async function newScene() {
   const context = warmFunction(db, { now: () => Date.parse(`${today()}T12:00:00Z`) });
   const { caller } = await newCompany(context);
@@ -172,7 +175,8 @@ async function killedFlush(
 
 test("a killed flush loses no fact and counts none twice", { tags: ["sized"] }, async () => {
   const calls = await killedFlush(await newScene(), Number.POSITIVE_INFINITY, true);
-  // The calls from the transaction on are always tested, because the facts move from there on.
+  // The flush moves the facts in its transaction and afterwards. All calls from the transaction on are therefore tested, and not only some
+  // of them.
   const late = calls.map((_, i) => i + 1).slice(calls.indexOf("transact"));
   for (const at of new Set([...killPointsOf(calls.length, 5), ...late])) {
     for (const takesEffect of [true, false]) {

@@ -20,7 +20,7 @@ describe("docs/permissions.md", () => {
     for (const file of functionFiles()) expect(document, file).toContain(`| \`${file}\` |`);
   });
 
-  /** Returns the document of the templates in which one role has one more right. */
+  /** Returns the document for templates in which one role has one additional right. */
   function documentWith(Action: string, Resource: unknown): string {
     const changed = structuredClone(all);
     const role = Object.values(changed).find(({ Type, Properties }) => {

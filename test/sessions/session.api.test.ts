@@ -1,4 +1,7 @@
-/** Tests the sign-in of the console over HTTP: login, callback, calls of the API by cookie, refresh and logout, and attacks on them. */
+/**
+ * Tests the sign-in of the console over HTTP: login, callback, API requests with the session cookie, refresh and logout. Also tests attacks
+ * on them.
+ */
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Browser, FROM_CONSOLE, locationOf, newBrowser } from "../harness/browser-session.ts";

@@ -4,7 +4,10 @@ import { expect, test } from "vitest";
 import type { Polygon } from "#shared/reference/polygon.ts";
 import { exteriorRing, featureOf } from "#shared/territories/geojson.ts";
 
-/** Coordinates with seven decimals. The test computes exact areas with integers. */
+/**
+ * Number of units in a degree. The coordinates of this test have seven decimals. In these units they are integers, so the test computes
+ * areas exactly.
+ */
 const SCALE = 1e7;
 const coordinate = (limit: number) =>
   fc.integer({ min: -limit * SCALE, max: limit * SCALE }).map((value) => value / SCALE);

@@ -148,7 +148,8 @@ test("an import creates as many territories as the company has room for, also be
   for (const answer of answers) {
     expect(answer.created + answer.skipped + answer.failed).toBe(40);
     const ids = new Set(answer.results.flatMap(({ outcome, id }) => (outcome === "created" ? [id] : [])));
-    // The last feature is the same as the first one. If no territory was created of the first one, the last one fails too.
+    // The last feature is the same as the first one. If the first one was created, the last one names its territory. Otherwise the last one
+    // fails too.
     const [first, last] = [answer.results.at(0), answer.results.at(-1)];
     if (first?.outcome === "created") expect(ids.has(last?.id ?? 0)).toBe(true);
     else expect(last).toMatchObject({ outcome: "failed", code: "conflict", id: null });

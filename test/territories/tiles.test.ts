@@ -1,4 +1,7 @@
-/** Tests tiles of territories, decoded by an independent library: a point is inside the drawn polygon if it is inside the territory. */
+/**
+ * Tests tiles of territories, which an independent library decodes. A point must be inside the drawn polygon exactly if it is inside the
+ * territory.
+ */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { describe, expect, test } from "vitest";
@@ -9,7 +12,7 @@ import { decodedTile } from "../harness/decoded-tile.ts";
 
 const EXTENT = 4_096;
 
-/** Returns the position in units of the tile, by the formula of the OpenStreetMap wiki. */
+/** Returns where a coordinate lies in a tile, in units of the tile, by the formula of the OpenStreetMap wiki. */
 function unitsOf([lng, lat]: readonly [number, number], z: number, x: number, y: number): [number, number] {
   const tiles = 2 ** z;
   const northing = (1 - Math.asinh(Math.tan((lat * Math.PI) / 180)) / Math.PI) / 2;
@@ -27,7 +30,7 @@ function distanceTo(ring: readonly (readonly [number, number])[], [x, y]: readon
   );
 }
 
-/** A star around a centre: a simple ring, convex or not, in either direction. */
+/** A star around a centre. It is a ring that does not cross itself. It may be convex or not, and may have either direction. */
 const star = fc
   .tuple(
     fc.double({ min: -104, max: -103, noNaN: true }),
@@ -71,7 +74,7 @@ describe("a territory in a tile", () => {
           if (feature !== undefined) {
             expect(feature).toMatchObject({ id: 7, type: 3, properties: { id: 7, name: "Seven" } });
             expect(feature.lines).toHaveLength(1);
-            // A ring with a positive area is an outer ring by the specification.
+            // By the specification of vector tiles, a ring with a positive area is an outer ring.
             expect(doubleArea(shown.slice(0, -1))).toBeGreaterThan(0);
             for (const position of shown.flat())
               expect(Math.abs(position - EXTENT / 2)).toBeLessThanOrEqual(EXTENT / 2 + BUFFER);

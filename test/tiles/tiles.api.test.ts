@@ -15,7 +15,7 @@ const create = async (body: NewProspect, client = as.rep): Promise<number> =>
 const get = async ({ email }: Client, path: string, more: Record<string, string> = {}) =>
   send("GET", path, { headers: { Authorization: `Bearer ${await tokenOf(email)}`, ...more } });
 
-/** Returns the ids of the pins. */
+/** Requests a tile, and returns the ids of its pins in ascending order. Expects that the tile states their number. */
 async function pinsIn(client: Client, path: string): Promise<number[]> {
   const answer = await get(client, path);
   if (answer.status === 204) return [];
@@ -41,7 +41,7 @@ describe("a tile of prospects", () => {
     expect(await pinsIn(as.otherOwner, of("0/0/0"))).toEqual([]);
     expect(await pinsIn(as.admin, of("0/0/0", "&assignedToUserId=unassigned"))).toEqual([foreign]);
     expect(await pinsIn(as.admin, of("0/0/0", "&bbox=0,0,1.2,2"))).toEqual([east]);
-    // A box over the 180th meridian contains both ends of the map.
+    // This box crosses the 180th meridian. It contains all longitudes east of 1.2 and all longitudes west of -0.5.
     expect(await pinsIn(as.admin, of("0/0/0", "&bbox=1.2,0,-0.5,2"))).toEqual([west, foreign]);
     expect(await pinsIn(as.admin, of("0/0/0", "&near=1,1&maxMeters=1000"))).toEqual([east]);
     const polygon: [number, number][] = [

@@ -10,7 +10,10 @@ export interface Calls {
   changeStatus(id: number, statusId: number): Promise<{ currentStatus: { value: string } | null }>;
   createNote(id: number, body: string): Promise<{ body: string }>;
   detail(id: number): Promise<{ notes: { body: string }[]; assignedTo: { email: string } | null }>;
-  /** A position is declared as a tuple, because some generators declare an array of two numbers as a tuple. */
+  /**
+   * A position is declared as a tuple of two numbers, because some generators declare it in this way. Other generators declare it as an
+   * array, which accepts the tuple.
+   */
   createTerritory(polygon: [number, number][]): Promise<{ polygon: number[][] }>;
   remove(id: number): Promise<{ id: number }>;
   changes(): Promise<{ items: Change[] }>;
@@ -33,7 +36,7 @@ const namesIn = (items: readonly Change[]): (string | null | undefined)[] =>
     return item.type === "users" ? item.data?.email : undefined;
   });
 
-/** The calls need only this part of Node.js, so its type definitions are not installed. */
+/** The code of the clients needs only this part of Node.js, so the type definitions of Node.js are not installed. */
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> };
 
 export const baseUrl = process.env.BASE_URL ?? "";
