@@ -4,7 +4,7 @@
  */
 
 export interface SpreadsheetFile {
-  /** The name of the program and of the menu command that saves such a file. */
+  /** The name of the program and of its menu command that saves such a file. */
   readonly saved: string;
   readonly encoding: "utf-8" | "utf-16le" | "windows-1252";
   readonly hasDecimalComma: boolean;

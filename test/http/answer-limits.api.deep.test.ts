@@ -125,8 +125,8 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // Quotation marks make the answer longest. Each of them counts as two bytes for the maximum size of this field. Lambda escapes it twice,
-  // so it needs four bytes in the answer.
+  // Quotation marks make the answer longest. Each of them counts as two bytes for the maximum size of this field. The service and Lambda
+  // each escape it, so it needs four bytes in Lambda's answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**

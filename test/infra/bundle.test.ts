@@ -38,8 +38,8 @@ async function get(file: string, resource: string, stage = "") {
 }
 
 /**
- * Maximum number of Node's built-in modules that all bundles together may load, because each of them makes the start slower. The modules
- * that every Node.js process loads are not counted.
+ * Maximum number of Node's built-in modules that all bundles together may load. Each module makes the start slower. The modules that every
+ * Node.js process loads are not counted.
  */
 const NODE_MODULES = 160;
 

@@ -27,8 +27,8 @@ const MAX_TEMPLATE_BYTES = 1_000_000;
 const MAX_API_RESOURCES = 300;
 
 /**
- * Options that make the synthesis fast: it does not check CloudFormation's rules, which app.deep.test.ts does, and does not copy the
- * bundles.
+ * Options that make the synthesis fast. With them, the CDK does not copy the bundles and does not check CloudFormation's rules, which
+ * app.deep.test.ts checks.
  */
 const quick = {
   treeMetadata: false,
