@@ -1,10 +1,8 @@
 /**
  * `npm run bench` measures the budgets of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds a
- * comparison with Postgres, and `--write` writes docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures only the part
+ * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures only the part
  * with this name. The exit code is 1 if a measurement exceeds its budget.
  */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { optionsOrExit } from "../../infra/cli/options.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { bulkSpeed } from "./bulk-speed.ts";
@@ -22,12 +20,13 @@ import { startBudgets } from "./starts.ts";
 import { type BenchTable, startBenchTable } from "./table.ts";
 import { deepPageTimes, type ListTimes, listTimes, pinTimes } from "./times.ts";
 import { measureWebhooks } from "./webhooks.ts";
+import { writeBenchmarks } from "./written-page.ts";
 
 const usage = `npm run bench -- [options]
     --index, --csv, --webhooks   measures only these parts
     --large                      also measures a company of a million prospects
     --postgres                   also compares with Postgres, if it is installed
-    --write                      writes docs/benchmarks.md
+    --write                      writes the tables into docs/benchmarks.md
 exit code 0: all budgets are held, 1: a budget is not held, 2: wrong usage`;
 const flag = { type: "boolean" } as const;
 const options = optionsOrExit(
@@ -125,9 +124,7 @@ try {
   const text = report(measured);
   console.log(text);
   if (options.write === true) {
-    const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`;
-    const head = `# Benchmarks\n\nWritten by \`${command}\`. Units, rounds, rows and bytes are the same in each run and asserted by\n\`npm test\`; times depend on what else the machine does.\n\n`;
-    writeFileSync(join(import.meta.dirname, "../../docs/benchmarks.md"), `${head}${text}`);
+    writeBenchmarks(text);
   }
   const broken = [...measured.budgets, ...(measured.webhooks?.budgets ?? [])].filter((budget) => !isHeld(budget));
   for (const { text: what, size, limit, measured: found } of broken) {

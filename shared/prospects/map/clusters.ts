@@ -7,7 +7,7 @@ import { explain } from "#shared/documentation.ts";
 import { MAX_ZOOM } from "#shared/geometry/mercator.ts";
 import { filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find-filtered.ts";
-import { CELLS_MAX, type Cell, cellsOf, View } from "#shared/prospects/map/cells.ts";
+import { CELLS_MAX, type Cell, cellsOf, onlyStatusOf, View } from "#shared/prospects/map/cells.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { HexColor, Id, LAT_TEXT, LNG_TEXT, named } from "#shared/schema.ts";
@@ -113,14 +113,10 @@ export function clustersOf(
 
 type StatusIds = readonly (number | null)[];
 
-function pinOf(
-  { lastId, onlyStatus, center }: Cell,
-  ids: StatusIds,
-  { statuses }: Pick<Dictionary, "statuses">,
-): Cluster {
-  const statusId = ids[onlyStatus] ?? null;
+function pinOf(cell: Cell, ids: StatusIds, { statuses }: Pick<Dictionary, "statuses">): Cluster {
+  const statusId = ids[onlyStatusOf(cell)] ?? null;
   const status = statusId === null ? undefined : statuses.get(statusId);
-  return { type: "pin", id: lastId, ...center, count: 1, statusColor: status?.color ?? DEFAULT_COLOR };
+  return { type: "pin", id: cell.lastId, ...cell.center, count: 1, statusColor: status?.color ?? DEFAULT_COLOR };
 }
 
 function clusterOf({ count, byStatus, box, center }: Cell, ids: StatusIds, key: string): Cluster {

@@ -10,7 +10,7 @@ import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find-filtered.ts";
 import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
-import { type Cell, cellsOf, type FilledCells, View } from "#shared/prospects/map/cells.ts";
+import { type Cell, cellsOf, type FilledCells, onlyStatusOf, View } from "#shared/prospects/map/cells.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { boxAround, contains, EXTENT, positionIn, type Tile } from "#shared/tiles/tile.ts";
 import { type AttributeValue, Layer, vectorTile } from "#shared/tiles/vector-tile.ts";
@@ -109,7 +109,7 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
     const { lat, lng } = cell.center;
     const position = positionIn(tile, lat, lng);
     if (cell.count === 1) {
-      const shown = statusShown(statusIds[cell.onlyStatus] ?? null, names);
+      const shown = statusShown(statusIds[onlyStatusOf(cell)] ?? null, names);
       pins.addPoint(position, { id: cell.lastId, ...shown }, cell.lastId);
     } else clusters.addPoint(position, { key: view.keyOf(at), ...clusterAttributes(cell, statusIds, names) });
   }
