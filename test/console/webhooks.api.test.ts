@@ -176,9 +176,9 @@ test("without a connection a page says so, and with it the page shows what has c
 });
 
 test("the activity page shows the numbers of the report", async ({ skip }) => {
-  const { context, page } = await visit(browserOr(skip), team.admin.email, "/activity?days=7");
+  const browser = browserOr(skip);
   await setStatus((await newProspect("Active Ann")).id, "Interested");
-  await page.reload();
+  const { context, page } = await visit(browser, team.admin.email, "/activity?days=7");
   const totals = page.locator("dl");
   await totals.waitFor();
   const [timezone, today]: string[] = JSON.parse(
@@ -208,6 +208,16 @@ test("the activity page shows the numbers of the report", async ({ skip }) => {
   );
   expect((await rows.allInnerTexts()).sort()).toEqual(users.sort());
   expect(await violationsOf(page)).toEqual([]);
+  await context.close();
+});
+
+test("a time span without activity offers the longest one", async ({ skip }) => {
+  const { admin } = await newTeam();
+  const { context, page } = await visit(browserOr(skip), admin.email, "/activity?days=7");
+  const offer = page.getByRole("button", { name: "Show the last 365 days" });
+  await offer.click();
+  await page.waitForURL("**/activity?days=365");
+  await offer.waitFor({ state: "detached" });
   await context.close();
 });
 

@@ -8,6 +8,7 @@ import { useSearchParams } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { nameOf } from "../api/reference.ts";
 import { Dot } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
 import { Select } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
@@ -17,7 +18,8 @@ import { DayChart } from "./day-chart.tsx";
 import { ActivityTable } from "./table.tsx";
 
 const DAY_MS = 86_400_000;
-const spans = [7, 30, 90, 365] as const;
+const LONGEST = 365;
+const spans = [7, 30, 90, LONGEST] as const;
 const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 type GroupBy = ActivityReport["groupBy"];
@@ -43,16 +45,13 @@ export function ActivityPage() {
   const [parameters, setParameters] = useSearchParams();
   const days = spans.find((span) => String(span) === parameters.get("days")) ?? 30;
   const byDay = useReport(days, "day");
+  const show = (span: string): void => setParameters({ days: span }, { replace: true });
   return (
     <Page
       title="Activity"
       lead="What users have done at the doors."
       actions={
-        <Select
-          aria-label="Time span"
-          value={days}
-          onChange={({ target }) => setParameters({ days: target.value }, { replace: true })}
-        >
+        <Select aria-label="Time span" value={days} onChange={({ target }) => show(target.value)}>
           {spans.map((span) => (
             <option key={span} value={span}>
               Last {span} days
@@ -70,6 +69,12 @@ export function ActivityPage() {
               <Total name="Appointments">{totals.appointments}</Total>
               <Total name="New prospects">{totals.creations}</Total>
             </dl>
+            {days < LONGEST && Object.values(totals).every((count) => count === 0) && (
+              <p>
+                Nobody did anything in the last {days} days.{" "}
+                <Button onClick={() => show(String(LONGEST))}>Show the last {LONGEST} days</Button>
+              </p>
+            )}
             <Panel title="Status changes by day">
               <DayChart {...rangeOf(days)} groups={items} />
               <details>
