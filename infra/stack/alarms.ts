@@ -114,23 +114,17 @@ export interface LogMetricSpec {
   readonly event: string;
   /** The field whose value becomes the metric. `1` means that the metric counts the log lines. */
   readonly value: "1" | LogField;
-  /**
-   * Fields that divide the metric. Each combination of their values is a separate metric, so use only fields with few different values.
-   * CloudWatch disables a filter that creates 1 000 metrics within an hour.
-   */
-  readonly dimensions?: Readonly<Record<string, LogField>>;
 }
 
 export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
   const metricNamespace = Stack.of(scope).stackName;
-  const { event, value, dimensions } = spec;
+  const { event, value } = spec;
   new MetricFilter(scope, metricName, {
     logGroup,
     filterPattern: FilterPattern.stringValue("$.message.event" satisfies LogField, "=", event),
     metricNamespace,
     metricName,
     metricValue: value,
-    ...(dimensions !== undefined && { dimensions: { ...dimensions } }),
   });
   return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
 }

@@ -34,9 +34,6 @@ export const FREE_METRICS = 50;
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/** The results of delivery attempts, as the function that sends webhooks logs them. `refused` means a response with 3xx or 4xx. */
-export const attemptResults = ["2xx", "refused", "5xx", "no answer", "unsent"] as const;
-
 /** Creates the dashboard. Call it after the stack has all its functions, queues and alarms, because it shows those that exist. */
 export function createDashboard(stack: Stack, platform: Platform): void {
   const watched = watchedIn(stack, platform);
@@ -58,7 +55,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
       [new AlarmStatusWidget({ title: "Alarms", alarms: [...watched.alarms], width: WIDTH, height: HEIGHT })],
       [...graphs(requests(stack)), table(logQueries.latency)],
       [...graphs(capacity(platform)), table(logQueries.failed)],
-      [...graphs(webhooks(watched)), table(logQueries.errors)],
+      [table(logQueries.attempts), ...graphs(webhooks(watched)), table(logQueries.errors)],
       graphs(background(watched)),
       [dollars(stack, platform, watched), new TextWidget({ markdown: DOLLARS_TEXT, width: WIDTH / 3, height: HEIGHT })],
     ],
@@ -190,10 +187,7 @@ function ofService(
 
 function webhooks(watched: Watched): Graphs {
   const { stack, queues } = watched;
-  const attempt = (Result: string): Metric =>
-    ofService(stack, "Attempts", Result, { Result }).with({ statistic: "Sum" });
   return {
-    "Webhook attempts a minute, by result": attemptResults.map(attempt),
     "Oldest waiting work, seconds": [
       ofService(stack, "OldestDueSeconds", "oldest due webhook"),
       ofQueue(watched, queues.deliveryQueue, "ApproximateAgeOfOldestMessage", "Maximum", "oldest delivery message"),

@@ -32,6 +32,11 @@ export const logQueries = {
       MOST,
     ],
   },
+  attempts: {
+    title: "Webhook attempts",
+    source: "functions",
+    query: ['filter message.event = "attempted"', "stats count(*) as lines by message.result", MOST],
+  },
   errors: {
     title: "Errors",
     source: "functions",

@@ -157,11 +157,6 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     batchSize: 10,
     concurrency: platform.capacity.deliverySenders,
   });
-  logMetric(deliver, "Attempts", deliver.logGroup, {
-    event: "attempted",
-    value: "1",
-    dimensions: { Result: "$.message.result" },
-  });
   const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
   alarm(deliver, "Missing", {
     metric: missing,

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { PRICES_DATE, prices } from "../../infra/settings/prices.ts";
-import { attemptResults, FREE_METRICS } from "../../infra/stack/dashboard.ts";
+import { FREE_METRICS } from "../../infra/stack/dashboard.ts";
 import { customMetrics } from "./custom-metrics.ts";
 import { at, listed, synthesized, type Template, withBackups } from "./template.ts";
 
@@ -68,7 +68,6 @@ describe("the dashboard", () => {
     "AWS/DynamoDB ConsumedWriteCapacityUnits",
     "AWS/SQS ApproximateAgeOfOldestMessage",
     "Canvassing OldestDueSeconds",
-    ...attemptResults.map((result) => `Canvassing Attempts Result ${result}`),
   ])("shows %s", (start) => {
     expect(metrics().filter((metric) => metric.startsWith(start))).not.toEqual([]);
   });
@@ -81,11 +80,11 @@ describe("the dashboard", () => {
     expect(job.map((metric) => metric.split(" ")[1])).toEqual(expect.arrayContaining(["Invocations", "Errors"]));
   });
 
-  it("shows the latency of each route group, failed requests and errors by queries of the logs", () => {
+  it("shows the latency of each route group, failed requests, webhook attempts and errors by queries of the logs", () => {
     const queries = body.widgets.flatMap(({ properties }) =>
       properties.query === undefined ? [] : [properties.title],
     );
-    expect(queries).toEqual(["Latency by route group", "Failed requests", "Errors"]);
+    expect(queries).toEqual(["Latency by route group", "Failed requests", "Webhook attempts", "Errors"]);
   });
 
   it("shows dollars a day by the dated table of prices", () => {

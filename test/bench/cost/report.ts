@@ -104,8 +104,9 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
   [assumptions.ts](../test/bench/cost/assumptions.ts).`,
     `- Not included: the costs of webhook deliveries, imports, exports, backups and mail.`,
     `- Not included: the users of the Cognito user pool (plan Essentials). Each user who signs in or refreshes a token in a month costs about ${cognito.activeUserMonth} dollars,
-  after the first ${cognito.freeUsers / 1_000} 000, which are free.`,
-    `- Two parts of the preset \`production\` are not included: the scheduled smoke test (\`canary\`), about 2 dollars a month, and the web ACL. The web ACL costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each of its four rules, and ${(waf.request * 1_000_000).toFixed(2)} for a million requests.
+  after the first ${cognito.freeUsers / 1_000} 000, which are free. This is the price for users who sign in at the user pool itself or with a social provider, from
+  <${PRICE_PAGES.cognito}>.`,
+    `- Two parts of the preset \`production\` are not included: the scheduled smoke test (\`canary\`), about 2 dollars a month, and the web ACL. The web ACL costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each of its four rules (five with the console), and ${(waf.request * 1_000_000).toFixed(2)} for a million requests.
   1 000 reps send 15 million requests in a month.`,
     `- Not included: the setting \`warmEnvironments\`. With the value 1 it costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
     `- Prices: ${Object.values(PRICE_PAGES)
