@@ -40,7 +40,7 @@ class Records {
     if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row, null));
   }
 
-  /** Writes each prospect `times` times. It combines many writes in one call of the table to save time. */
+  /** Writes each prospect `times` times. It combines many writes in one call to the table to save time. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
     const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row, null)));

@@ -272,8 +272,8 @@ describe("merges", () => {
 });
 
 /**
- * Returns a table that delays the read of the index's head row (state) until `gate` resolves. It answers queries for unflushed entries
- * immediately.
+ * Returns a table whose Query of the index partition is slow. The Query reads the unflushed entries immediately, but reads the head row
+ * (state of the index) only after `gate` has resolved, and returns both then.
  */
 const slowReader = (table: Table, gate: Promise<void>): Table => ({
   ...table,

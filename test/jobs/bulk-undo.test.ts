@@ -1,4 +1,7 @@
-/** Tests the undo of bulk jobs: against a plain model, after kills, after a cancelled job, and concurrently with undos of further jobs. */
+/**
+ * Tests the undo of bulk jobs: against a simple model (bulk-model.ts), after kills, after a cancelled job, and concurrently with other
+ * undos of the same job.
+ */
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";

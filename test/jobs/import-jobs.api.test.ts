@@ -1,6 +1,6 @@
 /**
- * Tests over HTTP the jobs that import an uploaded CSV file (upload links, progress, errors, cancellation, dry runs and column mappings)
- * and the jobs that export into a file.
+ * Tests two kinds of jobs over HTTP. One kind imports an uploaded CSV file: upload links, progress, errors, cancellation, dry runs and
+ * column mappings. The other kind exports prospects into a file.
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";

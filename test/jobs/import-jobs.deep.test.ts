@@ -83,7 +83,8 @@ async function expectNothing(company: Company): Promise<void> {
 
 /**
  * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain the
- * rows that an import may leave: reference data, records of imports, and leases of unused ids.
+ * rows that an import may leave: reference data, idempotency keys, records of imports, the search index and its log of facts, and leases of
+ * unused ids.
  */
 async function left({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);

@@ -1,5 +1,5 @@
 /**
- * Tests over HTTP the undo of an import. It hides each prospect that the import has created, unless somebody has changed the prospect
+ * Tests the undo of an import over HTTP. It hides each prospect that the import has created, unless somebody has changed the prospect
  * since.
  */
 import { expect, test } from "vitest";

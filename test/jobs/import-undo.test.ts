@@ -1,4 +1,7 @@
-/** Tests the undo of imports: against a plain model of what users have changed since, after kills, and with the rights of its user. */
+/**
+ * Tests the undo of imports: against a simple model of what users have changed since the import, after kills, and with the rights of the
+ * user who undoes it.
+ */
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,4 +1,4 @@
-/** Tests over HTTP the import of a CSV file within one request: which rows, files and users it accepts, and its idempotency. */
+/** Tests over HTTP that one request can import a CSV file: which rows, files and users it accepts, and its idempotency. */
 import { randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -229,8 +229,8 @@ describe("refuses the whole file and writes nothing", () => {
     problemOf(await post("{}", as.owner, { "Content-Type": "application/json" }), 415, "unsupported_media_type");
   });
 
-  // The function refuses the first file. API Gateway or Lambda refuses the larger files, because their base64 text is too long for an
-  // event.
+  // The function refuses the first two files. API Gateway or Lambda refuses the other two, because their base64 text is too long for an
+  // event of 6 MB.
   test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])(
     "a file above %d bytes, and names the job as the alternative",
     async (bytes) => {

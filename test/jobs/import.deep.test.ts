@@ -86,7 +86,7 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
 
 /**
  * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain
- * reference data, idempotency keys and records of imports.
+ * reference data, idempotency keys, records of imports and the log of facts.
  */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);

@@ -179,13 +179,13 @@ test("a post ignores the proxy in the environment variables and connects to the 
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // The child process also sends a plain request. The proxy receives this request, which proves that the proxy variables have an
+  // The child process also sends a request without `post`. The proxy receives this request, which proves that the proxy variables have an
   // effect.
   expect(proxied).toBe(1);
   proxy.close();
 });
 
-/** A program that sends one request with `post`, and one plain request that obeys the proxy variables. */
+/** A program that sends one request with `post`, and one request without it that obeys the proxy variables. */
 const ONE_POST = `
 import { get } from "node:http";
 import { post } from "./shared/outbound/post.ts";

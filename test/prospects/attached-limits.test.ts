@@ -69,7 +69,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // `readProspect` reads the five newest notes of the prospect. Each has 10 KB.
+  // `readProspect` reads only the five newest of the 300 notes. Each note has 10 KB.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");

@@ -1,4 +1,4 @@
-/** Tests over HTTP the CSV export: columns, filters, visible prospects and compression. */
+/** Tests the CSV export over HTTP: columns, filters, visible prospects and compression. */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";

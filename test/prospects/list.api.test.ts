@@ -1,4 +1,4 @@
-/** Tests over HTTP the list of prospects: pages, page sizes, filters and refused parameters. */
+/** Tests the list of prospects over HTTP: pages, page sizes, filters and refused parameters. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { operations } from "../../docs/client/api.ts";

@@ -1,4 +1,6 @@
-/** Tests over HTTP the filters of a map: territory, polygon and distance, in lists, pins, exports, bulk jobs and searches. */
+/**
+ * Tests the filters of the map over HTTP (territory, polygon and distance). They must work in lists, pins, exports, bulk jobs and searches.
+ */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewProspect } from "../../docs/client/api.ts";

@@ -1,5 +1,5 @@
 /**
- * Tests over HTTP map pins, search and large answers. An answer must be complete, streamed, and gzipped if the client accepts gzip. An
+ * Tests map pins, search and large answers over HTTP. An answer must be complete, streamed, and gzipped if the client accepts gzip. An
  * invalid request must get a problem body (the JSON of an error).
  */
 import { request } from "node:http";

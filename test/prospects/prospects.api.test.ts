@@ -1,4 +1,4 @@
-/** Tests over HTTP prospects: fields, status history, and who sees them. */
+/** Tests prospects over HTTP: fields, status history, and which users see them. */
 import { describe, expect, test } from "vitest";
 import type { operations, ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";

@@ -1,4 +1,4 @@
-/** Tests over HTTP statuses, users and `GET /api/me`. */
+/** Tests statuses, users and `GET /api/me` over HTTP. */
 import { describe, expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";

@@ -1,4 +1,4 @@
-/** Tests over HTTP the tags of a company and the tags of a prospect. */
+/** Tests the tags of a company and the tags of a prospect over HTTP. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Tag } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";

@@ -235,7 +235,7 @@ export class Run {
     await addImported(this.#context, companyId, indexed, { by: userId });
   }
 
-  /** Runs a flush. Two of three flushes are killed at a call, before or after the call has taken effect. */
+  /** Runs a flush. Two of three flushes are killed at one of their calls to the table, before or after this call has taken effect. */
   async #flush(a: number, b: number): Promise<void> {
     const at = a % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + (a % 14);
     let calls = 0;

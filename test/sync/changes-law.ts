@@ -80,8 +80,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const CURSOR_MS = 60 * DAY_MS;
 /**
- * Durations of the waits in milliseconds: some hours, eight days, or 31 days. In this time, appointments begin (hours), invitations expire
- * (30 days), and cursors expire (60 days, so only after several waits).
+ * Durations of the waits in milliseconds. After some hours, appointments have begun. After 31 days, invitations (30 days) have expired.
+ * After several long waits, cursors (60 days) have expired.
  */
 const waits = [1, 2, 3, 4, 1, 2, 3, 4, 8 * 24, 8 * 24, 8 * 24, 31 * 24].map((hours) => hours * HOUR_MS);
 

@@ -1,4 +1,4 @@
-/** Tests over HTTP the counts of a territory, and runs: jobs that assign the prospects inside a territory. */
+/** Tests the counts of a territory over HTTP. Also tests runs, which are jobs that assign the prospects inside a territory. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type Client } from "../harness/client.ts";

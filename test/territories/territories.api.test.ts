@@ -1,6 +1,6 @@
 /**
- * Tests over HTTP territories: all methods, refused input, concurrent changes and webhook events. Polygons must be returned exactly as
- * they were sent.
+ * Tests territories over HTTP: all methods, refused input, concurrent changes and webhook events. Polygons must be returned exactly as they
+ * were sent.
  */
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";

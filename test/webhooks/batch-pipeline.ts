@@ -9,7 +9,7 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 
-/** Maximum number of messages that SQS passes to one call of the function. */
+/** Maximum number of messages that SQS passes to one call of the deliver function. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 

@@ -1,6 +1,6 @@
 /**
- * Tests that a fault of one event does not affect the other events of its stream batch, and that a fault of one queue message does not
- * affect the other messages of the same function call.
+ * Tests batches. A fault of one event must not affect the other events of its stream batch. A fault of one queue message must not affect
+ * the other messages in the same call of the deliver function.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";

@@ -1,4 +1,4 @@
-/** Tests that no webhook event of a bulk job is lost or made twice if the publisher and the sender are killed at their calls. */
+/** Tests that no webhook event of a bulk job is lost or made twice if the publisher or the sender is killed at any of its calls. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

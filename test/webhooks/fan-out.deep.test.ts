@@ -1,6 +1,6 @@
 /**
- * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher and the
- * sender are killed at their calls. Also tests the memory of the publisher.
+ * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher or the sender
+ * is killed at any of its calls. Also tests the memory of the publisher.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
