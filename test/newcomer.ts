@@ -20,7 +20,7 @@ import { setTimeout as wait } from "node:timers/promises";
 const root = resolve(import.meta.dirname, "..");
 const temporary = realpathSync(mkdtempSync(join(tmpdir(), "newcomer-")));
 const clone = join(temporary, "canvassing");
-const { PORT } = process.env;
+const { PORT, CI_CACHES } = process.env;
 
 /**
  * The environment variables of a new terminal. They contain no variable of the npm script that runs this file. npm takes the packages from
@@ -35,6 +35,8 @@ const env = {
   TMPDIR: temporary,
   npm_config_prefer_offline: "true",
   ...(PORT !== undefined && { PORT }),
+  // CI has built the same bundles before. If the clone lacks a file, their key differs, and the clone builds its own.
+  ...(CI_CACHES !== undefined && { CI_CACHES }),
 };
 
 const BLOCK_LIMIT_MS = 900_000;

@@ -21,8 +21,11 @@ import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The caches are below `node_modules`, which is not part of the repository. `npm ci` deletes them. */
-export const CACHES = join(root, "node_modules/.cache/canvassing");
+/**
+ * The caches are below `node_modules`, which is not part of the repository. `npm ci` deletes them. Only CI sets the variable, so that a
+ * fresh clone with the same sources uses the bundles of the tests.
+ */
+export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/canvassing");
 const CACHE = join(CACHES, "bundles");
 
 /** The files that determine the content of the bundles. package-lock.json determines the installed packages. */
