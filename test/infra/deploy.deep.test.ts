@@ -56,6 +56,7 @@ beforeAll(async () => {
   await succeed("npx cdk bootstrap");
 });
 afterAll(() => {
+  deployment.stop();
   local?.stop();
   vi.unstubAllEnvs();
 });

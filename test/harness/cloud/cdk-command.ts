@@ -1,15 +1,13 @@
 /** Runs the deployment commands of docs/deploy.md with the real command `cdk`. One endpoint simulates all AWS services. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { root } from "../../../infra/build/bundle.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { createStacks } from "../../../infra/stack/stacks.ts";
 import { createApp, functionFiles } from "../../../infra/synth.ts";
 import { sendAws } from "../aws-cli.ts";
-
-const cdk = join(root, "node_modules/aws-cdk/bin/cdk");
+import type { CdkCommand, CdkResult } from "./cdk-process.ts";
 
 export interface Deployment {
   /** Synthesizes the stacks. Commands that `run` gets afterwards use them. */
@@ -17,7 +15,8 @@ export interface Deployment {
   /** Changes the code of one function, so that the next synthesis creates a different template. */
   changeCode(file: string): void;
   /** Runs a command of the document. The stack's name `Canvassing` is replaced by the name of this deployment's stack. */
-  run(command: string): Promise<{ readonly code: number | null; readonly output: string }>;
+  run(command: string): Promise<{ readonly code: number; readonly output: string }>;
+  stop(): void;
 }
 
 /**
@@ -28,6 +27,7 @@ export function deploymentOf(stage: string, directory: string, environment: Node
   const bundles = join(directory, "bundles");
   let assembly = "";
   let count = 0;
+  let cdk: ChildProcess | undefined;
   const write = (file: string, code: string): void => {
     mkdirSync(join(bundles, file), { recursive: true });
     writeFileSync(join(bundles, file, "index.mjs"), code);
@@ -68,12 +68,23 @@ export function deploymentOf(stage: string, directory: string, environment: Node
       }
       const [npx, name, ...rest] = words;
       if (npx !== "npx" || name !== "cdk") throw new Error(`the test cannot run: ${command}`);
-      const child = spawn(process.execPath, [cdk, ...rest], { cwd: directory, env: { ...env, CDK_APP: assembly } });
-      const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
-      const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
-      return { code, output: `${command}\n${out}${err}` };
+      cdk ??= fork(join(import.meta.dirname, "cdk-process.ts"), { cwd: directory, env });
+      const { code, output } = await resultOf(cdk, { args: rest, app: assembly });
+      return { code, output: `${command}\n${output}` };
     },
+    stop: () => void cdk?.kill(),
   };
+}
+
+function resultOf(cdk: ChildProcess, command: CdkCommand): Promise<CdkResult> {
+  return new Promise((resolve, reject) => {
+    const end = (code: number | null): void => reject(new Error(`cdk ended with ${code}`));
+    cdk.once("exit", end).once("message", (result: CdkResult) => {
+      cdk.off("exit", end);
+      resolve(result);
+    });
+    cdk.send(command);
+  });
 }
 
 /** Returns the commands in the shell blocks (`sh aws`) below a heading of docs/deploy.md. */

@@ -1,0 +1,49 @@
+/**
+ * Runs commands of `cdk`, one after the other. Loading the program takes two seconds of processor time, so one process runs all commands of
+ * a test.
+ */
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { root } from "../../../infra/build/bundle.ts";
+
+export interface CdkCommand {
+  readonly args: readonly string[];
+  /** The directory of the assembly. */
+  readonly app: string;
+}
+
+export interface CdkResult {
+  readonly code: number;
+  readonly output: string;
+}
+
+type Exec = (args: readonly string[]) => Promise<number | undefined>;
+// The package exports only its executable file, which ends the process after one command. So this file loads what that file loads.
+const { exec }: { exec: Exec } = createRequire(import.meta.url)(join(root, "node_modules/aws-cdk/lib/index.js"));
+
+let output = "";
+const collect = (chunk: unknown, ...rest: readonly unknown[]): boolean => {
+  output += String(chunk);
+  // The stream calls the last argument when the text is written. Without this call, `cdk` would wait for it.
+  const done = rest.at(-1);
+  if (typeof done === "function") done();
+  return true;
+};
+process.stdout.write = collect;
+process.stderr.write = collect;
+
+process.on("message", ({ args, app }: CdkCommand) => {
+  process.env.CDK_APP = app;
+  output = "";
+  const end = (code: number): void => {
+    const result: CdkResult = { code, output };
+    process.send?.(result);
+  };
+  exec(args).then(
+    (code) => end(code ?? 0),
+    (error: unknown) => {
+      for (let cause = error; cause instanceof Error; cause = cause.cause) output += `${cause.message}\n`;
+      end(1);
+    },
+  );
+});
