@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** `npm run test:deep` and `npm run check` run these tests. They simulate killed processes, import large files, and start services. */
 const DEEP = ".deep.test.ts";
@@ -54,6 +55,18 @@ const long = { ...shared, ...timeouts(600_000) };
 const all = (suffix: string) => [`test/**/*${suffix}`];
 const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `test/**/*${suffix}`) });
 
+/** These files are short and take long. Vitest begins with the file of the most bytes, so otherwise one of them would run alone at the end. */
+const EARLY = /\/test\/(?:bench\/budgets|infra\/template-cache|webhooks\/retry-after)\.test\.ts$/;
+
+class EarlyFirst extends BaseSequencer {
+  /** Keeps the files of a project together, because they share workers. */
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const byProject = Map.groupBy(await super.sort(files), ({ project }) => project);
+    const isEarly = ({ moduleId }: TestSpecification): boolean => EARLY.test(moduleId);
+    return [...byProject.values()].flatMap((own) => own.toSorted((a, b) => Number(isEarly(b)) - Number(isEarly(a))));
+  }
+}
+
 // The processes that tests start share this cache of compiled modules, so that only the first of them must remove the TypeScript types of a
 // module.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/canvassing-tests");
@@ -80,6 +93,7 @@ export default defineConfig({
   test: {
     // CI has two processors. With four workers, two can run while the others wait for the service or for a child process.
     maxWorkers: 4,
+    sequence: { sequencer: EarlyFirst },
     tags: [{ name: "sized", description: "runs at the size of the project: short or wide" }],
     projects: [
       {
