@@ -22,7 +22,8 @@ export interface ClientSettings {
 /** The time-outs are short, so that an API function can still answer within 25 seconds when an AWS service hangs. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
-const ATTEMPTS = 3;
+/** Number of attempts of a call. */
+export const ATTEMPTS = 3;
 
 /** Maximum number of connections of one client. They stay open between requests. */
 const CONNECTIONS = 50;

@@ -28,6 +28,9 @@ export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb 
     get table() {
       return server().table;
     },
+    get hasty() {
+      return server().hasty;
+    },
     get direct() {
       return server().direct;
     },

@@ -10,11 +10,11 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
-import { type FaultyDynamoDb, patient, TABLE } from "./faulty-dynamodb.ts";
+import { type FaultyDynamoDb, patient, TABLE, unsigned } from "./faulty-dynamodb.ts";
 
 export function warmFunction(db: FaultyDynamoDb, clock: Clock): ApiContext {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = dynamoClient({ endpoint: db.directEndpoint, region: "us-east-1", credentials, ...patient });
+  const client = unsigned(dynamoClient({ endpoint: db.directEndpoint, region: "us-east-1", credentials, ...patient }));
   return contextOn(openTable(TABLE, client), clock);
 }
 

@@ -51,7 +51,7 @@ interface Stage {
  * one prospect, which already has the maximum number of tags.
  */
 async function newStage(count: number): Promise<Stage> {
-  const harness = faultyJobs(db, now);
+  const harness = faultyJobs(db, now, () => db.hasty);
   const context = harness.sound();
   const { caller, repId } = await newCompany(context);
   const tags: number[] = [];
@@ -82,7 +82,7 @@ function rowsOf({ harness, caller: { companyId }, ids }: Stage): Promise<StoredP
 
 /** Repeats a request as a client does: until it is answered with a success. */
 async function answered<T>(request: (context: ApiContext) => Promise<T>): Promise<T> {
-  const context = contextOn(db.table, { now: () => now.ms });
+  const context = contextOn(db.hasty, { now: () => now.ms });
   for (let tries = 0; tries < 200; tries++) {
     try {
       return await request(context);
@@ -224,9 +224,8 @@ async function check(stage: Stage, job: Job, wanted: readonly Expected[], before
 test("although every fifth call fails, a job handles each prospect once, and its undo restores exactly what nobody has changed since", {
   tags: "sized",
 }, async () => {
-  // The number of prospects is small for this reason: one call in 125 fails in all three attempts of the SDK and ends the execution. The
-  // next execution first reads all records of the chunk again. With a full chunk of 512 records, hardly any execution would succeed.
-  const stage = await newStage(sized({ short: 36, wide: 120 }));
+  // One request in 125 fails in all three attempts of the SDK. A full chunk has 512 records, so it needs several executions.
+  const stage = await newStage(sized({ short: 120, wide: 1_100 }));
   const { harness, caller, ids, action, input, otherStatus, otherTags } = stage;
   const context = harness.sound();
   const services = { objects: harness.bucket, jobs: harness.sound().jobs };

@@ -89,7 +89,7 @@ test.each(deaths)(
     });
     expect(await runOnce(harness.faulty(), counted, await newJob(harness, counted, actionOf(counted)))).toBe(true);
     db.plan(() => pass);
-    expect(calls).toBeGreaterThan(20);
+    expect(calls).toBeGreaterThan(15);
     for (const last of killPointsOf(calls, turn++)) {
       const stage = await newStage(harness, COUNT);
       const job = await newJob(harness, stage, actionOf(stage));

@@ -10,6 +10,7 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Table } from "#shared/db/table.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
@@ -127,7 +128,12 @@ const runners = {
 
 const ample = (): number => 900_000;
 
-export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs {
+/** `faultyTable` returns the table of `faulty`, for example the one whose client does not wait before it repeats a call. */
+export function faultyJobs(
+  db: FaultyDynamoDb,
+  now: { ms: number },
+  faultyTable: () => Table = () => db.table,
+): FaultyJobs {
   const clock: Clock = { now: () => now.ms };
   const bucket = memoryBucket();
   const queue: JobMessage[] = [];
@@ -153,7 +159,7 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     bucket,
     queue,
     sound,
-    faulty: () => on(contextOn(db.table, clock)),
+    faulty: () => on(contextOn(faultyTable(), clock)),
     run,
     uploaded: async (caller, bytes, input = {}) => {
       const { id } = await beginImport(sound(), links, caller, input);

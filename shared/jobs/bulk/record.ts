@@ -2,6 +2,7 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import type { Kind, Member } from "#shared/jobs/bulk/kind.ts";
@@ -32,13 +33,34 @@ export interface Handling {
 const CALLS_MS = 45_000;
 
 /**
- * Returns the result of the record. If a record cannot be changed, the job continues with the next one. Throws transient errors, because
- * the job must then be repeated.
+ * Reads the rows of the records in batches. Returns a function that returns the row of a record. A run that repeats a chunk reads many
+ * records that are already written. With a request for each record, the reads would take most of the time of such a run.
  */
-export async function handleRecord(handling: Handling, member: Member): Promise<StoredResult> {
+export async function readRows(
+  { table }: JobContext,
+  { companyId }: Pick<StoredBulk, "companyId">,
+  members: readonly Member[],
+): Promise<(member: Member) => Item | undefined> {
+  const items = await table.batchGet(members.map(({ id }) => keys.prospect(companyId, id)));
+  const rows = new Map(items.map((item) => [nameOf(item), item]));
+  return ({ id }) => rows.get(nameOf(keys.prospect(companyId, id)));
+}
+
+const nameOf = ({ pk, sk }: { readonly pk?: unknown; readonly sk?: unknown }): string => `${pk} ${sk}`;
+
+/**
+ * Returns the result of the record whose row was just read. If a record cannot be changed, the job continues with the next one. Throws
+ * transient errors, because the job must then be repeated.
+ */
+export async function handleRecord(handling: Handling, member: Member, row: Item | undefined): Promise<StoredResult> {
   const { id } = member;
+  const key = keys.prospect(handling.job.companyId, id);
+  let attempts = 0;
   try {
-    return await optimistic(() => handleOnce(handling, member));
+    // If the row has changed since it was read, it is read again.
+    return await optimistic(async () =>
+      handleOnce(handling, member, attempts++ === 0 ? row : await handling.context.table.get(key)),
+    );
   } catch (error) {
     if (error instanceof ApiError) return { id, outcome: "failed", code: error.code, detail: error.message };
     if (error instanceof LeaseLost || isTransient(error)) throw error;
@@ -69,9 +91,13 @@ const isRestored = (after: BulkFields | undefined): boolean => after?.deletedAt 
  * Returns the result of a record of a job that fails. The record is not written any more, but an interrupted invocation may have written
  * it.
  */
-export async function settleRecord(context: JobContext, job: StoredBulk, { id }: Member): Promise<StoredResult> {
-  const item = await context.table.get(keys.prospect(job.companyId, id));
-  const written = item === undefined ? undefined : await writtenBy(context, job, storedProspect(item));
+export async function settleRecord(
+  context: JobContext,
+  job: StoredBulk,
+  { id }: Member,
+  row: Item | undefined,
+): Promise<StoredResult> {
+  const written = row === undefined ? undefined : await writtenBy(context, job, storedProspect(row));
   return written ?? { id, outcome: "failed", code: "internal", detail: FAULT };
 }
 
@@ -80,13 +106,13 @@ const FAULT = "Something went wrong on our side.";
 async function handleOnce(
   { context, job, kind, caller, names, heldUntil }: Handling,
   member: Member,
+  item: Item | undefined,
 ): Promise<StoredResult> {
   const { id } = member;
   const nowMs = context.clock.now();
   // An invocation whose lease has expired must not write, for two reasons: the next invocation may already have ended the job, and a
   // request that changes the user's rights waits only until the lease expires.
   if (nowMs + CALLS_MS >= heldUntil()) throw new LeaseLost("the lease of the job has expired");
-  const item = await context.table.get(keys.prospect(job.companyId, id));
   if (item === undefined) return { id, outcome: "skipped", code: "not_found" };
   const current = storedProspect(item);
   const written = await writtenBy(context, job, current);

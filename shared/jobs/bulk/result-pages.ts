@@ -65,7 +65,10 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
   },
 }));
 
-/** Number of chunks that are read at the same time. */
+/**
+ * Maximum number of chunks that are read at the same time. The first read has one chunk, and each further one twice as many, because one
+ * chunk often has all results of a page.
+ */
 const TOGETHER = 8;
 /** Maximum number of chunks that one page reads. A page that finds few records of an outcome is therefore short. */
 const CHUNKS_PER_PAGE = 64;
@@ -92,8 +95,13 @@ export async function* chunksOfResults(objects: Objects, job: StoredBulk, first:
       outcome === "changed" ? [id] : [],
     );
   }
-  for (let chunk = first; chunk < Math.min(done, chunks); chunk += TOGETHER) {
-    const some = Array.from({ length: Math.min(TOGETHER, done - chunk) }, (_, i) => chunk + i);
+  const stored = Math.min(done, chunks);
+  for (
+    let [chunk, together] = [first, 1];
+    chunk < stored;
+    chunk += together, together = Math.min(2 * together, TOGETHER)
+  ) {
+    const some = Array.from({ length: Math.min(together, stored - chunk) }, (_, i) => chunk + i);
     for (const results of await mapConcurrently(some, TOGETHER, (one) => readResults(objects, job, one)))
       yield results.map(presented);
   }

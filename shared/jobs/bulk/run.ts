@@ -10,7 +10,7 @@ import * as keys from "#shared/db/keys.ts";
 import { failedAt } from "#shared/errors.ts";
 import type { Kind, Kinds, Member } from "#shared/jobs/bulk/kind.ts";
 import { announce, parked, queueChange, readQueue, removed, whileQueueChanges } from "#shared/jobs/bulk/queue.ts";
-import { handleRecord, settleRecord } from "#shared/jobs/bulk/record.ts";
+import { handleRecord, readRows, settleRecord } from "#shared/jobs/bulk/record.ts";
 import { storeResults } from "#shared/jobs/bulk/results.ts";
 import { authorOf } from "#shared/jobs/bulk/rights.ts";
 import { hasEnded, type Outcome, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
@@ -24,7 +24,7 @@ export const BulkMessage = oneJob("bulk");
 
 /** Number of records that a job handles concurrently, each with its own transaction. */
 const PARALLEL = 12;
-/** After this number of records, the user's rights and the names of statuses, users and tags are read again. */
+/** Number of records that are read together. Before each group, the user's rights and the names of statuses, users and tags are read again. */
 const TOGETHER = 64;
 /**
  * After this time, an invocation stops and sends a message for the next one. Jobs of other companies that wait then get their turn, because
@@ -106,7 +106,9 @@ async function fail(context: JobContext, lease: Lease, kind: Kind, settles: bool
   const { done, chunks, runs } = lease.stored;
   if (settles && done < chunks) {
     const members = await kind.members(context, lease.stored)(done);
-    const settle = (member: Member): Promise<StoredResult> => settleRecord(context, lease.stored, member);
+    const rowOf = await readRows(context, lease.stored, members);
+    const settle = (member: Member): Promise<StoredResult> =>
+      settleRecord(context, lease.stored, member, rowOf(member));
     await storeChunk(context, lease, await mapConcurrently(members, PARALLEL, settle), runs);
   }
   await end(context, lease, { state: "failed", failure: "The job could not be completed." });
@@ -142,9 +144,11 @@ async function handleChunk(context: JobContext, lease: Lease, kind: Kind, member
     else await lease.heartbeat({}, HEARTBEAT_MS);
     const allowed = caller !== undefined && kind.allows(caller, lease.stored) ? caller : undefined;
     isAllowed = allowed !== undefined;
+    const some = members.slice(at, at + TOGETHER);
+    const rowOf = await readRows(context, lease.stored, some);
     const handle = (member: Member): Promise<StoredResult> =>
-      handleRecord({ context, job: lease.stored, kind, caller: allowed, names, heldUntil }, member);
-    results.push(...(await mapConcurrently(members.slice(at, at + TOGETHER), PARALLEL, handle)));
+      handleRecord({ context, job: lease.stored, kind, caller: allowed, names, heldUntil }, member, rowOf(member));
+    results.push(...(await mapConcurrently(some, PARALLEL, handle)));
   }
   return { results, isAllowed };
 }
