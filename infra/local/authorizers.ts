@@ -122,25 +122,29 @@ export function createAuthorizer(
   now: () => number = Date.now,
 ): Authorizer {
   const pattern = validation === undefined ? undefined : new RegExp(validation);
-  const cached = new Map<string, Cached>();
+  let cached = new Map<string, Cached>();
 
   async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
+    // If the cache is emptied while the function works, the answer may be older than what has emptied it. It is then not cached.
+    const into = cached;
     const known = cached.get(token);
     if (known !== undefined && known.until > now()) return known.answer;
     cached.delete(token);
     const answer = await ask(run, token, methodArn);
     if (typeof answer !== "string" && ttlSeconds > 0) {
-      for (const oldest of cached.keys()) {
-        if (cached.size < CACHED_TOKENS) break;
-        cached.delete(oldest);
+      for (const oldest of into.keys()) {
+        if (into.size < CACHED_TOKENS) break;
+        into.delete(oldest);
       }
-      cached.set(token, { answer, until: now() + ttlSeconds * 1_000 });
+      into.set(token, { answer, until: now() + ttlSeconds * 1_000 });
     }
     return answer;
   }
 
   return {
-    flush: () => cached.clear(),
+    flush: () => {
+      cached = new Map();
+    },
     async authorize(headers, methodArn) {
       // AWS does not document which value API Gateway uses if a request has several Authorization headers. Here the values are joined with
       // commas. The joined value does not match the pattern, so the request is refused.

@@ -195,6 +195,19 @@ describe("the cache", () => {
     expect(clock.calls).toBe(4);
   });
 
+  test("that is emptied while the function works does not keep the function's answer, which may be older", async () => {
+    let rights = "sales";
+    const { authorizer } = clocked(() => {
+      const policy = { principalId: "p", policyDocument: allowing, context: { rights } };
+      if (rights === "sales") authorizer.flush();
+      rights = "admin";
+      return policy;
+    });
+    const ask = () => authorizer.authorize(headers("a"), "arn");
+    expect(await ask()).toMatchObject({ context: { rights: "sales" } });
+    expect(await ask()).toMatchObject({ context: { rights: "admin" } });
+  });
+
   test("is bounded: the oldest tokens are evicted", async () => {
     const { clock, authorizer } = clocked(() => ({ principalId: "p", policyDocument: allowing }));
     for (let i = 0; i < 10_001; i++) await authorizer.authorize(headers(`t${i}`), "arn");

@@ -83,6 +83,9 @@ type Add = Extract<Step, { type: unknown }>;
 const pick = <T>(list: readonly T[], n: number): T | undefined => list[n % list.length];
 const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
+/** A company may have 200 statuses, and a deleted one counts. With this number, the office makes no new ones. */
+const STATUSES = 150;
+
 let words = 0;
 /** Returns a text that occurs in one operation only. */
 const newWord = (by = "phone"): string => `${by} ${words++}`;
@@ -132,12 +135,14 @@ async function writeOnline({ kind, target, value }: Write): Promise<void> {
     else if (turn === 1) await PATCH("/api/territories/{id}", { ...at(found.id), body: { name: word } });
     else await DELETE("/api/territories/{id}", at(found.id));
   } else if (kind === "status") {
+    const all = dataOf(await GET("/api/statuses"));
     const found = pick(
-      dataOf(await GET("/api/statuses")).filter(({ value: text }) => isOwn(text)),
+      all.filter(({ value: text }) => isOwn(text)),
       target,
     );
-    if (found === undefined || turn === 0) dataOf(await POST("/api/statuses", { body: { value: word } }), 201);
-    else if (turn === 1) await PATCH("/api/statuses/{id}", { ...at(found.id), body: { value: word } });
+    const isNew = found === undefined || (turn === 0 && all.length < STATUSES);
+    if (isNew) dataOf(await POST("/api/statuses", { body: { value: word } }), 201);
+    else if (turn !== 2) await PATCH("/api/statuses/{id}", { ...at(found.id), body: { value: word } });
     else await DELETE("/api/statuses/{id}", at(found.id));
   } else if (kind === "tag") {
     const own = dataOf(await GET("/api/tags")).filter(({ value: text }) => isOwn(text));
