@@ -4,6 +4,7 @@
  */
 import { iso } from "#shared/clock.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
 import { firstNames, lastNames, noteTexts, randomSequence } from "../../infra/local/demo-data.ts";
 import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from "../../infra/local/synthetic-prospect.ts";
 import { type City, cityAt, houseIn } from "./places.ts";
@@ -12,6 +13,8 @@ export interface BenchCompany extends SyntheticCompany {
   /** The id of the first prospect. The ids of the company's prospects are consecutive. */
   readonly firstId: number;
   readonly count: number;
+  /** Returns the status of the prospect with this number. By default, statuses are random. */
+  readonly statusAt?: ((at: number) => StoredStatus | undefined) | undefined;
 }
 
 export interface Made {
@@ -43,7 +46,8 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   const last = random() < 1 / RARE_ONE_IN ? RARE_NAME : pick(lastNames, random);
   const city = cityAt(random());
   const house = random() < 0.97 ? houseIn(city, random) : { lat: null, lng: null };
-  const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
+  const drawn = random() < 0.9 ? pick(company.statuses, random) : undefined;
+  const status = company.statusAt === undefined ? drawn : company.statusAt(at);
   const assignedToUserId = random() < 0.8 ? pick(company.repIds, random) : null;
   const prospect = syntheticProspect(company, {
     id: company.firstId + at,

@@ -23,7 +23,7 @@ import type { ListQuery } from "#shared/prospects/list/list.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import type { StoredTag } from "#shared/reference/schema.ts";
+import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { newTagWrites } from "#shared/reference/tags.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
@@ -51,14 +51,21 @@ export interface Stage {
   fillFirst(count: number): Promise<void>;
 }
 
-export async function setStage(table: BenchTable, count: number): Promise<Stage> {
+/** `statusAt` returns the status of the prospect with this number. By default, statuses are random. */
+export async function setStage(
+  table: BenchTable,
+  count: number,
+  statusAt?: (at: number, statuses: readonly StoredStatus[]) => StoredStatus | undefined,
+): Promise<Stage> {
   const clock = { ms: Date.UTC(2026, 4, 2), now: () => clock.ms };
   const context = contextOn(table.open(), clock);
   const sub = `bench-${count}`;
-  const company = await foundCompany(context, count, sub);
+  const founded = await foundCompany(context, count, sub);
+  const company = { ...founded, statusAt: statusAt && ((at: number) => statusAt(at, founded.statuses)) };
   await fillIndex(context, company);
   const caller: Caller = { companyId: company.id, userId: company.ownerId, role: "owner", permissions: [] };
   const written = new Set<number>();
+  let filled = 0;
   return {
     company,
     caller,
@@ -68,9 +75,11 @@ export async function setStage(table: BenchTable, count: number): Promise<Stage>
     cold: () => contextOn(table.open(), clock),
     fill: (query) => fillPage(context, company, caller, query, written),
     fillFirst: async (rows) => {
-      const ids = Array.from({ length: rows }, (_, i) => company.firstId + i).filter((id) => !written.has(id));
+      const next = Array.from({ length: Math.max(0, rows - filled) }, (_, i) => company.firstId + filled + i);
+      const ids = next.filter((id) => !written.has(id));
       await writeRows(context, company, ids);
       for (const id of ids) written.add(id);
+      filled = Math.max(filled, rows);
     },
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Runs as a separate process with a small heap. It creates either a bulk job over all prospects of a company or the undo of a job, executes
- * it to its end, and reads all its results. For each of these three steps, it prints the peak memory and the duration.
+ * Runs as a separate process with a small heap. It creates a bulk job over all prospects of a company by a filter, or the undo of a job, or
+ * executes a job to its end, or reads all results of a job. It prints the peaks of its memory and the seconds that it took,
+ * of which `cpuSeconds` do not depend on other load of the machine.
  */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -8,10 +9,13 @@ import * as keys from "#shared/db/keys.ts";
 import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
+import { readJob } from "#shared/jobs/bulk/read.ts";
 import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
+import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
+import * as limits from "#shared/limits.ts";
 import { folderBucket } from "../bench/folder-bucket.ts";
 import { openBenchTable } from "../bench/table.ts";
 
@@ -21,8 +25,12 @@ const HeapTask = z.object({
   ownerId: z.int(),
   now: z.int(),
   folder: z.string(),
-  /** What the process does: a change of the status of all prospects, or the undo of the job with this id. */
-  work: z.union([z.object({ statusId: z.int(), count: z.int() }), z.object({ undo: z.int() })]),
+  work: z.union([
+    z.object({ change: z.object({ statusId: z.int(), count: z.int() }) }),
+    z.object({ undo: z.int() }),
+    z.object({ run: z.int() }),
+    z.object({ read: z.object({ id: z.int(), firstId: z.int(), count: z.int() }) }),
+  ]),
 });
 
 const { endpoint, companyId, ownerId, now, folder, work } = HeapTask.parse(JSON.parse(process.argv[2] ?? ""));
@@ -32,56 +40,96 @@ const context = contextOn(openBenchTable(endpoint), { now: () => now + Date.now(
 const jobs = { send: async () => undefined, returnIn: async () => undefined };
 const services = { ...context, objects: folderBucket(folder), jobs };
 
-interface Peaks {
-  readonly heapMb: number;
-  /** Memory of the whole process, which includes the typed arrays of the search index. */
-  readonly rssMb: number;
-  readonly seconds: number;
-}
-
-const MB = 2 ** 20;
-
-async function peaksOf(run: () => Promise<unknown>): Promise<Peaks> {
-  let [heapMb, rssMb] = [0, 0];
-  const from = Date.now();
-  const watch = setInterval(() => {
-    const { heapUsed, rss } = process.memoryUsage();
-    heapMb = Math.max(heapMb, heapUsed / MB);
-    rssMb = Math.max(rssMb, rss / MB);
-  }, 10);
-  await run();
-  clearInterval(watch);
-  return { heapMb: Math.round(heapMb), rssMb: Math.round(rssMb), seconds: Math.round((Date.now() - from) / 1_000) };
-}
-
-async function created(): Promise<number> {
-  if ("undo" in work) return (await beginUndo(context, jobs, caller, work.undo, {})).id;
-  const action = { set: { currentStatusId: work.statusId } };
-  const input = { filter: { all: true as const }, action, expectedCount: work.count };
-  const job = await createBulk(context, services, caller, input);
+async function change({ statusId, count }: { readonly statusId: number; readonly count: number }) {
+  const action = { set: { currentStatusId: statusId } };
+  const job = await createBulk(context, services, caller, { filter: { all: true }, action, expectedCount: count });
   if (!("id" in job)) throw new Error("a dry run is no job");
-  return job.id;
+  return { id: job.id };
 }
 
-const stored = async (id: number): Promise<StoredBulk> =>
-  StoredBulk.parse(await context.table.get(keys.bulkJob(companyId, id)));
+const READ_EVERY_MS = 250;
 
-let id = 0;
-const creation = await peaksOf(async () => {
-  id = await created();
-});
-const run = await peaksOf(async () => {
-  // One invocation works on a job for at most a minute, so the runner is called until the job has ended.
-  while (!hasEnded(await stored(id))) {
+/** Executes the job, and reads it all the time as a client does. Returns how often it was read, and the first wrong answer. */
+async function run(id: number) {
+  const stored = async (): Promise<StoredBulk> =>
+    StoredBulk.parse(await context.table.get(keys.bulkJob(companyId, id)));
+  let [looks, handled] = [0, 0];
+  let fault: string | undefined;
+  async function look(): Promise<void> {
+    const { total, changed, unchanged, skipped, failed, unprocessed } = await readJob(context, caller, id);
+    const counts = [changed, unchanged, skipped, failed, unprocessed];
+    const isWrong =
+      counts.some((count) => count < 0) ||
+      counts.reduce((sum, count) => sum + count) !== total ||
+      total - unprocessed < handled;
+    if (isWrong) fault ??= `${counts.join(" + ")} of ${total}, and ${handled} before`;
+    handled = total - unprocessed;
+    looks++;
+  }
+  let isRunning = true;
+  const watching = (async () => {
+    while (isRunning) {
+      await look();
+      await new Promise((resolve) => setTimeout(resolve, READ_EVERY_MS));
+    }
+  })();
+  // A job stops after a minute and continues in its next invocation.
+  while (!hasEnded(await stored())) {
     await bulkRunner({ prospect_bulk: changeKind, undo: undoKind })(services, { companyId, id }, () => 900_000);
   }
-});
-let lines = 0;
-const results = await peaksOf(async () => {
+  isRunning = false;
+  await watching;
+  await look();
+  const { state, total, changed, unchanged, skipped, failed } = await stored();
+  return { state, counts: { total, changed, unchanged, skipped, failed }, looks, fault };
+}
+
+/** Reads all results in pages, and as a file. Each of `count` records must have one result at most. */
+async function read({ id, firstId, count }: { readonly id: number; readonly firstId: number; readonly count: number }) {
+  const seen = new Uint8Array(count);
+  const outcomes: Record<string, number> = {};
+  let pages = 0;
+  let cursor: string | undefined;
+  do {
+    const query = { cursor, limit: limits.pageSizeMax };
+    const { items, nextCursor } = await pageOfResults(context, services.objects, caller, id, query);
+    for (const { id: record, outcome } of items) {
+      const before = seen[record - firstId];
+      if (before !== 0) throw new Error(`${record} has more than one result, or is no record of the job`);
+      seen[record - firstId] = 1;
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    }
+    pages++;
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  let lines = 0;
   for await (const text of resultsAs(ndjson, context, services.objects, caller, id, {})) {
     lines += text.split("\n").length - 1;
   }
-});
-const { state, total, changed, unchanged, skipped, failed } = await stored(id);
-const counts = { total, changed, unchanged, skipped, failed };
-process.stdout.write(JSON.stringify({ id, state, counts, creation, run, results, lines }));
+  return { outcomes, pages, lines };
+}
+
+function done(): Promise<object> {
+  if ("change" in work) return change(work.change);
+  if ("undo" in work) return beginUndo(context, jobs, caller, work.undo, {}).then(({ id }) => ({ id }));
+  return "run" in work ? run(work.run) : read(work.read);
+}
+
+const MB = 2 ** 20;
+let [heapMb, rssMb] = [0, 0];
+/** The peak of the heap in each minute shows whether the memory grows with the number of records. */
+const heapMbByMinute: number[] = [];
+const watch = setInterval(() => {
+  const { heapUsed, rss } = process.memoryUsage();
+  heapMb = Math.max(heapMb, heapUsed / MB);
+  // The memory of the whole process includes the typed arrays of the search index.
+  rssMb = Math.max(rssMb, rss / MB);
+  const minute = Math.floor((Date.now() - began) / 60_000);
+  heapMbByMinute[minute] = Math.max(heapMbByMinute[minute] ?? 0, Math.round(heapUsed / MB));
+}, 10);
+const result = await done();
+clearInterval(watch);
+const { user, system } = process.cpuUsage();
+const cpuSeconds = Math.round((user + system) / 1_000_000);
+const peaks = { heapMb: Math.round(heapMb), rssMb: Math.round(rssMb), heapMbByMinute, cpuSeconds };
+process.stdout.write(JSON.stringify({ ...peaks, seconds: Math.round((Date.now() - began) / 1_000), ...result }));

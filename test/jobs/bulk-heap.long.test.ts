@@ -1,6 +1,7 @@
 /**
- * Tests that a bulk job over a million prospects, and then its undo, run to their end within a heap of 256 MB. Together they write a
- * million rows twice, which takes hours. The environment variable BULK_RECORDS sets another number of prospects.
+ * Tests that a bulk job over a million stored prospects, and then its undo, run to their end within a heap of 256 MB. One prospect in 20
+ * changes. The others already have the status, because a changed row takes some milliseconds of the local table. `BULK_RECORDS=20000`
+ * chooses another number of prospects, and `BULK_CHANGED_ONE_IN=1` lets all of them change.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,37 +14,36 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { storedProspect } from "#shared/prospects/stored.ts";
+import { sampledProspect } from "#shared/prospects/stored.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
-import { makeProspect } from "../bench/prospects.ts";
 import { type Stage, setStage } from "../bench/stage.ts";
 import { type BenchTable, startBenchTable } from "../bench/table.ts";
 
 const COUNT = Number(process.env.BULK_RECORDS ?? 1_000_000);
+const CHANGED_ONE_IN = Number(process.env.BULK_CHANGED_ONE_IN ?? 20);
 const HEAP_MB = 256;
-/** Number of rows that the test writes or reads in one step. */
+/** Rows that the test writes or reads together. */
 const TOGETHER = 5_000;
-/** Between the job and its undo, a user changes the status of every thousandth prospect. */
-const CHANGED_ONE_IN = 1_000;
+/** Between the job and its undo, a user changes the status of one changed prospect in this number. */
+const TOUCHED_ONE_IN = 50;
 
-const Peaks = z.object({ heapMb: z.int(), rssMb: z.int(), seconds: z.int() });
+const isChanged = (at: number): boolean => at % CHANGED_ONE_IN === 0;
+const isTouched = (at: number): boolean => at % (CHANGED_ONE_IN * TOUCHED_ONE_IN) === 0;
+const CHANGED = Math.ceil(COUNT / CHANGED_ONE_IN);
+const TOUCHED = Math.ceil(COUNT / (CHANGED_ONE_IN * TOUCHED_ONE_IN));
+
 const count = z.int();
-const Counts = z.object({ total: count, changed: count, unchanged: count, skipped: count, failed: count });
-const Measured = z.object({
-  id: z.int(),
+const Peaks = z.object({ heapMb: count, rssMb: count, heapMbByMinute: z.array(z.nullable(count)), seconds: count });
+const Created = z.extend(Peaks, { id: count });
+const Run = z.extend(Peaks, {
   state: z.string(),
-  counts: Counts,
-  creation: Peaks,
-  run: Peaks,
-  results: Peaks,
-  lines: z.int(),
+  counts: z.object({ total: count, changed: count, unchanged: count, skipped: count, failed: count }),
+  looks: count,
+  fault: z.optional(z.string()),
 });
-type Measured = z.infer<typeof Measured>;
+const Read = z.extend(Peaks, { outcomes: z.record(z.string(), count), pages: count, lines: count });
 
-/**
- * Flushes the company's search index again and again, until the returned function is called. In the service, the function that reads the
- * table's stream does this.
- */
+/** Flushes the search index all the time, as the function does that reads the table's stream. */
 function flushing(table: BenchTable, { clock, company }: Stage) {
   const context = contextOn(table.open(), clock);
   let isStopped = false;
@@ -60,41 +60,63 @@ function flushing(table: BenchTable, { clock, company }: Stage) {
   };
 }
 
-async function inSmallHeap(table: BenchTable, stage: Stage, folder: string, work: object): Promise<Measured> {
-  const { company, clock } = stage;
-  const task = {
-    endpoint: table.endpoint,
-    companyId: company.id,
-    ownerId: company.ownerId,
-    now: clock.ms,
-    folder,
-    work,
-  };
-  const script = join(import.meta.dirname, "bulk-heap-process.ts");
-  const flags = [`--max-old-space-size=${HEAP_MB}`, script, JSON.stringify(task)];
-  const stop = flushing(table, stage);
-  // The process ends with an error if it needs a larger heap.
-  const { stdout } = await promisify(execFile)(process.execPath, flags).finally(stop);
-  const measured = Measured.parse(JSON.parse(stdout));
-  console.log(JSON.stringify(measured));
-  for (const { heapMb } of [measured.creation, measured.run, measured.results]) expect(heapMb).toBeLessThan(HEAP_MB);
-  expect(measured.lines).toBe(measured.counts.total);
-  clock.ms += 24 * 3_600_000;
-  return measured;
+class SmallHeap {
+  readonly #table: BenchTable;
+  readonly #stage: Stage;
+  readonly #folder: string;
+
+  constructor(table: BenchTable, stage: Stage, folder: string) {
+    this.#table = table;
+    this.#stage = stage;
+    this.#folder = folder;
+  }
+
+  /** Does the work in a process of its own. This process ends with an error if it needs a larger heap. */
+  async #in<T extends typeof Peaks>(work: object, schema: T): Promise<z.infer<T>> {
+    const { company, clock } = this.#stage;
+    const task = {
+      endpoint: this.#table.endpoint,
+      companyId: company.id,
+      ownerId: company.ownerId,
+      now: clock.ms,
+      folder: this.#folder,
+      work,
+    };
+    const script = join(import.meta.dirname, "bulk-heap-process.ts");
+    const flags = [`--max-old-space-size=${HEAP_MB}`, script, JSON.stringify(task)];
+    const { stdout } = await promisify(execFile)(process.execPath, flags);
+    console.log(`${JSON.stringify(work)}: ${stdout}`);
+    const measured = z.parse(schema, JSON.parse(stdout));
+    expect(measured.heapMb).toBeLessThan(HEAP_MB);
+    clock.ms += 3_600_000;
+    return measured;
+  }
+
+  /** Creates a job, executes it, and reads its results. Returns its id. Each record must have one result. */
+  async job(work: object, wanted: Record<"changed" | "unchanged" | "skipped", number>): Promise<number> {
+    const { company } = this.#stage;
+    const { id } = await this.#in(work, Created);
+    const stop = flushing(this.#table, this.#stage);
+    const { fault, ...ended } = await this.#in({ run: id }, Run).finally(stop);
+    expect(fault).toBeUndefined();
+    const total = wanted.changed + wanted.unchanged + wanted.skipped;
+    expect(ended).toMatchObject({ state: "completed", counts: { total, ...wanted, failed: 0 } });
+    const read = await this.#in({ read: { id, firstId: company.firstId, count: COUNT } }, Read);
+    const outcomes = Object.entries(wanted).filter(([, records]) => records > 0);
+    expect(read).toMatchObject({ outcomes: Object.fromEntries(outcomes), lines: total });
+    return id;
+  }
 }
 
-/**
- * Returns the number of prospects that do not have the status `wanted(at)`. `at` is the position of a prospect in the company, counted from
- * 0.
- */
-async function wrongStatuses({ context, company }: Stage, wanted: (at: number) => number | null): Promise<number> {
+/** Returns the number of prospects whose status is not the wanted one. `wanted` gets the number of the prospect. */
+async function wrongStatuses({ context, company }: Stage, wanted: (at: number) => number | undefined): Promise<number> {
   let wrong = 0;
   for (let first = 0; first < COUNT; first += TOGETHER) {
     const ids = Array.from({ length: Math.min(TOGETHER, COUNT - first) }, (_, i) => company.firstId + first + i);
     const items = await context.table.batchGet(ids.map((id) => keys.prospect(company.id, id)));
     expect(items).toHaveLength(ids.length);
     for (const item of items) {
-      const { id, statusId } = storedProspect(item);
+      const { id, statusId } = sampledProspect(item);
       if (statusId !== wanted(id - company.firstId)) wrong++;
     }
   }
@@ -107,32 +129,22 @@ test("a job over a million prospects and its undo need a heap of at most 256 MB"
   const table = await startBenchTable();
   const folder = mkdtempSync(join(tmpdir(), "canvassing-bulk-heap-"));
   try {
-    const stage = await setStage(table, COUNT);
+    const stage = await setStage(table, COUNT, (at, [held, former]) => (isChanged(at) ? former : held));
     const { company, caller, context } = stage;
     for (let rows = TOGETHER; rows < COUNT + TOGETHER; rows += TOGETHER) await stage.fillFirst(Math.min(rows, COUNT));
-    const [wanted = 0, other = 0] = company.statuses.map(({ id }) => id);
-    const before = (at: number): number | null => makeProspect(company, at).prospect.statusId;
-    let unchanged = 0;
-    for (let at = 0; at < COUNT; at++) if (before(at) === wanted) unchanged++;
+    const [held = 0, former = 0, other = 0] = company.statuses.map(({ id }) => id);
+    const before = (at: number): number => (isChanged(at) ? former : held);
+    expect(await wrongStatuses(stage, before)).toBe(0);
 
-    const job = await inSmallHeap(table, stage, folder, { statusId: wanted, count: COUNT });
-    expect(job).toMatchObject({
-      state: "completed",
-      counts: { total: COUNT, changed: COUNT - unchanged, unchanged, skipped: 0, failed: 0 },
-    });
-    expect(await wrongStatuses(stage, () => wanted)).toBe(0);
+    const heap = new SmallHeap(table, stage, folder);
+    const change = { change: { statusId: held, count: COUNT } };
+    const id = await heap.job(change, { changed: CHANGED, unchanged: COUNT - CHANGED, skipped: 0 });
+    expect(await wrongStatuses(stage, () => held)).toBe(0);
 
-    const isTouched = (at: number): boolean => at % CHANGED_ONE_IN === 0;
-    let skipped = 0;
-    for (let at = 0; at < COUNT; at += CHANGED_ONE_IN) {
-      await updateProspect(context, caller, company.firstId + at, { currentStatusId: other });
-      if (before(at) !== wanted) skipped++;
+    for (let at = 0; at < COUNT; at++) {
+      if (isTouched(at)) await updateProspect(context, caller, company.firstId + at, { currentStatusId: other });
     }
-    const undo = await inSmallHeap(table, stage, folder, { undo: job.id });
-    expect(undo).toMatchObject({
-      state: "completed",
-      counts: { total: COUNT - unchanged, changed: COUNT - unchanged - skipped, unchanged: 0, skipped, failed: 0 },
-    });
+    await heap.job({ undo: id }, { changed: CHANGED - TOUCHED, unchanged: 0, skipped: TOUCHED });
     expect(await wrongStatuses(stage, (at) => (isTouched(at) ? other : before(at)))).toBe(0);
     expect((await listProspects(stage.cold(), caller, ListQuery.parse({}))).total).toBe(COUNT);
   } finally {
