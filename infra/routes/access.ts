@@ -93,7 +93,7 @@ export const bulkJob: Access = {
     ...imports,
     ...currentDictionary,
     ...indexEntries,
-    prospects: ["GetItem", "Query", "PutItem"],
+    prospects: ["GetItem", "BatchGetItem", "Query", "PutItem"],
     agendas: ["GetItem", "PutItem", "DeleteItem"],
     bulkJobs: ["GetItem", "UpdateItem"],
     bulkJobList: ["UpdateItem"],

@@ -62,7 +62,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  * - `deliveryQueue` sets DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue`
  *   EXPORT_QUEUE_URL, and `bulkQueue` BULK_QUEUE_URL.
  * - `files` sets BUCKET_NAME.
- * - `secrets` and `sessionTokens` set SECRETS_KEY_ARN.
+ * - `secrets`, `sessionTokens` and `cursors` set SECRETS_KEY_ARN.
  * - `settings` sets the variables that it lists.
  * - `issuer` sets ISSUER and AUDIENCE. It also sets JWKS_URI if the deployment knows this URL.
  * - `console` sets ISSUER. It also sets CONSOLE_SECRET_PARAMETER and CONSOLE_SCOPE if the deployment has these settings.
@@ -84,6 +84,8 @@ export interface Access {
   readonly secrets?: "sign" | "make";
   /** `open` is the right to decrypt the tokens of existing sessions. `make` also includes the right to create sessions. */
   readonly sessionTokens?: "open" | "make";
+  /** The right to encrypt and decrypt cursors of `GET /api/changes`. */
+  readonly cursors?: "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   /**
    * The right to list the bucket. With this right, S3 responds with 404 for a missing file. Without it, S3 responds with 403, which could
@@ -92,5 +94,9 @@ export interface Access {
   readonly bucket?: "list";
   readonly settings?: readonly Setting[];
 }
+
+/** Returns true if the function uses the KMS key. */
+export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
+  (secrets ?? sessionTokens ?? cursors) !== undefined;
 
 export type TableAccess = NonNullable<Access["table"]>;

@@ -7,7 +7,7 @@ import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
 import { reportRoutes } from "./reports.ts";
-import type { Access, EventFunction, Rate, Route } from "./route.ts";
+import { type Access, type EventFunction, type Rate, type Route, usesSecretsKey } from "./route.ts";
 import { sessionRoutes, signedInUser } from "./session.ts";
 import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
@@ -190,6 +190,6 @@ export const eventFunctions = {
 
 export const keyServiceUsers: ReadonlySet<string> = new Set(
   [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
-    .filter(({ access }: { readonly access: Access }) => (access.secrets ?? access.sessionTokens) !== undefined)
+    .filter(({ access }: { readonly access: Access }) => usesSecretsKey(access))
     .map(({ file }) => file),
 );

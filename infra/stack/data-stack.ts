@@ -253,13 +253,14 @@ const keyAdministration = [
 ];
 
 /**
- * Creates the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, and nobody can sign in to the
- * console. So CloudFormation does not delete the key together with the stack.
+ * Creates the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, nobody can sign in to the console,
+ * and no app can read the feed of changes. So CloudFormation does not delete the key together with the stack.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
   return new Key(scope, "SecretsKey", {
-    description: "Wraps the data keys that encrypt the secrets of webhooks and the tokens of sessions",
+    description:
+      "Wraps the data keys that encrypt the secrets of webhooks, the tokens of sessions and the cursors of phones",
     enableKeyRotation: true,
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     policy: new PolicyDocument({
@@ -275,6 +276,7 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
         // tags.
         keyUse("SigningFunctions", "webhook-secrets"),
         keyUse("SessionFunctions", "console-sessions"),
+        keyUse("CursorFunctions", "sync-cursors"),
       ],
     }),
   });

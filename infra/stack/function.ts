@@ -18,7 +18,7 @@ import {
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import type { Access, Setting } from "../routes/route.ts";
+import { type Access, type Setting, usesSecretsKey } from "../routes/route.ts";
 import { type Capacity, MEMORY_MB } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
 import { allow, folderFindings, keyTags, type Resources, statements } from "./rights.ts";
@@ -162,7 +162,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.console !== undefined && consoleVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
-    ...((access.secrets ?? access.sessionTokens) !== undefined && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
+    ...(usesSecretsKey(access) && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),

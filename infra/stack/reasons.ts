@@ -42,6 +42,7 @@ export const familyReasons: Record<Family, string> = {
   webhooks: "webhooks with their registrations and limits",
   dataKeys: "the company's encrypted data key for webhook secrets",
   sessionDataKeys: "the company's encrypted data key for tokens of sessions",
+  cursorDataKeys: "the company's encrypted data key for cursors of the feed of changes",
   deliveries: "webhook deliveries and their attempts",
   due: "waiting work of all companies by its time; keys only, no data",
 };
@@ -75,12 +76,13 @@ export const otherReasons: readonly { readonly action: RegExp; readonly reason: 
   { action: /^s3:ListBucket$/, reason: "a missing file answers 404 instead of 403, so that 403 always means a fault" },
   {
     action: /^kms:GenerateDataKey$/,
-    reason: "creates a company's data key, for the purpose that the condition names: webhook secrets or session tokens",
+    reason:
+      "creates a company's data key, for the purpose that the condition names: webhook secrets, session tokens or cursors",
   },
   {
     action: /^kms:Decrypt$/,
     reason:
-      "decrypts a company's data key, for the purpose that the condition names: webhook secrets or session tokens",
+      "decrypts a company's data key, for the purpose that the condition names: webhook secrets, session tokens or cursors",
   },
   { action: /^sqs:SendMessage$/, reason: "sends work to another function, or a failed record to a dead-letter queue" },
   { action: /^sqs:/, reason: "its event source reads the queue" },

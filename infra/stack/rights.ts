@@ -49,6 +49,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
     ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [bucket.bucketArn])] : []),
     ...keyStatements("webhook-secrets", access.secrets, resources.secretsKey),
     ...keyStatements("console-sessions", access.sessionTokens, resources.secretsKey),
+    ...keyStatements("sync-cursors", access.cursors, resources.secretsKey),
     ...queueNames.flatMap((name) =>
       access[name] === "send" ? [allow(["sqs:SendMessage"], [resources[name].queueArn])] : [],
     ),
@@ -144,6 +145,7 @@ const familyNames = [
   "webhooks",
   "dataKeys",
   "sessionDataKeys",
+  "cursorDataKeys",
   "deliveries",
   "due",
 ] as const satisfies readonly Family[];
@@ -184,9 +186,10 @@ const KEY_TAG_VALUE = "use";
 const contextCondition = (purpose: Purpose) => ({ "kms:EncryptionContext:purpose": purpose });
 
 /** Returns the tags, as names and values, that a function's role needs for the KMS key. */
-export const keyTags = ({ secrets, sessionTokens }: Access): readonly (readonly [name: Purpose, value: string])[] => [
-  ...(secrets === undefined ? [] : [["webhook-secrets", KEY_TAG_VALUE] as const]),
-  ...(sessionTokens === undefined ? [] : [["console-sessions", KEY_TAG_VALUE] as const]),
+export const keyTags = (access: Access): readonly (readonly [name: Purpose, value: string])[] => [
+  ...(access.secrets === undefined ? [] : [["webhook-secrets", KEY_TAG_VALUE] as const]),
+  ...(access.sessionTokens === undefined ? [] : [["console-sessions", KEY_TAG_VALUE] as const]),
+  ...(access.cursors === undefined ? [] : [["sync-cursors", KEY_TAG_VALUE] as const]),
 ];
 
 /**
@@ -195,7 +198,7 @@ export const keyTags = ({ secrets, sessionTokens }: Access): readonly (readonly 
  */
 function keyStatements(
   purpose: Purpose,
-  use: Access["secrets"] | Access["sessionTokens"],
+  use: Access["secrets"] | Access["sessionTokens"] | Access["cursors"],
   { keyArn }: IKey,
 ): PolicyStatement[] {
   if (use === undefined) return [];

@@ -384,6 +384,7 @@ export const families = {
   webhooks: "C#*#W",
   dataKeys: "C#*#WK",
   sessionDataKeys: "C#*#SK",
+  cursorDataKeys: "C#*#CK",
   deliveries: "C#*#D#*",
   due: "DUE#*",
 } as const;

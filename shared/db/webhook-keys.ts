@@ -130,4 +130,6 @@ export const secretKeys = {
   dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
   /** The data key that encrypts the tokens of the console's sessions. */
   sessionDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#SK`, sk: "KEY" }),
+  /** The data key that encrypts the cursors of `GET /api/changes`. */
+  cursorDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#CK`, sk: "KEY" }),
 } as const;

@@ -40,8 +40,13 @@ interface KeyOwner {
 
 const contextOf = ({ companyId, purpose }: KeyOwner): KeyContext => ({ purpose, companyId: String(companyId) });
 
-const rowOf = ({ companyId, purpose }: KeyOwner): Key =>
-  purpose === "webhook-secrets" ? secretKeys.dataKey(companyId) : secretKeys.sessionDataKey(companyId);
+const rows: Readonly<Record<Purpose, (companyId: number) => Key>> = {
+  "webhook-secrets": secretKeys.dataKey,
+  "console-sessions": secretKeys.sessionDataKey,
+  "sync-cursors": secretKeys.cursorDataKey,
+};
+
+const rowOf = ({ companyId, purpose }: KeyOwner): Key => rows[purpose](companyId);
 
 interface CachedKey {
   readonly key: Promise<KeyObject>;

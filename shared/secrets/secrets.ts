@@ -21,7 +21,7 @@ export interface Secrets {
  * The values of `purpose` in the KMS encryption context. Each purpose has separate data keys. The IAM policies of the functions and the
  * policy of the KMS key require the purpose (infra/stack/rights.ts), so a function that signs webhooks can decrypt no session.
  */
-export type Purpose = "webhook-secrets" | "console-sessions";
+export type Purpose = "webhook-secrets" | "console-sessions" | "sync-cursors";
 
 let provider: ((table: Table) => Secrets) | undefined;
 

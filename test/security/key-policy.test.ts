@@ -44,6 +44,7 @@ const allows = ({ action, tags = {}, context = {} }: Request): boolean =>
 
 const tags = { "webhook-secrets": "use" };
 const context = { purpose: "webhook-secrets", companyId: "1280" };
+const ofCursors = { tags: { "sync-cursors": "use" }, context: { purpose: "sync-cursors", companyId: "1280" } };
 const ofSessions = { tags: { "console-sessions": "use" }, context: { purpose: "console-sessions", companyId: "1280" } };
 
 describe("the policy of the key of webhook secrets", () => {
@@ -52,6 +53,8 @@ describe("the policy of the key of webhook secrets", () => {
     expect(allows({ action: "kms:GenerateDataKey", tags, context })).toBe(true);
     expect(allows({ action: "kms:Decrypt", ...ofSessions })).toBe(true);
     expect(allows({ action: "kms:GenerateDataKey", ...ofSessions })).toBe(true);
+    expect(allows({ action: "kms:Decrypt", ...ofCursors })).toBe(true);
+    expect(allows({ action: "kms:GenerateDataKey", ...ofCursors })).toBe(true);
   });
 
   it.each<[string, Request]>([
@@ -59,6 +62,8 @@ describe("the policy of the key of webhook secrets", () => {
     ["a role with another value of the tag", { action: "kms:Decrypt", tags: { "webhook-secrets": "no" }, context }],
     ["a role with the tag, for data of another purpose", { action: "kms:Decrypt", tags, context: { purpose: "mail" } }],
     ["a role of webhooks, for data of sessions", { action: "kms:Decrypt", tags, context: ofSessions.context }],
+    ["a role of webhooks, for data of cursors", { action: "kms:Decrypt", tags, context: ofCursors.context }],
+    ["a role of cursors, for webhook secrets", { action: "kms:Decrypt", tags: ofCursors.tags, context }],
     ["a role of sessions, for webhook secrets", { action: "kms:Decrypt", tags: ofSessions.tags, context }],
     ["a role with the tag, without an encryption context", { action: "kms:Decrypt", tags }],
   ])("lets %s decrypt nothing", (_, request) => {

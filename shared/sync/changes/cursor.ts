@@ -1,5 +1,5 @@
 /**
- * The cursor of `GET /api/changes`: how far a client has read. It is encrypted and authenticated with the company's data key, so that a
+ * The cursor of `GET /api/changes`: how far a client has read. It is encrypted and authenticated with a data key of the company, so that a
  * client cannot change it. It belongs to one user.
  */
 
@@ -8,7 +8,7 @@ import { visibleAssignee } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
-import { NotSealed, type Secrets } from "#shared/secrets/secrets.ts";
+import { NotSealed, type Purpose, type Secrets } from "#shared/secrets/secrets.ts";
 import { type ChangeKey, type Delivered, readDelivered, writeDelivered } from "#shared/sync/changes/delivered.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 
@@ -139,6 +139,15 @@ function decoded(text: string): Cursor | undefined {
     from.integer() === 0 ? undefined : { key: { id: from.integer(), version: from.integer() }, ...readPlace(from) };
   return { ...common, elapsed, snapshot, partial };
 }
+
+const PURPOSE: Purpose = "sync-cursors";
+
+/**
+ * The first byte of a cursor that is encrypted with the data key of cursors. A cursor without this byte was made before this key existed. It
+ * is encrypted with the data key of webhook secrets, and is valid for 60 days.
+ */
+const OWN_KEY = 2;
+
 /**
  * Returns a key that no stored row has. The cursor is encrypted as if it were stored in a row with this key, so it can be decrypted only
  * for the same user.
@@ -146,8 +155,14 @@ function decoded(text: string): Cursor | undefined {
 const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {
-  const sealed = await secrets.seal(caller.companyId, boundTo(caller), encoded(cursor));
-  return Buffer.from(sealed).toString("base64url");
+  const sealed = await secrets.seal(caller.companyId, boundTo(caller), encoded(cursor), PURPOSE);
+  return Buffer.from([OWN_KEY, ...sealed]).toString("base64url");
+}
+
+function opened(secrets: Secrets, caller: Caller, text: string): Promise<string> {
+  const bytes = Buffer.from(text, "base64url");
+  const [place, isOwn] = [boundTo(caller), bytes[0] === OWN_KEY];
+  return secrets.open(caller.companyId, place, isOwn ? bytes.subarray(1) : bytes, isOwn ? PURPOSE : "webhook-secrets");
 }
 
 export type ResetReason = "expired" | "scope_changed" | "log_restarted";
@@ -184,8 +199,7 @@ export const foreignCursor = (cause?: unknown): ApiError =>
  * now sees more or fewer prospects.
  */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
-  const cursor = await secrets
-    .open(caller.companyId, boundTo(caller), Buffer.from(text, "base64url"))
+  const cursor = await opened(secrets, caller, text)
     .then(decoded)
     .catch((error: unknown) => {
       throw error instanceof NotSealed ? foreignCursor(error) : error;
