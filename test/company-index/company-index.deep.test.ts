@@ -301,8 +301,8 @@ describe("a flush", () => {
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // The flush must miss an entry. Another process therefore writes the entry (version 1 of prospect 2) when the flush's Query has already
-    // passed the entry's key.
+    // The flush must miss an entry, as if another process wrote the entry after the flush's Query had passed the entry's key. The plan
+    // therefore makes the Query begin behind the entry of version 1 of prospect 2.
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;

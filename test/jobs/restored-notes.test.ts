@@ -84,7 +84,7 @@ test("a search finds restored prospects by their notes", async () => {
   expect(await found(stage, `w${MANY - 1}`)).toEqual([first]);
   expect(await found(stage, "chimney")).toEqual([second]);
   expect(await checkIndex(harness.sound().table, stage.caller.companyId)).toEqual([]);
-  // The notes can be changed as before.
+  // The notes of restored prospects can be changed as before.
   await updateNote(harness.sound(), stage.caller, edited, { body: "skylight" });
   expect(await found(stage, "chimney")).toEqual([]);
   expect(await found(stage, "skylight")).toEqual([second]);

@@ -43,7 +43,7 @@ export class Phone {
   faults: Fault[] = [];
   readonly #options: PhoneOptions;
   #callsLeft = Number.POSITIVE_INFINITY;
-  /** Number of calls since the app was started. */
+  /** Number of calls to the store and the network since the app was started. */
   #callsSince = 0;
 
   constructor(options: PhoneOptions) {

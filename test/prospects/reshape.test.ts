@@ -108,8 +108,8 @@ test("a concurrent change wins, and its row gets the shape in the next pass", as
       },
     };
   });
-  // The concurrent change writes shape 2, because every function of this deployment writes this shape. The command must then rewrite the
-  // row in another pass.
+  // Every function of this deployment writes shape 2, so the concurrent change does too. The command must then rewrite this row in another
+  // pass.
   const reached = await reshapeProspects({ table: db.table, clock, wait }, caller.companyId, 1, FAST);
   expect(reached).toMatchObject({ state: "completed", pass: 3 });
   expect(await shapesOf()).toEqual([1]);

@@ -327,7 +327,7 @@ export class CompanyWrites {
     record.name = firstName;
   }
 
-  /** Lets a sales user see all prospects, or only assigned ones. */
+  /** Gives a sales user the right to see all prospects, or takes this right away. */
   async changeRights(a: Choice): Promise<void> {
     const [id, record] =
       this.#take(
