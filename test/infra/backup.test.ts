@@ -1,7 +1,8 @@
 /** Tests the backup plan of AWS Backup, the lifecycle rules of the bucket, and a deployment that uses a restored table. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
-import { at, listed, synthesized, type Template } from "./template.ts";
+import { failures, foreign, loggedBackupEvents } from "./backup-events.ts";
+import { at, listed, synthesized, type Template, target } from "./template.ts";
 
 const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
 const tableArn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Canvassing-restored";
@@ -33,6 +34,21 @@ describe("the copies of AWS Backup", () => {
       "AWS::StackId",
     );
     expect(vault?.resource.DeletionPolicy).toBe("RetainExceptOnCreate");
+  });
+
+  it("log each failed job of their vault and no failed job of others, and its alarm mails when it goes off and when it is over", () => {
+    for (const event of failures) {
+      expect(loggedBackupEvents(production, [event]), JSON.stringify(event)).toHaveLength(1);
+    }
+    expect(loggedBackupEvents(production, foreign)).toEqual([]);
+    const [topic] = production.all("AWS::SNS::Topic");
+    const alarm = production
+      .all("AWS::CloudWatch::Alarm")
+      .find(({ properties }) => properties.MetricName === "FailedBackupJobs");
+    for (const actions of [alarm?.properties.AlarmActions, alarm?.properties.OKActions]) {
+      expect(listed(actions).map(target)).toEqual([topic?.id]);
+    }
+    expect(Object.keys(production.stacks.data.Resources)).toContain(alarm?.id);
   });
 
   it("select the service's table, and a restored one as well", () => {

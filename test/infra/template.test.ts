@@ -383,6 +383,7 @@ describe("alarms and outputs", () => {
     expect(more).toEqual([]);
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
       expect(listed(properties.AlarmActions).map(target), id).toEqual([topic?.id]);
+      expect(listed(properties.OKActions).map(target), id).toEqual([topic?.id]);
     }
     const key = template.resources[target(topic?.properties.KmsMasterKeyId) ?? ""];
     expect(key?.Properties.EnableKeyRotation).toBe(true);
