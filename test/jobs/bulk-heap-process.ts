@@ -1,7 +1,7 @@
 /**
- * Runs as a separate process with a small heap. It creates a bulk job over all prospects of a company by a filter, or the undo of a job, or
- * executes a job to its end, or reads all results of a job. It prints the peaks of its memory and the seconds that it took,
- * of which `cpuSeconds` do not depend on other load of the machine.
+ * Runs as a separate process with a small heap. It does one of four tasks: it creates a bulk job over all prospects of a company, creates
+ * the undo of a job, executes a job to its end, or reads all results of a job. It prints its peak memory and the seconds that it took.
+ * `cpuSeconds` is processor time, which depends less on other load of the machine.
  */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -49,7 +49,9 @@ async function change({ statusId, count }: { readonly statusId: number; readonly
 
 const READ_EVERY_MS = 250;
 
-/** Executes the job, and reads it all the time as a client does. Returns how often it was read, and the first wrong answer. */
+/**
+ * Executes the job, and reads it again and again meanwhile, as a client does. Returns how often it was read, and the first wrong response.
+ */
 async function run(id: number) {
   const stored = async (): Promise<StoredBulk> =>
     StoredBulk.parse(await context.table.get(keys.bulkJob(companyId, id)));
@@ -73,7 +75,7 @@ async function run(id: number) {
       await new Promise((resolve) => setTimeout(resolve, READ_EVERY_MS));
     }
   })();
-  // A job stops after a minute and continues in its next invocation.
+  // One invocation works on a job for at most a minute, so the runner is called until the job has ended.
   while (!hasEnded(await stored())) {
     await bulkRunner({ prospect_bulk: changeKind, undo: undoKind })(services, { companyId, id }, () => 900_000);
   }
@@ -84,7 +86,7 @@ async function run(id: number) {
   return { state, counts: { total, changed, unchanged, skipped, failed }, looks, fault };
 }
 
-/** Reads all results in pages, and as a file. Each of `count` records must have one result at most. */
+/** Reads all results, first in pages and then as a file. Each of the `count` records may have at most one result. */
 async function read({ id, firstId, count }: { readonly id: number; readonly firstId: number; readonly count: number }) {
   const seen = new Uint8Array(count);
   const outcomes: Record<string, number> = {};
@@ -117,7 +119,7 @@ function done(): Promise<object> {
 
 const MB = 2 ** 20;
 let [heapMb, rssMb] = [0, 0];
-/** The peak of the heap in each minute shows whether the memory grows with the number of records. */
+/** The peak of the heap in each minute of the process. It shows whether the memory grows while more records are handled. */
 const heapMbByMinute: number[] = [];
 const watch = setInterval(() => {
   const { heapUsed, rss } = process.memoryUsage();

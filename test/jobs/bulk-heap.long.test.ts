@@ -1,7 +1,7 @@
 /**
- * Tests that a bulk job over a million stored prospects, and then its undo, run to their end within a heap of 256 MB. One prospect in 20
- * changes. The others already have the status, because a changed row takes some milliseconds of the local table. `BULK_RECORDS=20000`
- * chooses another number of prospects, and `BULK_CHANGED_ONE_IN=1` lets all of them change.
+ * Tests that a bulk job over a million stored prospects, and then its undo, run to their end within a heap of 256 MB. The job changes one
+ * prospect in 20, because the local table needs some milliseconds for each changed row. All other prospects already have the new status.
+ * The environment variable BULK_RECORDS sets another number of prospects, and BULK_CHANGED_ONE_IN=1 makes the job change all of them.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -22,9 +22,9 @@ import { type BenchTable, startBenchTable } from "../bench/table.ts";
 const COUNT = Number(process.env.BULK_RECORDS ?? 1_000_000);
 const CHANGED_ONE_IN = Number(process.env.BULK_CHANGED_ONE_IN ?? 20);
 const HEAP_MB = 256;
-/** Rows that the test writes or reads together. */
+/** Number of rows that the test writes or reads in one step. */
 const TOGETHER = 5_000;
-/** Between the job and its undo, a user changes the status of one changed prospect in this number. */
+/** Between the job and its undo, a user changes the status of every fiftieth prospect that the job has changed. */
 const TOUCHED_ONE_IN = 50;
 
 const isChanged = (at: number): boolean => at % CHANGED_ONE_IN === 0;
@@ -43,7 +43,10 @@ const Run = z.extend(Peaks, {
 });
 const Read = z.extend(Peaks, { outcomes: z.record(z.string(), count), pages: count, lines: count });
 
-/** Flushes the search index all the time, as the function does that reads the table's stream. */
+/**
+ * Flushes the company's search index again and again, until the returned function is called. In the service, the function that reads the
+ * table's stream does this.
+ */
 function flushing(table: BenchTable, { clock, company }: Stage) {
   const context = contextOn(table.open(), clock);
   let isStopped = false;
@@ -71,7 +74,7 @@ class SmallHeap {
     this.#folder = folder;
   }
 
-  /** Does the work in a process of its own. This process ends with an error if it needs a larger heap. */
+  /** Does the work in a separate process with a small heap. The process ends with an error if it needs a larger heap. */
   async #in<T extends typeof Peaks>(work: object, schema: T): Promise<z.infer<T>> {
     const { company, clock } = this.#stage;
     const task = {
@@ -92,7 +95,7 @@ class SmallHeap {
     return measured;
   }
 
-  /** Creates a job, executes it, and reads its results. Returns its id. Each record must have one result. */
+  /** Creates a job, executes it, and reads its results. Expects one result for each record. Returns the job's id. */
   async job(work: object, wanted: Record<"changed" | "unchanged" | "skipped", number>): Promise<number> {
     const { company } = this.#stage;
     const { id } = await this.#in(work, Created);
@@ -108,7 +111,10 @@ class SmallHeap {
   }
 }
 
-/** Returns the number of prospects whose status is not the wanted one. `wanted` gets the number of the prospect. */
+/**
+ * Returns the number of prospects that do not have the status `wanted(at)`. `at` is the position of a prospect in the company, counted from
+ * 0.
+ */
 async function wrongStatuses({ context, company }: Stage, wanted: (at: number) => number | undefined): Promise<number> {
   let wrong = 0;
   for (let first = 0; first < COUNT; first += TOGETHER) {

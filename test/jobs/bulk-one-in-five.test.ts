@@ -224,7 +224,8 @@ async function check(stage: Stage, job: Job, wanted: readonly Expected[], before
 test("although every fifth call fails, a job handles each prospect once, and its undo restores exactly what nobody has changed since", {
   tags: "sized",
 }, async () => {
-  // One request in 125 fails in all three attempts of the SDK. A full chunk has 512 records, so it needs several executions.
+  // One call in 125 fails in all three attempts of the SDK and ends the execution. A full chunk has 512 records and needs many calls, so
+  // the job needs several executions.
   const stage = await newStage(sized({ short: 120, wide: 1_100 }));
   const { harness, caller, ids, action, input, otherStatus, otherTags } = stage;
   const context = harness.sound();

@@ -1,4 +1,4 @@
-/** Tests what a bulk job costs that is killed after it has written a whole chunk, and is then repeated. */
+/** Tests the cost of a bulk job that is killed after it has written a whole chunk, and is then executed again. */
 import { expect, test } from "vitest";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -29,7 +29,8 @@ test("a run that finds a chunk already written reads each row once, in few calls
   if (!("id" in created)) throw new Error("a dry run is no job");
   const job = { kind: "bulk", companyId, id: created.id } as const;
 
-  // The results of the chunk cannot be stored, so the run ends after it has written all its rows.
+  // The second call to the bucket, which stores the results of the chunk, fails. The execution therefore ends after it has written all rows
+  // of the chunk.
   const calls = harness.bucket.calls;
   harness.bucket.plan = (call) => (call === calls + 2 ? "before" : undefined);
   const first = await metered(() => harness.run(context, job));
@@ -38,7 +39,8 @@ test("a run that finds a chunk already written reads each row once, in few calls
   expect(second.result).toBe(true);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: CHUNK });
   console.info(JSON.stringify({ first: first.usage, second: second.usage }));
-  // The rows are read in eight groups. Each group also reads the version of the names, and the rest belongs to the row of the job.
+  // The second execution reads the rows in eight groups, with two requests each: one for the rows, and one for the version of the names.
+  // The other 20 requests are for the row of the job and its results.
   expect(second.usage.requests).toBeLessThan(8 * 2 + 20);
   expect(second.usage.readUnits).toBeLessThan(CHUNK + 8 + 20);
   expect(second.usage.writeUnits).toBeLessThan(30);

@@ -128,7 +128,9 @@ const runners = {
 
 const ample = (): number => 900_000;
 
-/** `faultyTable` returns the table of `faulty`, for example the one whose client does not wait before it repeats a call. */
+/**
+ * `faultyTable` returns the table that the context `faulty` uses, for example a table whose client does not wait before it repeats a call.
+ */
 export function faultyJobs(
   db: FaultyDynamoDb,
   now: { ms: number },

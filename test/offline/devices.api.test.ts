@@ -83,7 +83,10 @@ type Add = Extract<Step, { type: unknown }>;
 const pick = <T>(list: readonly T[], n: number): T | undefined => list[n % list.length];
 const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
-/** A company may have 200 statuses, and a deleted one counts. With this number, the office makes no new ones. */
+/**
+ * A company may have 200 statuses, including deleted ones. If it has this many, the office creates no more, so that the limit is never
+ * reached.
+ */
 const STATUSES = 150;
 
 let words = 0;

@@ -112,7 +112,8 @@ test("a change is in one page, also with small pages, and then no more", async (
   for (let i = 0; i < 7; i++) ids.push(await created({ name: `N${i}` }));
   const pages = await pullAll(as.owner, cursor, "&limit=3");
   expect(pages.map(({ items }) => items.length)).toEqual([3, 3, 1]);
-  // The ids need not grow with time, because each environment of a function has a range of ids of its own.
+  // The prospects are compared in the order of their ids. A prospect that is created later can have a lower id, because each running copy
+  // of a function has its own range of ids.
   expect(itemsOf(pages).map(({ id }) => id)).toEqual(ids.toSorted((a, b) => a - b));
   expect(await pull(as.owner, lastCursor(pages))).toMatchObject({ phase: "changes", items: [], hasMore: false });
 });

@@ -1,7 +1,7 @@
 /**
- * Tests with random sequences of writes to records of all types that clients of `GET /api/changes` hold exactly what the lists show: 2 000
- * with a table that works, and 2 000 with a table of which every fifth call fails. `LAW_SEQUENCES` chooses another number, and `LAW_SEED`
- * repeats the sequences of an earlier run.
+ * Tests with random sequences of writes to records of all types that clients of `GET /api/changes` hold exactly what the lists show. 2 000
+ * sequences run on a table without faults, and 2 000 on a table that fails every fifth call. The environment variable LAW_SEQUENCES sets
+ * another number, and LAW_SEED repeats the sequences of an earlier run.
  */
 import { randomInt } from "node:crypto";
 import fc from "fast-check";
@@ -17,7 +17,10 @@ const db = faultyDynamoDb();
 
 const SEQUENCES = Number(process.env.LAW_SEQUENCES ?? 2_000);
 const SEED = Number(process.env.LAW_SEED ?? randomInt(2 ** 30));
-/** Sequences that are played at the same time, each in its own company. While one waits for the table, the others use the processor. */
+/**
+ * Number of sequences that run at the same time, each in its own company. While one sequence waits for the table, the others use the
+ * processor.
+ */
 const LANES = 4;
 const REPORTED_EVERY = 20;
 
@@ -34,7 +37,7 @@ test.each([
 ])(
   `clients hold what the lists show, after ${SEQUENCES} random sequences%s`,
   async (text, stage) => {
-    // The writes of the sequences go past the faults.
+    // The writes of the sequences use another client and get no faults. Devices and flushes get the faults.
     db.plan(oneInFive);
     let [played, isFailed] = [0, false];
     async function play(groups: Parameters<Run["play"]>[0]): Promise<void> {
@@ -47,7 +50,7 @@ test.each([
     }
     const lane = (_: unknown, at: number): Promise<void> => {
       const numRuns = Math.ceil((SEQUENCES - at) / LANES);
-      // Without shrinking, which takes hours: the seed in the message repeats the sequence.
+      // fast-check does not shrink a failing sequence, because this would take hours. The seed in its message repeats the sequence.
       return fc.assert(fc.asyncProperty(longScripts, play), { numRuns, seed: SEED + at, endOnFailure: true });
     };
     await allEnded(Array.from({ length: Math.min(LANES, SEQUENCES) }, lane));

@@ -295,7 +295,7 @@ export class CompanyWrites {
     const user = await createUser(this.#context, this.#identities, this.#owner, {
       ...{ email, firstName: name, lastName: "B", role: "sales", permissions: [] },
     });
-    // Time passes during the request if another step of the group lets it pass.
+    // Other steps of the group may have advanced the time during the request, so any time since its beginning is right.
     const at = Date.parse(user.createdAt);
     if (at < from || at > this.#context.clock.now()) throw new Error(`user ${user.id} was created at a wrong time`);
     const invitedUntil = at + limits.invitationMs;

@@ -22,7 +22,7 @@ async function newFeed() {
   return { context, owner, pull, cursor, id };
 }
 
-/** Returns the cursor as the service made it when cursors and webhook secrets had the same data key. */
+/** Returns the cursor in the form of earlier versions of the service, in which cursors and webhook secrets had the same data key. */
 async function former({ context: { secrets }, owner, cursor }: Awaited<ReturnType<typeof newFeed>>): Promise<string> {
   const text = await secrets.open(owner.companyId, placeOf(owner), bytesOf(cursor).subarray(1), PURPOSE);
   return Buffer.from(await secrets.seal(owner.companyId, placeOf(owner), text)).toString("base64url");
