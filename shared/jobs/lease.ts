@@ -23,7 +23,7 @@ export const LEASE_MS = 120_000;
  */
 const HEARTBEAT_MS = 3_000;
 /** An invocation stops when less than this time remains before its time-out. A new invocation then continues the job. */
-const RESERVE_MS = 60_000;
+export const RESERVE_MS = 60_000;
 /**
  * A job fails after this number of consecutive invocations without progress. Each of them was interrupted, or ended with an error that was
  * not transient.

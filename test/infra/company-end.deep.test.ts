@@ -154,7 +154,7 @@ const subjectOf = (token: string): string =>
 
 async function until(isDone: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 120_000; !(await isDone()); ) {
-    if (Date.now() > end) throw new Error("it did not happen within 30 s");
+    if (Date.now() > end) throw new Error("it did not happen within 120 s");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

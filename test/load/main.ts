@@ -173,8 +173,10 @@ function judge(phases: readonly Phase[], settled: Awaited<ReturnType<Ledger["set
   const errors = phases.reduce((sum, { rows }) => sum + (rows.at(-1)?.errors ?? 0), 0);
   const { lostWrites, lostEvents, doubledEvents } = settled;
   const holds = errors + lostWrites + lostEvents + doubledEvents === 0;
-  const [usual, second] = phases.map(({ others }) => others);
-  const ratio = usual && second && usual.p99 > 0 ? Number((second.p99 / usual.p99).toFixed(2)) : undefined;
+  // The phase with the noisy company is the last one.
+  const [usual, beside] = [phases[0]?.others, phases.at(-1)?.others];
+  const ratio =
+    phases.length > 1 && usual && beside && usual.p99 > 0 ? Number((beside.p99 / usual.p99).toFixed(2)) : undefined;
   if (json) {
     console.log(JSON.stringify({ holds, phases, settled, othersP99Ratio: ratio }));
     return holds;

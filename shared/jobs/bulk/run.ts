@@ -15,7 +15,7 @@ import { storeResults } from "#shared/jobs/bulk/results.ts";
 import { authorOf } from "#shared/jobs/bulk/rights.ts";
 import { hasEnded, type Outcome, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
-import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
+import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS, RESERVE_MS } from "#shared/jobs/lease.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
@@ -31,11 +31,6 @@ const TOGETHER = 64;
  * the SQS queue is fair between companies.
  */
 const TURN_MS = 60_000;
-/**
- * The reserve of `JobLease.isLate`, which returns true if less time remains. It is added to the rest of the turn, so that the job works
- * until the turn ends.
- */
-const RESERVE_MS = 60_000;
 /** Minimum interval between two renewals of the lease while a chunk is handled. */
 const HEARTBEAT_MS = 30_000;
 
@@ -52,6 +47,7 @@ export const bulkRunner =
     const stored = StoredBulk.parse(item);
     const now = context.clock.now();
     const turnEnd = now + TURN_MS;
+    // `JobLease.isLate` stops the work when less than the reserve remains. Adding the reserve lets the job work until the turn ends.
     const remaining = (): number => Math.min(remainingMs(), turnEnd - context.clock.now() + RESERVE_MS);
     const lease = new JobLease(context, key, (row) => StoredBulk.parse(row), stored, remaining);
     if (stored.state === "paused") {
