@@ -96,9 +96,13 @@ export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<
 
 async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {
   const entries = ids.flatMap((id) =>
-    prospectDelta(company.id, { ...indexRow(makeProspect(company, id % company.count).prospect), id }, null, {
-      fact: { by: company.repIds[id % company.repIds.length] },
-    }),
+    // A prospect is flushed soon after its creation, so the facts of one flush belong to one day or two.
+    prospectDelta(
+      company.id,
+      { ...indexRow(makeProspect(company, id % company.count).prospect), id, createdAt: clock.ms },
+      null,
+      { fact: { by: company.repIds[id % company.repIds.length] } },
+    ),
   );
   await context.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
   clock.ms += RETIRED_MS + 1;

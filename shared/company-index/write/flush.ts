@@ -216,12 +216,12 @@ async function putRun(
  * A run is merged with all newer runs if the newer runs together have at least this many times its rows. A higher ratio means that readers
  * must read more runs. It also means that rows are rewritten less often, because each merge rewrites all rows of its runs.
  */
-export const MERGE_RATIO = 5;
+export const MERGE_RATIO = 6;
 
 /**
  * Returns the position of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
  *
- * As in an LSM tree, the sizes of runs grow sixfold from level to level, and each level has up to five runs. There are therefore few runs,
+ * As in an LSM tree, the sizes of runs grow sevenfold from level to level, and each level has up to six runs. There are therefore few runs,
  * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
