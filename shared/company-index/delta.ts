@@ -259,7 +259,7 @@ export const DeltaItem = z.object({
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),
-  /** The change of a territory, status, tag or user, which is not part of the index. */
+  /** A change of a territory, status, tag or user. A flush copies it to the change log and not to the index. */
   shared: z.optional(SharedChange),
 });
 const prospectKey = /^D#(\d+)#(\d+)$/;

@@ -76,7 +76,10 @@ export const appointmentLocator = (companyId: number, id: number): Key => ({
   pk: locatorPartition(companyId, id),
   sk: "APPOINTMENT",
 });
-/** The locators of the company's appointments that start in a month (`YYYY-MM`, UTC) and from `from` to `to`, both included. */
+/**
+ * A range of the company's calendar, which has one row for each appointment, sorted by start (`calendarEntry`). The range contains the
+ * appointments of one month (`YYYY-MM`, UTC) that start at `from` or later, and at `to` or earlier.
+ */
 export const calendar = (companyId: number, month: string, from: string, to: string) => ({
   pk: calendarPartition(companyId, month),
   from,

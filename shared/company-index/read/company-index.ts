@@ -49,8 +49,8 @@ export interface IndexSnapshot {
 
 export interface SnapshotOptions {
   /**
-   * True if the criteria will contain search words. If the company's last snapshot had long texts, the long texts are then read at the same
-   * time as the index.
+   * True if the caller will search for words. The search needs long texts, which are stored apart from the entries of the index. If the
+   * last snapshot of this company had long texts, they are read at the same time as the index. This saves a round trip.
    */
   readonly searches?: boolean;
   /**

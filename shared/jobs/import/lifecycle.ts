@@ -95,8 +95,8 @@ export async function abandon(source: Source, stored: StoredImport): Promise<boo
 }
 
 /**
- * Marks the import as failed. A transaction that completes the import then fails, even if it was sent before. Returns true and changes
- * nothing if the import is already completed.
+ * Marks the import as failed. It can then no longer become completed: a transaction that tries to complete it is refused, even if the
+ * transaction was sent before the import was marked. If the import is already completed, this function changes nothing and returns true.
  */
 export async function failUnlessCompleted({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
