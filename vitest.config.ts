@@ -55,7 +55,10 @@ const long = { ...shared, ...timeouts(600_000) };
 const all = (suffix: string) => [`test/**/*${suffix}`];
 const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `test/**/*${suffix}`) });
 
-/** These files are short and take long. Vitest begins with the file of the most bytes, so otherwise one of them would run alone at the end. */
+/**
+ * Small test files that take much time. Vitest runs the largest files first, so it would run these last, and one of them would run alone at
+ * the end. `EarlyFirst` runs them first.
+ */
 const EARLY = /\/test\/(?:bench\/budgets|infra\/template-cache|webhooks\/retry-after)\.test\.ts$/;
 
 class EarlyFirst extends BaseSequencer {

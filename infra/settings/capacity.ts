@@ -136,8 +136,9 @@ export interface CapacityChoice {
 }
 
 /**
- * Returns the capacity for a preset and the given values. Throws an error that contains the context key in these cases: Lambda would refuse
- * the reservations, the background work would leave too few executions to requests, or `companyRate` exceeds the rate of all requests.
+ * Returns the capacity for a preset and the given values. Throws an error in three cases: Lambda would refuse the reserved concurrency, the
+ * background functions would leave too little concurrency for API requests, or `companyRate` is higher than the rate for all companies
+ * together. The message names the wrong key of the CDK context, for example `deliverySenders`.
  */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];

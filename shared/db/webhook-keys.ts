@@ -113,8 +113,9 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The range of sort keys of the deliveries whose ids are between `first` and `last`, or begin with one of them. If `after` is set, the
-   * range begins after the delivery `after` and its attempts.
+   * Returns a range of sort keys of deliveries. `first` and `last` are ids or beginnings of ids. The range starts at the first id that begins
+   * with `first`, and ends after the last id that begins with `last`. If `after` is set, the range starts after the rows of this delivery
+   * and of its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,

@@ -37,8 +37,8 @@ export const StoredWindowEvent = z.object({
   /** The delivery that sends the event. */
   deliveryId: z.string(),
   /**
-   * The delivery that the event would have opened if no window had been open. It differs from `deliveryId` if the event has joined a
-   * window.
+   * The id of the event's own delivery. If the event has opened the window, it equals `deliveryId`. If the event has joined a window, its own
+   * delivery is never created.
    */
   ownId: z.string(),
   eventId: z.string(),

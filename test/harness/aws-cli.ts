@@ -101,7 +101,10 @@ function isFunction(value: unknown): boolean {
   return typeof value === "function";
 }
 
-/** Sends a command's request to an endpoint. The region and the credentials come from the environment. */
+/**
+ * Runs a command line of the AWS CLI, given as its words, through the AWS SDK. If `endpoint` is undefined, the request goes to AWS. The
+ * region and the credentials come from the environment variables.
+ */
 export async function sendAws(words: readonly string[], endpoint: string | undefined): Promise<unknown> {
   const { service, operation, input } = awsCall(words);
   const sdk = services[service] ?? {};

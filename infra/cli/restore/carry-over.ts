@@ -67,8 +67,8 @@ export interface CarriedDeliveries {
   /** Number of deliveries that wait in both tables. The service sends them after it has switched to the restored table. */
   readonly waiting: number;
   /**
-   * The keys of other unfinished webhook work, at most 100. This work continues from its state at the restore point, so its webhooks can be
-   * sent twice.
+   * The keys of at most 100 other rows with webhook work that was unfinished at the restore point, for example a replay. The service
+   * continues this work from the restored state, so it can send the same webhook twice.
    */
   readonly continued: readonly string[];
 }

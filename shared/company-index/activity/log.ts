@@ -34,7 +34,7 @@ export const FactState = z.object({
   since: z.nullable(z.int()),
   /** The version that the head row got in the transaction that last changed the sums. */
   version: z._default(z.int(), 0),
-  /** The sort key of the last row of the log whose facts the sums contain. Empty if there is none. */
+  /** The sort key of the newest row of the log that has been added to the sums. Empty if no row has been added yet. */
   upTo: z._default(z.string(), ""),
   /** The days whose sums the last change of the sums has written. */
   days: z._default(z.array(z.string()), []),
