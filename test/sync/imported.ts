@@ -1,8 +1,12 @@
-/** Adds prospects to a company as an import does: all of them appear at the same time, and the change log has one entry for all of them. */
+/**
+ * Adds prospects to a company as an import does: all of them appear at the same time, and the change log has one entry for all of them.
+ * Until then, the row of their id range has a mark, so that a rebuild of the search index does not read them.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { noteLocatorWrite } from "#shared/prospects/rows.ts";
@@ -22,12 +26,11 @@ export async function importProspects(
 ): Promise<Imported> {
   const now = new Date(context.clock.now()).toISOString();
   const dated = { createdAt: now, updatedAt: now };
-  const prospects = await Promise.all(
-    assignees.map(async (assignedToUserId) => {
-      const id = await context.ids.nextProspect(companyId);
-      return prospectRow({ companyId, id, name: `imported ${id}`, assignedToUserId, ...dated });
-    }),
-  );
+  const first = await context.ids.takeForImport("prospect", companyId, assignees.length, "import");
+  const prospects = assignees.map((assignedToUserId, i) => {
+    const id = first + i;
+    return prospectRow({ companyId, id, name: `imported ${id}`, assignedToUserId, ...dated });
+  });
   const notes = await Promise.all(
     prospects
       .filter((_, i) => i % 2 === 1)
@@ -45,6 +48,10 @@ export async function importProspects(
     row: indexRow(row),
     notes: notes.filter(({ prospectId }) => prospectId === row.id).map(indexNote),
   }));
-  await addImported(context, companyId, indexed);
+  const unmarked: Write = {
+    update: keys.prospectRange(companyId, keys.blockOf(first)),
+    change: { remove: ["importId"] },
+  };
+  await addImported(context, companyId, indexed, { commit: (moves) => context.table.transact([...moves, unmarked]) });
   return { prospects, notes };
 }
