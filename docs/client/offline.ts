@@ -116,8 +116,8 @@ export function offlineClient({
       const answered = batch.map((entry) => settled(entry, results.get(entry.opId), response));
       await store.commit({ save: answered });
       if (answered.some((entry, i) => entry !== batch[i])) failures = 0;
-      // Unlike `backOff`, this `return` lets `run` continue with `pull`. Operations to which the service always answers `retry` must not
-      // keep the app from reading.
+      // After the last try, `backOff` would end `run`. This `return` ends only `push`, and `run` continues with `pull`. The app can
+      // therefore read, even if the service always answers `retry` to some operations.
       else if (failures + 1 >= maxAttempts) return "offline";
       else await backOff(response);
     }

@@ -121,8 +121,8 @@ function createBucket(home: Construct): IBucket {
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
- * Returns the behavior that forwards requests to the API. It does not change the API's error responses: the distribution has no error
- * pages, and only the default behavior rewrites paths.
+ * Returns the behavior that forwards requests to the API. Clients get the API's error responses unchanged. Error pages of CloudFront would
+ * replace them too, so the distribution has none. Instead, the default behavior rewrites the paths of the console's pages.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);

@@ -121,8 +121,8 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
 }
 
 /**
- * Defines responses to CORS preflights without invoking a function (mock integration). A preflight has no media type. A mock integration
- * then assumes JSON.
+ * Returns the OpenAPI operation that answers CORS preflights. API Gateway answers them itself (mock integration) and invokes no function. A
+ * preflight has no `Content-Type`. API Gateway then uses the template for `application/json`, so one template is enough.
  */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };

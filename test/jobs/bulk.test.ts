@@ -197,7 +197,7 @@ test("an execution whose lease has expired writes nothing more", async () => {
     ...context.table,
     write: async (write) => {
       const item = await context.table.write(write);
-      // Almost the whole lease passes between its renewal and the read of the first record.
+      // After the renewal, time passes until 30 s of the lease remain. A record needs up to 45 s, so the job must not begin one.
       if (item?.authorVersion !== undefined) now.ms += LEASE_MS - 30_000;
       return item;
     },

@@ -49,6 +49,7 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // The killed call may have left work that is still running. Wait for it, because otherwise it would disturb the next call.
+  // If a test kills a call of the deliver function, the function may still have work in progress. Wait one turn of the event loop, so that
+  // this work ends before the next call.
   await turn();
 }
