@@ -118,7 +118,9 @@ const Near = z.pipe(
 );
 
 /** A distance in metres. The maximum is the distance between opposite points of the earth. */
-export const Meters = z.number({ error: "must be a number of metres" }).check(z.minimum(0), z.maximum(FARTHEST_METERS));
+export const Meters = z
+  .number({ error: `must be a number of metres from 0 to ${Math.floor(FARTHEST_METERS)}` })
+  .check(z.minimum(0), z.maximum(FARTHEST_METERS));
 const MetersText = z.pipe(
   z.pipe(
     Parameter,
