@@ -4,13 +4,7 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
-import {
-  DeleteMessageCommand,
-  GetQueueAttributesCommand,
-  ReceiveMessageCommand,
-  SendMessageCommand,
-  type SQSClient,
-} from "@aws-sdk/client-sqs";
+import { GetQueueAttributesCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { clientConfig } from "#shared/aws/client-config.ts";
@@ -23,6 +17,7 @@ import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { argumentsOf, exitCodes, runCommand, unknownCommand } from "./options.ts";
+import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
@@ -42,10 +37,11 @@ const queues = {
 const usage = `npm run dead-letters -- list
     prints the number of messages in each dead-letter queue
 npm run dead-letters -- redrive QUEUE
-    repeats the work of each message; a message that fails again stays in the queue, with the reason on stderr
+    repeats the work of each message that the queue has at the start of the command
+    a message that fails again stays in the queue, with the reason on stderr
     QUEUE is one of ${Object.keys(queues).join(", ")}
 ${stackUsage}
-exit code 0: done, 1: some messages failed again, or any other error, 2: wrong usage`;
+exit code 0: done, 1: some messages failed again or may remain, or any other error, 2: wrong usage`;
 
 const Command = z.union([
   z.tuple([z.literal("list")]),
@@ -65,9 +61,10 @@ async function main(): Promise<number> {
   }
   const one = redrives.find(({ name }) => name === queue);
   if (one === undefined) throw new Error(`${inUse.label} has no queue ${queue}`);
-  const { done, failed } = await redrive(sqs, one);
+  const { done, failed, isComplete } = await redrive(sqs, one, Date.now());
   console.log(`${queue} on ${inUse.label}: ${done} done again, ${failed} failed`);
-  return failed === 0 ? exitCodes.done : exitCodes.failed;
+  if (!isComplete) console.error("the queue gets many new messages, so older ones may remain: run the command again");
+  return failed === 0 && isComplete ? exitCodes.done : exitCodes.failed;
 }
 
 function readInput(): { queue: string | undefined; stack: string | undefined } {
@@ -76,20 +73,6 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
   if (!command.success) throw unknownCommand(positionals, usage);
   const [, queue] = command.data;
   return { queue, stack: chosenStack(values) };
-}
-
-const Message = z.object({
-  MessageId: z.string(),
-  ReceiptHandle: z.string(),
-  Body: z.string(),
-  Attributes: z.object({ SentTimestamp: z.string(), MessageGroupId: z.optional(z.string()) }),
-});
-type Message = z.infer<typeof Message>;
-
-interface Redrive {
-  readonly name: string;
-  readonly url: string;
-  readonly work: (message: Message) => Promise<void>;
 }
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
@@ -145,53 +128,6 @@ const sendBack =
     const { MessageGroupId } = Attributes;
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
-
-const BATCH = 10;
-/**
- * Duration of a long poll in seconds. A long poll asks all servers of the queue. A short poll (0 s) asks only some of them and may miss
- * messages.
- */
-const POLL_SECONDS = 1;
-/**
- * Time in seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again
- * after this time.
- */
-const VISIBILITY_SECONDS = 120;
-
-/**
- * Processes all messages that were sent before the command started. It does not process newer messages. Otherwise a message that is sent
- * back and fails again would return to the dead-letter queue in an endless loop. If a processed message cannot be deleted, it is processed
- * twice, which all consumers tolerate.
- */
-async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
-  const begun = Date.now();
-  const total = { done: 0, failed: 0 };
-  for (;;) {
-    const messages = (await receive(sqs, url)).filter(({ Attributes }) => Number(Attributes.SentTimestamp) <= begun);
-    if (messages.length === 0) return total;
-    for (const message of messages) {
-      try {
-        await work(message);
-        await sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
-        total.done += 1;
-      } catch (error) {
-        console.error(`message ${message.MessageId}: ${error instanceof Error ? error.message : String(error)}`);
-        total.failed += 1;
-      }
-    }
-  }
-}
-
-async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Message[]> {
-  const command = new ReceiveMessageCommand({
-    QueueUrl,
-    MaxNumberOfMessages: BATCH,
-    WaitTimeSeconds: POLL_SECONDS,
-    VisibilityTimeout: VISIBILITY_SECONDS,
-    MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
-  });
-  return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
-}
 
 /**
  * Returns SQS's estimate of the number of messages, visible or not. Messages that have just failed again are not visible, but they are

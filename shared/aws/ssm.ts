@@ -6,7 +6,7 @@ import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/cl
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 export interface Parameters {
-  /** Returns the decrypted value. Throws if the parameter does not exist. */
+  /** Returns the decrypted value. Throws if the parameter does not exist or has no value. */
   readonly read: (name: string) => Promise<string>;
   /** Stores the value, encrypted with the account's default key for parameters. */
   readonly write: (name: string, value: string) => Promise<void>;
@@ -17,7 +17,10 @@ export function openParameters(settings: ClientSettings = {}): Parameters {
   return {
     async read(Name) {
       const { Parameter } = await ssm.send(new GetParameterCommand({ Name, WithDecryption: true }));
-      return Parameter?.Value ?? "";
+      const { Value } = Parameter ?? {};
+      // An empty secret would only fail later, for example as a refused sign-in, and would not name its cause.
+      if (Value === undefined || Value === "") throw new Error(`the SSM parameter ${Name} has no value: store one`);
+      return Value;
     },
     async write(Name, Value) {
       await ssm.send(new PutParameterCommand({ Name, Value, Type: "SecureString", Overwrite: true }));

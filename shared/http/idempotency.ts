@@ -16,6 +16,7 @@ import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
+import { errorFields, log } from "#shared/log.ts";
 
 const RELEASE_TRIES = 4;
 
@@ -95,11 +96,12 @@ export async function idempotently<T>(
  * exists (up to 30 seconds).
  */
 async function release(context: ApiContext, removal: Write): Promise<void> {
-  for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await context.table.transact([removal]);
     } catch (error) {
       if (error instanceof ConditionFailed) return;
+      if (attempt === RELEASE_TRIES) return log.warn("idempotency key not released", errorFields(error));
     }
   }
 }

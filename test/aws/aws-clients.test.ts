@@ -10,6 +10,7 @@ import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openObjects, s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
+import { openParameters } from "#shared/aws/ssm.ts";
 import { isTransient } from "#shared/errors.ts";
 
 const closing: (() => void)[] = [];
@@ -152,6 +153,18 @@ test("SQS may answer with an empty body", async () => {
   });
   await sqsClient(settings(endpoint)).send(command);
   expect(bodies).toHaveLength(1);
+});
+
+test("a parameter without a value is an error that names the parameter, and not an empty text", async () => {
+  const values = [{}, { Parameter: {} }, { Parameter: { Value: "" } }, { Parameter: { Value: "secret" } }];
+  const { endpoint } = await listen((response, number) =>
+    response.writeHead(200, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(values[number - 1])),
+  );
+  const parameters = openParameters(settings(endpoint));
+  for (let i = 0; i < 3; i++) {
+    await expect(parameters.read("/a")).rejects.toThrow("the SSM parameter /a has no value: store one");
+  }
+  expect(await parameters.read("/a")).toBe("secret");
 });
 
 describe("errors of S3", () => {

@@ -2,7 +2,7 @@
  * Tests a POST with an idempotency key and its retries while requests to DynamoDB fail. All attempts together must create one record, and
  * must get the same answer.
  */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -101,4 +101,22 @@ test("Retry-After grows with the time since a killed request began, until a retr
   expect(waits).toEqual([1, 1, 2, 4, 8, 14]);
   expect(now - start).toBe(30_000);
   expect(await total(caller)).toBe(1);
+});
+
+test("a key that cannot be released is logged", async () => {
+  const { context, caller } = await company({ now: () => Date.now() });
+  const lines: string[] = [];
+  vi.stubEnv("LOG_LEVEL", "warn");
+  const stderr = vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
+  const failed = idempotently(context, caller, request("stuck"), async () => {
+    db.plan(() => serverError);
+    throw new ApiError("not_found", "There is no such prospect.");
+  });
+  await expect(failed).rejects.toMatchObject({ code: "not_found" });
+  stderr.mockRestore();
+  vi.unstubAllEnvs();
+  const logged = lines.filter((line) => line.includes("idempotency key not released"));
+  expect(logged.map((line) => JSON.parse(line))).toMatchObject([
+    { level: "WARN", message: { error: "InternalServerError" } },
+  ]);
 });

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { countOverdue, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
@@ -55,6 +56,20 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
     { companyId: down.companyId, waiting },
   ]);
   expect(of("company waiting").map(({ companyId }) => companyId)).not.toContain(idle.companyId);
+});
+
+test("a webhook whose backlog is not counted in time counts once", async () => {
+  const senders = new Senders(db, 10);
+  const hooks = [await senders.hook(), await senders.hook()];
+  const api = contextOn(db.direct, { now: () => senders.clock });
+  for (const { companyId, webhookId } of hooks) await pauseWebhook(api, companyId, webhookId);
+  const report = async (endMs: number) => {
+    lines.length = 0;
+    await reportLag(senders.context, await countOverdue(db.direct, undefined), endMs);
+    return of("deliveries waiting")[0];
+  };
+  expect(await report(senders.clock - 1)).toMatchObject({ webhooksNotCounted: hooks.length });
+  expect(await report(senders.clock)).not.toHaveProperty("webhooksNotCounted");
 });
 
 test("without waiting deliveries all numbers are 0, and no company is named", async () => {

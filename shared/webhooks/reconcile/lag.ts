@@ -81,8 +81,8 @@ const COUNTED = 5_000;
 const PARALLEL = 8;
 
 /**
- * Logs one line for the whole service, and one line for each company with waiting deliveries. Partitions of backlogs that have not been
- * counted before `endMs` are left out, and the log says how many they are.
+ * Logs one line for the whole service, and one line for each company with waiting deliveries. Webhooks whose backlog has not been counted
+ * before `endMs` are left out, and the log says how many they are.
  */
 export async function reportLag(
   context: EventContext,
@@ -92,13 +92,13 @@ export async function reportLag(
   const now = context.clock.now();
   const inBacklogs = nothing();
   let notCounted = 0;
-  const shards = backlogShards(context, throttled);
+  const backlogs = backlogsOf(context, throttled);
   async function work(): Promise<void> {
     for (;;) {
-      const { value: shard, done } = await shards.next();
+      const { value: shards, done } = await backlogs.next();
       if (done === true) return;
       if (context.clock.now() > endMs) notCounted++;
-      else await countBacklog(context, shard, now, inBacklogs);
+      else for (const shard of shards) await countBacklog(context, shard, now, inBacklogs);
     }
   }
   await allEnded(Array.from({ length: PARALLEL }, work));
@@ -118,15 +118,15 @@ export async function reportLag(
 
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** Yields the index partitions of throttled backlogs and of paused backlogs. */
-async function* backlogShards(
+/** Yields for each throttled webhook, and then for each paused one, the index partitions of its backlog. */
+async function* backlogsOf(
   { table }: EventContext,
   throttled: Overdue["throttled"],
-): AsyncGenerator<string, void, undefined> {
-  for (const { companyId, id } of throttled) yield* keys.throttledBacklogShards(companyId, id);
+): AsyncGenerator<readonly string[], void, undefined> {
+  for (const { companyId, id } of throttled) yield keys.throttledBacklogShards(companyId, id);
   for await (const item of table.query({ pk: keys.pausedWebhooksShard(), index: "due" })) {
     const webhook = keys.webhookAt(DueEntry.parse(item));
-    if (webhook !== undefined) yield* keys.pausedBacklogShards(webhook.companyId, webhook.id);
+    if (webhook !== undefined) yield keys.pausedBacklogShards(webhook.companyId, webhook.id);
   }
 }
 

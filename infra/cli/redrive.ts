@@ -1,0 +1,87 @@
+/** Processes the messages of a dead-letter queue again. */
+import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import * as z from "zod/mini";
+
+const Message = z.object({
+  MessageId: z.string(),
+  ReceiptHandle: z.string(),
+  Body: z.string(),
+  Attributes: z.object({ SentTimestamp: z.string(), MessageGroupId: z.optional(z.string()) }),
+});
+export type Message = z.infer<typeof Message>;
+
+export interface Redrive {
+  readonly name: string;
+  readonly url: string;
+  readonly work: (message: Message) => Promise<void>;
+}
+
+export interface Redriven {
+  readonly done: number;
+  readonly failed: number;
+  /** False if older messages may remain, because the queue returned too many newer ones. */
+  readonly isComplete: boolean;
+}
+
+const BATCH = 10;
+/**
+ * Duration of a long poll in seconds. A long poll asks all servers of the queue. A short poll (0 s) asks only some of them and may miss
+ * messages.
+ */
+const POLL_SECONDS = 1;
+/**
+ * Time in seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again
+ * after this time.
+ */
+const VISIBILITY_SECONDS = 120;
+/**
+ * Maximum number of consecutive batches without a message to process. Each of them hides its messages, so that the next batch has others.
+ * Without a maximum, the command would not end while new messages arrive.
+ */
+const IDLE_BATCHES = 100;
+
+/**
+ * Processes all messages that were sent up to `begunMs`, each once. It does not process newer messages. Otherwise a message that is sent
+ * back and fails again would return to the dead-letter queue in an endless loop. SQS returns messages in any order, so a batch can contain
+ * only newer messages while older ones wait. If a processed message cannot be deleted, it is processed twice, which all consumers tolerate.
+ */
+export async function redrive(
+  sqs: SQSClient,
+  { url: QueueUrl, work }: Redrive,
+  begunMs: number,
+  idleBatches = IDLE_BATCHES,
+): Promise<Redriven> {
+  let done = 0;
+  // The ids of failed messages, which become visible again while the command runs. SQS hides at most 120 000 messages of a queue at once.
+  const failed = new Set<string>();
+  for (let idle = 0; idle < idleBatches; ) {
+    const messages = await receive(sqs, QueueUrl);
+    if (messages.length === 0) return { done, failed: failed.size, isComplete: true };
+    const wanted = messages.filter(
+      ({ MessageId, Attributes }) => Number(Attributes.SentTimestamp) <= begunMs && !failed.has(MessageId),
+    );
+    idle = wanted.length === 0 ? idle + 1 : 0;
+    for (const message of wanted) {
+      try {
+        await work(message);
+        await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: message.ReceiptHandle }));
+        done += 1;
+      } catch (error) {
+        console.error(`message ${message.MessageId}: ${error instanceof Error ? error.message : String(error)}`);
+        failed.add(message.MessageId);
+      }
+    }
+  }
+  return { done, failed: failed.size, isComplete: false };
+}
+
+async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Message[]> {
+  const command = new ReceiveMessageCommand({
+    QueueUrl,
+    MaxNumberOfMessages: BATCH,
+    WaitTimeSeconds: POLL_SECONDS,
+    VisibilityTimeout: VISIBILITY_SECONDS,
+    MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
+  });
+  return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
+}
