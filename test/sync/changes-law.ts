@@ -111,14 +111,14 @@ export class Run {
     const [first = 0, second = 0, third = 0] = repIds;
     const all = ChangeType.options;
     this.#devices = [
-      new Device(owner.userId, all, 500),
-      new Device(first, all, 3),
-      new Device(second, all, 500),
-      new Device(third, all, 2),
-      new Device(owner.userId, ["notes", "appointments"], 1),
-      new Device(first, ["notes", "appointments", "tags"], 500),
-      new Device(second, ["prospects"], 4),
-      new Device(third, ["territories", "statuses", "users"], 1),
+      new Device(owner.userId, all, [500]),
+      new Device(first, all, [3, 1, 25]),
+      new Device(second, all, [500]),
+      new Device(third, all, [2, 50, 7]),
+      new Device(owner.userId, ["notes", "appointments"], [1, 12, 2]),
+      new Device(first, ["notes", "appointments", "tags"], [500]),
+      new Device(second, ["prospects"], [4, 1]),
+      new Device(third, ["territories", "statuses", "users"], [1, 6]),
     ];
   }
 
@@ -134,7 +134,7 @@ export class Run {
 
   /** Adds to the model the statuses that a new company has from the beginning. */
   async #learnStatuses(): Promise<void> {
-    const { items } = await this.#request(new Device(this.#stage.owner.userId, ["statuses"], 500));
+    const { items } = await this.#request(new Device(this.#stage.owner.userId, ["statuses"], [500]));
     for (const { id, data } of items) {
       const { value, isActive } = Object(data);
       this.#model.statuses.set(id, { value, isActive });
@@ -224,9 +224,10 @@ export class Run {
    */
   async #expectEqual(device: Device): Promise<void> {
     for (let pages = 0; ; pages++) {
+      const { limit } = device;
       const page = await this.#page(device);
       device.apply(page);
-      expect(page.items.length).toBeLessThanOrEqual(device.limit);
+      expect(page.items.length).toBeLessThanOrEqual(limit);
       expect(page.cursor.length).toBeLessThanOrEqual(512);
       if (!page.hasMore) break;
       expect(pages).toBeLessThan(1_000);

@@ -14,19 +14,26 @@ interface Copy {
 export class Device {
   readonly userId: number;
   readonly types: readonly ChangeType[];
-  /** Maximum number of items in a page. */
-  readonly limit: number;
   cursor: string | undefined;
+  readonly #limits: readonly number[];
+  #applied = 0;
   #copies = new Map<string, Copy>();
 
-  constructor(userId: number, types: readonly ChangeType[], limit: number) {
+  /** @param limits the maximum numbers of items that the device requests, one for each page in turn */
+  constructor(userId: number, types: readonly ChangeType[], limits: readonly number[]) {
     this.userId = userId;
     this.types = types;
-    this.limit = limit;
+    this.#limits = limits;
+  }
+
+  /** Maximum number of items in the next page. */
+  get limit(): number {
+    return this.#limits[this.#applied % this.#limits.length] ?? 0;
   }
 
   apply({ items, cursor }: ChangesPage): void {
     this.cursor = cursor;
+    this.#applied++;
     for (const { type, id, version, op, data } of items) {
       const name = `${type} ${id}`;
       const copy = this.#copies.get(name);
