@@ -7,11 +7,12 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
-import { ATTEMPTS, type ClientSettings } from "#shared/aws/client-config.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { plainClient } from "./plain-dynamodb.ts";
 
 type Json = Record<string, unknown>;
 
@@ -48,8 +49,8 @@ export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
   /**
-   * The same table, also through the proxy. Its client repeats a failed request as often as the client of `table`, but does not wait before.
-   * With the waits, a test in which many requests fail takes ten times as long.
+   * The same table, also through the proxy. Its client is the small one of `plainClient`, which repeats a failed request as often as the
+   * client of `table`, but does not wait before. With the waits, a test in which many requests fail takes ten times as long.
    */
   readonly hasty: Table;
   /** The same table, accessed without the proxy, so that no fault affects it. */
@@ -93,7 +94,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   return {
     endpoint,
     table: open(endpoint),
-    hasty: openTable(TABLE, withoutWaits(connect(endpoint))),
+    hasty: openTable(TABLE, plainClient(endpoint)),
     direct: open(server.endpoint, patient),
     directEndpoint: server.endpoint,
     calls,
@@ -145,24 +146,6 @@ export function unsigned<C extends ReturnType<typeof dynamoClient>>(client: C): 
     },
     { step: "finalizeRequest" },
   );
-  return client;
-}
-
-type Client = ReturnType<typeof dynamoClient>;
-
-/** Lets the client repeat failed calls at once. It repeats the same errors as the SDK, and as often. */
-function withoutWaits(client: Client): Client {
-  const attempt = (count: number) => ({ getRetryCount: () => count, getRetryDelay: () => 0, getRetryCost: () => 0 });
-  client.config.retryStrategy = async () => ({
-    acquireInitialRetryToken: async () => attempt(0),
-    refreshRetryTokenForRetry: async (token, { errorType }) => {
-      const next = token.getRetryCount() + 1;
-      const isRetryable = errorType === "THROTTLING" || errorType === "TRANSIENT";
-      if (!isRetryable || next === ATTEMPTS) throw new Error("the call is not repeated");
-      return attempt(next);
-    },
-    recordSuccess: () => undefined,
-  });
   return client;
 }
 

@@ -8,7 +8,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allEnded } from "#shared/all-ended.ts";
 import { contextOn } from "#shared/context.ts";
+import { openTable } from "#shared/db/table.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { TABLE } from "../harness/faulty-dynamodb.ts";
+import { plainClient } from "../harness/plain-dynamodb.ts";
 import { longScripts, Run, type TimedStage } from "./changes-law.ts";
 import { oneInFive } from "./one-in-five.ts";
 import { newTimedStage } from "./stage.ts";
@@ -24,10 +27,11 @@ const SEED = Number(process.env.LAW_SEED ?? randomInt(2 ** 30));
 const LANES = 4;
 const REPORTED_EVERY = 20;
 
-const sound = (): Promise<TimedStage> => newTimedStage(db);
+const sound = (): Promise<TimedStage> =>
+  newTimedStage(db, (clock) => contextOn(openTable(TABLE, plainClient(db.directEndpoint)), clock));
 
 async function faulty(): Promise<TimedStage> {
-  const stage = await newTimedStage(db);
+  const stage = await sound();
   return { ...stage, disturbed: contextOn(db.hasty, stage.context.clock) };
 }
 

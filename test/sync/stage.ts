@@ -2,6 +2,7 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
@@ -11,8 +12,11 @@ import type { Stage, TimedStage } from "./changes-law.ts";
 const REPS = 3;
 let stages = 0;
 
-export async function newStage(db: FaultyDynamoDb, clock: Clock = systemClock): Promise<Stage> {
-  const context = warmFunction(db, clock);
+export async function newStage(
+  db: FaultyDynamoDb,
+  clock: Clock = systemClock,
+  context: ApiContext = warmFunction(db, clock),
+): Promise<Stage> {
   const owner = await newOwner(context);
   const { companyId } = owner;
   const user = StoredUser.parse(await context.table.get(keys.user(companyId, owner.userId)));
@@ -25,8 +29,12 @@ export async function newStage(db: FaultyDynamoDb, clock: Clock = systemClock): 
   return { context, owner, reps };
 }
 
-export async function newTimedStage(db: FaultyDynamoDb): Promise<TimedStage> {
+/** `contextAt` returns the context of all writes and comparisons. By default, its client is that of the service. */
+export async function newTimedStage(
+  db: FaultyDynamoDb,
+  contextAt: (clock: Clock) => ApiContext = (clock) => warmFunction(db, clock),
+): Promise<TimedStage> {
   const time = { nowMs: Date.UTC(2026, 5, 1, 12) };
   const clock: Clock = { now: () => time.nowMs };
-  return { ...(await newStage(db, clock)), time };
+  return { ...(await newStage(db, clock, contextAt(clock))), time };
 }
