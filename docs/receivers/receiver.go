@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// Each attempt is signed when it is sent. An older signature means that somebody recorded the request and sends it again.
+	// Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again.
 	tolerance = 5 * time.Minute
 	maxBytes  = 1_000_000
 )
@@ -79,7 +79,7 @@ func verified(headers http.Header, body []byte) (string, bool) {
 	return "", false
 }
 
-// Stores a delivery durably. Returns false if it is already stored. The name of the file replaces the unique key of a database table.
+// Stores a delivery durably. Returns false if it is already stored. The file name is the delivery id, so no second file can be created.
 func keep(id string, body []byte) (bool, error) {
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
@@ -123,7 +123,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 	}
 	isNew, err := keep(id, body)
 	if err != nil {
-		// If the status is not 2xx, the service sends the delivery again later.
+		// The status is not 2xx, so the service sends the delivery again later.
 		log.Print(err)
 		response.WriteHeader(http.StatusInternalServerError)
 		return

@@ -16,7 +16,7 @@ HOST = os.environ.get("HOST", "127.0.0.1")
 PORT = int(os.environ.get("PORT", "8080"))
 INBOX = Path(os.environ.get("INBOX", "inbox"))
 
-# Each attempt is signed when it is sent. An older signature means that somebody recorded the request and sends it again.
+# Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again.
 TOLERANCE_SECONDS = 300
 MAX_BYTES = 1_000_000
 
@@ -39,7 +39,7 @@ def verified(headers, body):
 
 
 def keep(delivery_id, body):
-    """Stores a delivery durably. Returns False if it is already stored. The file's name replaces the unique key of a table."""
+    """Stores a delivery durably. Returns False if it is already stored. The file name is the delivery id, so no second file can be created."""
     draft = INBOX / f".{delivery_id}.{uuid.uuid4()}"
     with open(draft, "xb") as file:
         file.write(body)
@@ -72,7 +72,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(401)
         if keep(delivery_id, body):
             print(delivery_id, self.headers.get("X-Service-Event"), flush=True)
-        # If the status is not 2xx, the service sends the delivery again later.
+        # The status is not 2xx, so the service sends the delivery again later.
         self.answer(204)
 
     def answer(self, status):

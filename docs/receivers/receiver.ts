@@ -7,7 +7,7 @@ import { join } from "node:path";
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
 if (secret === "") throw new Error("WEBHOOK_SECRET is not set");
 
-/** Each attempt is signed when it is sent. An older signature means that somebody recorded the request and sends it again. */
+/** Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again. */
 const TOLERANCE_SECONDS = 300;
 const MAX_BYTES = 1_000_000;
 
@@ -45,7 +45,7 @@ async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-/** Stores a delivery durably. Returns false if it is already stored. The name of the file replaces the unique key of a database table. */
+/** Stores a delivery durably. Returns false if it is already stored. The file name is the delivery id, so no second file can be created. */
 async function keep(id: string, body: Buffer): Promise<boolean> {
   const draft = join(INBOX, `.${id}.${randomUUID()}`);
   await writeFile(draft, body, { flush: true });
@@ -76,7 +76,7 @@ async function receive(request: IncomingMessage): Promise<number> {
 
 await mkdir(INBOX, { recursive: true });
 const server = createServer(async (request, response) => {
-  // If the status is not 2xx, the service sends the delivery again later.
+  // The status is not 2xx, so the service sends the delivery again later.
   const status = await receive(request).catch((error: unknown) => {
     console.error(error);
     return 500;
