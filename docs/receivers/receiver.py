@@ -39,7 +39,7 @@ def verified(headers, body):
 
 
 def keep(delivery_id, body):
-    """Stores a delivery durably. Returns False if it is already stored. The file name is the delivery id, so no second file can be created."""
+    """Stores a delivery durably. Returns False if it is already stored. The file name is the delivery id, so it can exist only once."""
     draft = INBOX / f".{delivery_id}.{uuid.uuid4()}"
     with open(draft, "xb") as file:
         file.write(body)
