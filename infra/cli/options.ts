@@ -1,6 +1,8 @@
 /** Reads the arguments of a command, and sets its exit code. Prints the usage if the arguments contain `--help`. */
+
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
+import { messageOf } from "../local/error.ts";
 
 /** Reports arguments that a command does not accept. */
 export class WrongUsage extends Error {}
@@ -45,7 +47,7 @@ export async function runCommand(main: () => Promise<number | undefined>): Promi
   try {
     process.exitCode = (await main()) ?? exitCodes.done;
   } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error));
+    console.error(messageOf(error));
     process.exitCode = error instanceof WrongUsage ? exitCodes.wrongUsage : exitCodes.failed;
   }
 }
@@ -58,7 +60,7 @@ export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T
   try {
     return optionsOf(process.argv.slice(2), options, usage);
   } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error));
+    console.error(messageOf(error));
     process.exit(exitCodes.wrongUsage);
   }
 }
@@ -71,7 +73,7 @@ export function answerHelp(args: readonly string[], usage: string): void {
 
 /** Returns an error whose message is one line: the reason, and the command that prints the usage. */
 function wrongArgument(error: unknown, usage: string): WrongUsage {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   // In a second sentence, Node.js explains how to pass a positional argument that begins with a dash. No command has such an argument, so
   // the sentence is removed.
   const reason = message.replace(

@@ -1,6 +1,8 @@
 /** Processes the messages of a dead-letter queue again. */
+
 import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import * as z from "zod/mini";
+import { messageOf } from "../local/error.ts";
 
 const Message = z.object({
   MessageId: z.string(),
@@ -67,7 +69,7 @@ export async function redrive(
         await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: message.ReceiptHandle }));
         done += 1;
       } catch (error) {
-        console.error(`message ${message.MessageId}: ${error instanceof Error ? error.message : String(error)}`);
+        console.error(`message ${message.MessageId}: ${messageOf(error)}`);
         failed.add(message.MessageId);
       }
     }

@@ -1,6 +1,7 @@
 /**
  * Implements `npm run smoke -- [--base URL]`. It checks the main steps of a running service over HTTP. The service is local or deployed.
  */
+
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { apiAt, assert } from "#shared/smoke/api.ts";
@@ -8,6 +9,8 @@ import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
 import { serviceUrl } from "../local/address.ts";
+import { messageOf } from "../local/error.ts";
+import { requestToken } from "../local/request-token.ts";
 import { optionsOf, runCommand, texts, WrongUsage } from "./options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 import { nameTarget } from "./target.ts";
@@ -56,15 +59,13 @@ interface Users {
 
 async function demoUsers(base: string): Promise<Users> {
   const tokenOf = async (email: string): Promise<string> => {
-    const body = JSON.stringify({ email });
-    const headers = { "Content-Type": "application/json" };
-    const answer = await fetch(`${base}/local/token`, { method: "POST", headers, body }).catch(() => undefined);
+    const answer = await requestToken(base, email).catch(() => undefined);
     assert(answer?.status !== 503, `the local service at ${base} is starting: wait for the line "ready"`);
     assert(
       answer?.ok === true,
       `${base} is no local service, and there are no credentials: see npm run smoke -- --help`,
     );
-    return (await answer.text()).trim();
+    return answer.text;
   };
   const [admin, rep, stranger] = await Promise.all(
     ["admin@acme.test", "rep@acme.test", "owner@globex.test"].map(tokenOf),
@@ -123,7 +124,7 @@ async function main(): Promise<undefined> {
     const sorted = delays.toSorted((a, b) => a - b);
     console.log(`commit -> receiver: median ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms`);
   } catch (error) {
-    throw new Error(`failed after step ${steps}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`failed after step ${steps}: ${messageOf(error)}`);
   } finally {
     server?.stop();
   }

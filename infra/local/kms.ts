@@ -2,11 +2,13 @@
  * Simulates KMS, with keys that are stored in the data directory. As on AWS, the encryption context must be the same for decryption as for
  * encryption, and the caller's policy must allow the operation.
  */
+
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { messageOf } from "./error.ts";
 import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
 export interface KeyUse {
@@ -91,7 +93,7 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
       return { status: 200, body };
     } catch (error) {
       const code = error instanceof Refused ? error.code : "ValidationException";
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       return { status: 400, body: { __type: code, message } };
     }
   }

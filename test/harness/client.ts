@@ -1,4 +1,5 @@
 /** The API client of the tests. It fails the test if a response is not described in the OpenAPI document. */
+
 import { readFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -7,6 +8,7 @@ import addFormats from "ajv-formats";
 import { inject } from "vitest";
 import * as z from "zod/mini";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
+import { requestToken } from "../../infra/local/request-token.ts";
 
 const Described = z.object({
   content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
@@ -166,13 +168,9 @@ export function tokenOf(email: string): Promise<string> {
 }
 
 async function fetchToken(email: string): Promise<string> {
-  const answer = await fetch(`${baseUrl()}/local/token`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ email }),
-  });
-  if (!answer.ok) throw new Error(`no token for ${email}: ${answer.status}`);
-  return (await answer.text()).trim();
+  const { ok, text, status } = await requestToken(baseUrl(), email);
+  if (!ok) throw new Error(`no token for ${email}: ${status}`);
+  return text;
 }
 
 /**

@@ -24,8 +24,8 @@ test.each([
   expect(fault).toThrow(new RegExp(`^${line.replaceAll(/[<>-]/g, "\\$&")}$`));
 });
 
-/** The files that parse the arguments of all commands. */
-const parsers = ["infra/cli/options.ts", "infra/cli/csv/options.ts"];
+/** The file that parses the arguments of all commands. */
+const parsers = ["infra/cli/options.ts"];
 
 test("all commands read their arguments in the same way", () => {
   const files = globSync("{infra/cli,test/bench,test/load}/**/*.ts", { cwd: root });

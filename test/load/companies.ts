@@ -1,4 +1,5 @@
 /** Prepares the companies of a load test: their users, webhooks and first prospects. */
+
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { throttleSlot } from "#shared/auth/throttle-key.ts";
@@ -10,6 +11,7 @@ import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { documentsAt } from "../../infra/local/clients.ts";
+import { requestToken } from "../../infra/local/request-token.ts";
 import { each, patientCall } from "./calls.ts";
 
 export interface Members {
@@ -115,9 +117,9 @@ async function addReps(context: ApiContext, companyId: number, domain: string, c
 }
 
 async function localToken(base: string, email: string): Promise<string> {
-  const answer = await fetch(`${base}/local/token`, { method: "POST", body: JSON.stringify({ email }) });
-  if (!answer.ok) throw new Error(`no token for ${email}: ${answer.status}`);
-  return (await answer.text()).trim();
+  const { ok, text, status } = await requestToken(base, email);
+  if (!ok) throw new Error(`no token for ${email}: ${status}`);
+  return text;
 }
 
 const Me = z.object({ company: z.object({ id: z.int() }) });

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
-import { pipeline, Readable } from "node:stream";
+import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import * as z from "zod/mini";
 import type { ExportJob } from "../../../docs/client/api.ts";
@@ -32,10 +32,10 @@ export async function exportFile(service: Service, options: ExportOptions, progr
   try {
     const job = await completed(service, options, journal, progress);
     const link = async (): Promise<string> => (await exportNow(service, job.id)).file?.url ?? gone(job.id);
-    const rows = await save(file, download(link, service.signal, progress.say), job, progress);
+    await save(file, download(link, service.signal, progress.say), job, progress);
     await rm(journal, { force: true });
     progress.end();
-    console.log(`${file}: ${digits(rows)} prospects`);
+    console.log(`${file}: ${digits(job.processed)} prospects`);
     return exitCodes.done;
   } catch (error) {
     progress.end();
@@ -94,30 +94,19 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
 const exportNow = (service: Service, id: number): Promise<ExportJob> =>
   answered(service, () => service.client.GET("/api/prospects/exports/{id}", { params: { path: { id } } }));
 
-const [QUOTE, LINE_FEED] = [0x22, 0x0a];
-
-/**
- * Saves the decompressed file, and returns the number of its rows without the header. Throws if bytes are missing: the checksum at the end
- * of the gzip data then does not match.
- */
-async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: ExportJob, progress: Progress) {
-  const gunzip = createGunzip();
-  // The callback ignores an error, because `pipeline` also destroys `gunzip` with it. The loop below then throws the error.
-  pipeline(Readable.from(gzipped), gunzip, () => undefined);
-  let rows = -1;
-  let isQuoted = false;
-  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
-    for await (const chunk of gunzip) {
-      // Only a line feed outside of quoted cells ends a row. A doubled quotation mark inside a cell changes `isQuoted` twice, so it has no
-      // effect.
-      for (const byte of chunk) {
-        if (byte === QUOTE) isQuoted = !isQuoted;
-        else if (byte === LINE_FEED && !isQuoted) rows++;
-      }
-      progress.show({ name: "receiving", done: rows, total: total ?? undefined, unit: "rows" });
+/** Saves the decompressed file. Throws if bytes are missing: the checksum at the end of the gzip data then does not match. */
+async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { bytes }: ExportJob, progress: Progress) {
+  const total = bytes ?? undefined;
+  async function* counted(): AsyncGenerator<Uint8Array, void, undefined> {
+    let done = 0;
+    for await (const chunk of gzipped) {
+      done += chunk.length;
+      progress.show({ name: "receiving", done, total, unit: "bytes" });
       yield chunk;
     }
   }
-  await writeWhole(file, counted());
-  return rows;
+  const gunzip = createGunzip();
+  // The callback ignores an error, because `pipeline` also destroys `gunzip` with it. `writeWhole` then throws the error.
+  pipeline(counted, gunzip, () => undefined);
+  await writeWhole(file, gunzip);
 }

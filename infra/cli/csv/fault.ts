@@ -1,5 +1,6 @@
 /** Defines the errors that end the CSV command, with their exit codes, and retries failed requests. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf, messageOf } from "../../local/error.ts";
 import { exitCodes as ofAllCommands } from "../options.ts";
 
 /** The exit codes of all commands, and one more code: after `cutOff`, the same command resumes the transfer. */
@@ -44,12 +45,9 @@ const fileFaults: Readonly<Record<string, string>> = {
 
 /** Returns an error whose message describes an error of the local file system in a sentence. */
 export function fileFault(error: unknown, path: string): Failed {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const sentence = fileFaults[code];
+  const sentence = fileFaults[codeOf(error) ?? ""];
   return new Failed(sentence === undefined ? `${path}: ${messageOf(error)}` : `${path} ${sentence}`);
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Returns the reason of an error. If a connection failed, the reason is in the error's field `cause`. */
 export function reasonOf(error: unknown): string {

@@ -1,12 +1,10 @@
 /** Reads the command-line options of the CSV command. */
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { type Mapping, MappingText, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { serviceUrl } from "../../local/address.ts";
-import { WrongUsage } from "../options.ts";
-import { messageOf } from "./fault.ts";
+import { argumentsOf, texts, WrongUsage } from "../options.ts";
 
 export const usage = `npm run csv -- import FILE [options]
 npm run csv -- export FILE [options]
@@ -31,7 +29,6 @@ exit code 0: done, 1: rows were skipped, or failed, and the same command would f
 3: interrupted, or the service does not answer; the same command resumes`;
 
 const filters = ["bbox", "dateFrom", "dateTo", "status", "assignedToUserId", "rep", "tagId", "city", "search"] as const;
-const Filter = z.partialRecord(z.enum(filters), z.string());
 const flagOf = (filter: string): string => filter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 const string = { type: "string" } as const;
@@ -46,56 +43,53 @@ const ofImport = {
   errors: string,
   again: flag,
 } as const;
-const filterOptions: ParseArgsConfig["options"] = Object.fromEntries(filters.map((name) => [flagOf(name), string]));
 
 export type ImportOptions = ReturnType<typeof importOptions>;
 export type ExportOptions = ReturnType<typeof exportOptions>;
 
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
-  try {
-    if (command === "import") return importOptions(args, env);
-    if (command === "export") return exportOptions(args, env);
-  } catch (error) {
-    throw new WrongUsage(`${messageOf(error)} (see npm run csv -- --help)`);
-  }
+  if (command === "import") return importOptions(args, env);
+  if (command === "export") return exportOptions(args, env);
   throw new WrongUsage(`usage: ${usage}`);
 }
 
-function importOptions(args: string[], env: NodeJS.ProcessEnv) {
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: ofImport });
+const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run csv -- --help`);
+
+function importOptions(args: readonly string[], env: NodeJS.ProcessEnv) {
+  const { values, positionals } = argumentsOf(ofImport, usage, args);
   const { "dry-run": dryRun, errors, again } = values;
   const mapping = values.mapping === undefined ? undefined : mappingOf(values.mapping);
   const [matchBy, onMatch] = [
     choiceOf("--match-by", MatchBy.options, values["match-by"]),
     choiceOf("--on-match", OnMatch.options, values["on-match"]),
   ];
-  if ((matchBy === undefined) !== (onMatch === undefined)) throw new Error("--match-by and --on-match belong together");
+  if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
   const own = { mapping, matchBy, onMatch, dryRun, errors, again };
   return { command: "import" as const, ...commonOf(values, positionals, env), ...own };
 }
 
-function exportOptions(args: string[], env: NodeJS.ProcessEnv) {
-  const options = { ...common, ...filterOptions };
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
+function exportOptions(args: readonly string[], env: NodeJS.ProcessEnv) {
+  const options = { ...texts(filters.map(flagOf)), ...common };
+  const { values, positionals } = argumentsOf(options, usage, args);
   const given = new Map(Object.entries(values));
-  const filter = Filter.parse(
-    Object.fromEntries(filters.flatMap((name) => (given.has(flagOf(name)) ? [[name, given.get(flagOf(name))]] : []))),
-  );
+  const filter: Partial<Record<(typeof filters)[number], string>> = {};
+  for (const name of filters) {
+    const value = given.get(flagOf(name));
+    if (value !== undefined) filter[name] = value;
+  }
   return { command: "export" as const, ...commonOf(values, positionals, env), filter };
 }
 
 type CommonValues = Readonly<Partial<Record<keyof typeof common, string | undefined>>>;
 
 function commonOf(values: CommonValues, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
-  if (file === undefined || more.length > 0) throw new Error("name one FILE, and put a name with blanks in quotes");
+  if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
   const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
-  if (!/^https?:/.test(base) || !URL.canParse(base)) throw new Error("--base must be an http or https URL");
+  if (!/^https?:/.test(base) || !URL.canParse(base)) throw wrong("--base must be an http or https URL");
   // `--as` names a user of the local service, which issues a token for this user. So the environment variable TOKEN is ignored with `--as`.
   const token = values.token ?? (values.as === undefined ? env.TOKEN : undefined);
   if (token === undefined && values.as === undefined) {
-    throw new Error(
-      "set the variable TOKEN or --token to an access token, or name a user of the local service by --as",
-    );
+    throw wrong("set the variable TOKEN or --token to an access token, or name a user of the local service by --as");
   }
   return { base, token, email: values.as, file };
 }
@@ -109,14 +103,14 @@ function mappingOf(values: readonly string[]): Mapping {
   for (const value of values) {
     if (value.trim().startsWith("{")) {
       const { success, data } = z.safeParse(MappingText, value);
-      if (!success) throw new Error(`--mapping: ${value} is no JSON object of headers and columns. ${COLUMNS}`);
+      if (!success) throw wrong(`--mapping: ${value} is no JSON object of headers and columns. ${COLUMNS}`);
       Object.assign(mapping, data);
       continue;
     }
     const at = value.lastIndexOf("=");
-    if (at < 1) throw new Error(`--mapping: write "HEADER=COLUMN" and not "${value}"`);
+    if (at < 1) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${value}"`);
     const [header, name] = [value.slice(0, at), value.slice(at + 1).trim()];
-    if (header === UNMAPPABLE) throw new Error(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
+    if (header === UNMAPPABLE) throw wrong(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
     mapping[header] = name === "" ? null : columnOf(name);
   }
   return mapping;
@@ -126,14 +120,14 @@ const COLUMNS = `The columns are ${knownColumns.join(", ")}.`;
 
 function columnOf(name: string): Column {
   const column = knownColumns.find((known) => known.toLowerCase() === name.toLowerCase());
-  if (column === undefined) throw new Error(`--mapping: there is no column ${name}. ${COLUMNS}`);
+  if (column === undefined) throw wrong(`--mapping: there is no column ${name}. ${COLUMNS}`);
   return column;
 }
 
 function choiceOf<T extends string>(option: string, choices: readonly T[], given: string | undefined): T | undefined {
   const chosen = choices.find((choice) => choice === given);
   if (given !== undefined && chosen === undefined) {
-    throw new Error(`${option} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+    throw wrong(`${option} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
   }
   return chosen;
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
 import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
+import { requestToken } from "../../local/request-token.ts";
 import { Busy, Failed, PATIENT_TRIES, reasonOf, retried } from "./fault.ts";
 
 export interface Service {
@@ -35,16 +36,14 @@ const TOKEN_MS = 300_000;
 export async function openService(access: Access, signal: AbortSignal, say: Service["say"]): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
-  const timed = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-  const client = apiClient({
-    baseUrl: base,
-    accessToken: token,
-    fetch: (request) => fetch(request, { signal: timed() }),
-  });
+  const send = (request: Request): Promise<Response> => fetch(request, { signal: timed(signal) });
+  const client = apiClient({ baseUrl: base, accessToken: token, fetch: send });
   const service = { base, client, token, signal, say, companyId: 0 };
   const me = await answered(service, () => client.GET("/api/me"), 1);
   return { ...service, companyId: me.company.id };
 }
+
+const timed = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
 
 interface Answer<T> {
   readonly data?: T;
@@ -130,16 +129,10 @@ function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () =>
   let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
   return async () => {
     if (Date.now() < current.until) return current.token;
-    const answer = await fetch(`${base}/local/token`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ email }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-    });
-    const text = (await answer.text()).trim();
+    const { ok, text } = await requestToken(base, email, timed(signal));
     // A deployed service has no path /local/token and responds with a problem document in JSON. The local service responds to errors with
     // plain text.
-    if (!answer.ok)
+    if (!ok)
       throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
     current = { token: text, until: Date.now() + TOKEN_MS };
     return text;
