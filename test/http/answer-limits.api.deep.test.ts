@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -13,6 +14,11 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { answerBytes } from "#shared/http/answer.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
+import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
+import { insertNote } from "#shared/prospects/rows.ts";
+import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
+import { StoredStatus } from "#shared/reference/schema.ts";
+import { newStatusWrites } from "#shared/reference/statuses.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { type Answer, baseUrl, send, tokenOf } from "../harness/client.ts";
@@ -180,6 +186,20 @@ let stage: Stage;
 const SUMMARIES = limits.pageSizeMax;
 
 /**
+ * Returns an id that the service does not assign. Many notes, appointments and statuses are copies of one record, which are written directly
+ * to the table. Requests for them would take fifteen seconds of processor time.
+ */
+const unusedId = (companyId: number, i: number): number => 2 ** 44 + companyId * 1_000 + i;
+
+/** Returns the only row of a range. */
+async function onlyRow(table: Table, range: Parameters<Table["query"]>[0]): Promise<Item> {
+  const rows: Item[] = [];
+  for await (const row of table.query(range)) rows.push(row);
+  expect(rows).toHaveLength(1);
+  return present(rows[0]);
+}
+
+/**
  * Gives each webhook in `to` the maximum number of registrations, which are copies of the registration `like`. They are written directly to
  * the table, because requests that create 1 850 registrations would take ten seconds of processor time.
  */
@@ -208,9 +228,14 @@ beforeAll(async () => {
   const companyId = bodyOf(await ask("GET", "/api/me"), 200, Me).company.id;
 
   const statuses = z.parse(z.array(Identified), (await ask("GET", "/api/statuses")).body).length;
-  const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
-    made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
-  );
+  const status = await made("/api/statuses", { value: wide(limits.displayValue, "s0") });
+  const likeStatus = StoredStatus.parse(await table.get(keys.status(companyId, status)));
+  await inLanes(limits.statusesPerCompany - statuses - 3, (i) => {
+    const copy = { ...likeStatus, id: unusedId(companyId, i), value: wide(limits.displayValue, `s${i + 1}`) };
+    return table.transact(newStatusWrites(companyId, copy));
+  });
+  // The service reads the copies only after a status is written that increases the version of the names.
+  await made("/api/statuses", { value: wide(limits.displayValue, "s") });
   // The import creates the tags, because one row can create 50 of them. One request for each tag would take longer.
   const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
     Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
@@ -227,11 +252,17 @@ beforeAll(async () => {
   const addressFile = csvForm(`${Object.keys(address).join()}\n${addressRows.join("\n")}\n`);
   bodyOf(await ask("POST", "/api/prospects/import", addressFile), 200, Identified);
 
-  const notes = await inLanes(STREAMED, () => made(`/api/prospects/${prospectId}/notes`, { body: text(limits.note) }));
-  const appointments: number[] = [];
-  while (appointments.length < STREAMED) {
-    appointments.push(await made(`/api/prospects/${prospectId}/appointments`, appointment));
-  }
+  const note = await made(`/api/prospects/${prospectId}/notes`, { body: text(limits.note) });
+  const appointmentId = await made(`/api/prospects/${prospectId}/appointments`, appointment);
+  const likeNote = StoredNote.parse(await onlyRow(table, attachedKeys.notes(companyId, prospectId)));
+  const likeAppointment = StoredAppointment.parse(
+    await onlyRow(table, attachedKeys.appointments(companyId, prospectId)),
+  );
+  await inLanes(STREAMED - 1, async (i) => {
+    const id = unusedId(companyId, i);
+    await table.transact(insertNote({ ...likeNote, id }));
+    await table.transact(newAppointmentWrites({ ...likeAppointment, id }));
+  });
   const territories = await inLanes(32, () => made("/api/territories", territory));
   await inLanes(20, () => made("/api/prospects", prospect));
   const users = await inLanes(20, (i) =>
@@ -290,8 +321,8 @@ beforeAll(async () => {
 
   stage = {
     prospect: prospectId,
-    note: present(notes[0]),
-    appointment: present(appointments[0]),
+    note,
+    appointment: appointmentId,
     address: z.parse(z.array(Identified), (await ask("GET", "/api/addresses?limit=1")).body)[0]?.id ?? 0,
     territory: present(territories[0]),
     webhook: second.id,
@@ -302,7 +333,7 @@ beforeAll(async () => {
     export: await made("/api/prospects/exports", { search: text(limits.search) }),
     job: await newJob(),
     user: present(users[0]),
-    status: present(status[0]),
+    status,
     tag: present(tags[0]),
     spareTag: present(tags.at(-1)),
   };
