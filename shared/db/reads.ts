@@ -86,7 +86,7 @@ export function openReads(
         ExclusiveStartKey: from,
       });
       const answer = await count("read", (options) => client.send(command, options));
-      yield* (answer.Items ?? []).map(readable);
+      for (const item of answer.Items ?? []) yield readable(item);
       from = answer.LastEvaluatedKey;
       if (left !== undefined) left -= answer.Items?.length ?? 0;
     } while (from !== undefined && left !== 0);

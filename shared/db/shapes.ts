@@ -33,15 +33,16 @@ export const shapeOf = (type: string): number => shapes[type] ?? 1;
 
 /** Returns the item. Throws NewerShape if a later release has written it in a shape that this release does not know. */
 export function readable<T extends Item>(item: T): T {
-  const { shape, type, pk, sk } = item;
+  const { shape, type, pk, sk, id } = item;
   if (shape === undefined) return item;
   const known = shapeOf(String(type));
   if (typeof shape === "number" && shape <= known) return item;
+  // Some reads of only some fields return no key.
+  const row = pk === undefined ? `row with the id ${String(id)}` : `row ${String(pk)} ${String(sk)}`;
   throw new NewerShape(
-    `the row ${String(pk)} ${String(sk)} of type ${String(type)} has shape ${String(shape)}, and this release reads shapes up to ${known}: a later release has written it`,
+    `the ${row} of type ${String(type)} has shape ${String(shape)}, and this release reads shapes up to ${known}: a later release has written it`,
   );
 }
 
-export const withShape = (fields: readonly string[]): string[] => [
-  ...new Set([...fields, "pk", "sk", "type", "shape"]),
-];
+/** Adds the fields that `readable` needs. */
+export const withShape = (fields: readonly string[]): string[] => [...new Set([...fields, "type", "shape"])];

@@ -54,6 +54,48 @@ export function streamEndpoint<
   );
 }
 
+/**
+ * Streams a page of records that the service itself has stored. The schema validates only a sample of the records. `work` must therefore
+ * return exactly the documented fields, because the schema removes no others.
+ *
+ * @param body the middleware that reads the request body. Endpoints without a body omit it, so that their bundles do not contain it
+ */
+export function streamPage<
+  Item extends z.ZodMiniType,
+  Shape extends { readonly items: z.ZodMiniArray<Item> },
+  Path extends z.ZodMiniType,
+  Query extends z.ZodMiniType,
+  Body extends z.ZodMiniType,
+>(
+  contract: Contract<Path, Query, Body, z.ZodMiniObject<Shape>>,
+  work: (
+    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
+  ) => Promise<z.output<z.ZodMiniObject<Shape>> & Page>,
+  body?: MiddlewareObj<ApiEvent>,
+): StreamEndpoint {
+  return streaming(
+    contract,
+    async function* (call) {
+      yield pageText(contract.response.def.shape.items.def.element, await work(call));
+    },
+    body,
+  );
+}
+
+interface Page {
+  readonly items: readonly unknown[];
+}
+
+/** One item in this number of items is validated by `pageText`. */
+const SAMPLE = 64;
+let sampled = 0;
+
+/** Returns the page as JSON. Validates a sample of its items, including the first item that each function returns. */
+export function pageText(item: z.ZodMiniType, page: Page): string {
+  for (const value of page.items) if (sampled++ % SAMPLE === 0) checked(item, value);
+  return JSON.stringify(page);
+}
+
 /** Streams a JSON array of any length. Each item is validated and serialized as soon as it arrives. */
 export function streamItems<
   Item extends z.ZodMiniType,

@@ -51,16 +51,33 @@ function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows
   return lastStatusChange === null ? [...history] : [lastStatusChange, ...history];
 }
 
+/**
+ * Returns the fields of `prospectFields`, in the order of that schema, and no others. Most prospects of a list are not parsed by the
+ * schema, which would remove other fields.
+ */
 function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
-  const { statusId, assignedToUserId, tagIds, customFieldData } = prospect;
+  const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;
   return {
-    ...prospect,
+    id: prospect.id,
+    name: prospect.name,
+    phoneNumber: prospect.phoneNumber,
+    secondaryPhoneNumber: prospect.secondaryPhoneNumber,
+    emailAddress: prospect.emailAddress,
+    lat: prospect.lat,
+    lng: prospect.lng,
+    source: prospect.source,
+    sourceId: prospect.sourceId,
+    sourceCreatedAt: prospect.sourceCreatedAt,
+    ...(clientRecordId !== undefined && { clientRecordId }),
     customFieldData: customFieldData === null ? null : CustomFieldJson.parse(JSON.parse(customFieldData)),
+    createdAt: prospect.createdAt,
+    updatedAt: prospect.updatedAt,
+    address: prospect.address,
     currentStatus: statusId === null ? null : statusSummary(statuses.get(statusId)),
     assignedTo: assignedToUserId === null ? null : userSummary(users.get(assignedToUserId)),
     tags: tagIds.flatMap((id) => {
       const tag = tags.get(id);
-      return tag === undefined ? [] : [{ tag }];
+      return tag === undefined ? [] : [{ tag: { id: tag.id, value: tag.value, color: tag.color } }];
     }),
   };
 }
@@ -83,7 +100,18 @@ export const presentNote = (note: StoredNote, dictionary: Dictionary): Note => (
 });
 
 export const presentAppointment = (appointment: StoredAppointment, dictionary: Dictionary): Appointment => ({
-  ...appointment,
+  id: appointment.id,
+  prospectId: appointment.prospectId,
+  title: appointment.title,
+  startAt: appointment.startAt,
+  endAt: appointment.endAt,
+  allDay: appointment.allDay,
+  status: appointment.status,
+  location: appointment.location,
+  notes: appointment.notes,
+  createdAt: appointment.createdAt,
+  updatedAt: appointment.updatedAt,
+  ...(appointment.occurredAt !== undefined && { occurredAt: appointment.occurredAt }),
   assignedTo: summaryOf(appointment.assignedToUserId, dictionary),
   createdBy: summaryOf(appointment.createdBy, dictionary),
 });

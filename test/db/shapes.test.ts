@@ -33,9 +33,9 @@ async function failureOf(read: () => Promise<unknown>): Promise<unknown> {
 const reads = [
   ["get", () => db.table.get(key)],
   ["batchGet", () => db.table.batchGet([key])],
-  ["batchGet of some fields", () => db.table.batchGet([key], { fields: ["pk"] })],
+  ["batchGet of some fields", () => db.table.batchGet([key], { fields: ["pk", "sk"] })],
   ["query", () => all(db.table.query({ pk: key.pk }))],
-  ["query of some fields", () => all(db.table.query({ pk: key.pk, fields: ["pk"] }))],
+  ["query of some fields", () => all(db.table.query({ pk: key.pk, fields: ["pk", "sk"] }))],
   ["a failed condition", () => db.table.write({ put: { ...key, type: "territory" }, when: equals("version", 7) })],
   ["a failed transaction", () => db.table.transact([{ put: { ...key, type: "x" }, when: equals("version", 7) }])],
   ["a stream record", async () => itemOfImage(imageOf(marshall(newer)))],
@@ -59,4 +59,5 @@ test("a row with a known number, and a row without a number, are read", () => {
   expect(readable({ type: "territory", shape: shapeOf("territory") })).toEqual({ type: "territory", shape: 1 });
   expect(readable({ type: "prospect" })).toEqual({ type: "prospect" });
   expect(() => readable({ type: "territory", shape: "1" })).toThrow(NewerShape);
+  expect(() => readable({ type: "note", shape: 9, id: 7 })).toThrow(/the row with the id 7 of type note has shape 9/);
 });

@@ -103,8 +103,22 @@ test.each(damaged)("a row with %s is rejected", (_, fields) => {
 test("a page validates all fields of one row in 64, and the separate attributes of every row", () => {
   const item = { ...prospectItem(prospectRow()), fields: JSON.stringify({ ...prospectRow(), name: 5 }) };
   expect(() => Array.from({ length: 64 }, () => sampledProspect(item))).toThrow();
-  for (let row = 0; row < 64; row++) {
-    expect(() => sampledProspect({ ...prospectItem(prospectRow()), version: "1" })).toThrow();
+  const wrong = [
+    { type: "note" },
+    { id: 0 },
+    { id: "1" },
+    { companyId: undefined },
+    { assignedToUserId: 1.5 },
+    { version: "1" },
+    { version: 0.5 },
+    { deletedAt: "yesterday" },
+    { importId: 7 },
+    { fields: 7 },
+  ];
+  for (const attributes of wrong) {
+    for (let row = 0; row < 64; row++) {
+      expect(() => sampledProspect({ ...prospectItem(prospectRow()), ...attributes })).toThrow();
+    }
   }
 });
 

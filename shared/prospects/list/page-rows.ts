@@ -12,7 +12,7 @@ import { blockOf } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
-import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
+import { StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes, so the estimate is a little too high. */
 const BYTES_PER_PROSPECT = 1_024;
@@ -34,6 +34,14 @@ const WORTH_A_REQUEST = 2;
  * belongs to the list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_READS = 2;
+
+/**
+ * The attributes of a prospect's row, in both shapes, without the key, the company and those of notes. The SDK needs processor time for
+ * each attribute of each row, and a list uses no others.
+ */
+const fields = [...Object.keys(StoredProspect.shape).filter((name) => name !== "companyId"), "fields"];
+
+const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
 
 /**
  * Returns the rows in the order of `refs`. `namesVersion` is the version of the company's names (statuses, tags and users). `belongs` must
@@ -59,7 +67,7 @@ export function pageRows(table: Reads, companyId: number): PageRows {
     const unread = refs.filter((ref) => isBehind(ref) && !recall(ref)).map(({ id }) => id);
     if (++reads === 1) await readRows(table, companyId, unread, keep);
     const behind = refs.filter(isBehind);
-    for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item);
+    for (const item of await table.batchGet(keysOf(companyId, behind), { fields })) keep(item);
     const rows: StoredProspect[] = [];
     for (const ref of refs) {
       const row = found.get(ref.id);
@@ -106,7 +114,7 @@ export async function rowsAtLeast(
     if (behind.length === 0) return found;
     if (reads === STRONG_READS) throw new TableBusy(`prospect ${behind[0]?.id} of company ${companyId} stays outdated`);
     if (reads > 0) await sleep(10 * reads);
-    for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item);
+    for (const item of await table.batchGet(keysOf(companyId, behind), { fields })) keep(item);
   }
 }
 
@@ -120,6 +128,8 @@ function rowsInMemory(
   return {
     found,
     keep(item: Item): void {
+      // The attribute is not read.
+      item.companyId = companyId;
       const row = sampledProspect(item);
       found.set(row.id, row);
       recent.keep(row, typeof item.fields === "string" ? item.fields.length : USUAL_TEXT_BYTES);
@@ -148,7 +158,7 @@ async function readRows(
   }
   const batch = table.batchGet(
     single.map((id) => keys.prospect(companyId, id)),
-    { consistency },
+    { consistency, fields },
   );
   const [items] = await Promise.all([batch, ...reads]);
   items.forEach(keep);
@@ -162,7 +172,7 @@ async function readSpan(
   keep: (item: Item) => void,
   consistency: Consistency,
 ): Promise<void> {
-  for await (const item of table.query({ ...span, consistency })) {
+  for await (const item of table.query({ ...span, consistency, fields })) {
     if (item.type === "prospect") keep(item);
   }
 }

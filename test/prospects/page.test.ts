@@ -1,0 +1,168 @@
+/** Tests the prospects of a page: that they have all documented fields and no others, and how many of them are validated. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import * as keys from "#shared/db/keys.ts";
+import { checked } from "#shared/http/chain.ts";
+import { pageText } from "#shared/http/streaming.ts";
+import { ListedProspect } from "#shared/prospects/list/list.ts";
+import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
+import { presentProspect } from "#shared/prospects/present.ts";
+import { prospectItem, type StoredAppointment, StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
+
+const time = "2026-01-02T00:00:00.000Z";
+const dated = { version: 3, createdAt: time, updatedAt: time };
+const status = { id: 2, value: "New", color: "#3B82F6" };
+
+const appointment: StoredAppointment = {
+  type: "appointment",
+  id: 9,
+  companyId: 4,
+  prospectId: 5,
+  title: "Visit",
+  startAt: time,
+  endAt: null,
+  allDay: false,
+  status: "scheduled",
+  location: null,
+  notes: null,
+  assignedToUserId: 7,
+  createdBy: 7,
+  importId: "import",
+  occurredAt: time,
+  ...dated,
+};
+
+/** A prospect with a value in every field. */
+const full: Required<Omit<StoredProspect, "deletedAt">> = {
+  type: "prospect",
+  id: 5,
+  companyId: 4,
+  name: "Ann",
+  phoneNumber: "1",
+  secondaryPhoneNumber: "2",
+  emailAddress: "a@b.test",
+  lat: 1.5,
+  lng: -2,
+  address: {
+    id: 8,
+    address1: "1 Elm St",
+    address2: null,
+    city: "Denver",
+    state: "CO",
+    zip: "80202",
+    formattedAddress: "by hand",
+  },
+  statusId: 2,
+  lastStatusChange: { id: 6, status, previousStatus: null, changedBy: 7, source: "api", createdAt: time, version: 3 },
+  pastStatusChanges: 1,
+  upcoming: [appointment],
+  moreUpcomingUntil: time,
+  agendaUntil: time,
+  appointmentsChangedAt: 5,
+  assignedToUserId: 7,
+  assignedByUserId: 7,
+  assignedAt: time,
+  pastAssignments: [[7, 1, 2]],
+  tagIds: [3],
+  source: "form",
+  sourceId: "s1",
+  sourceCreatedAt: time,
+  customFieldData: '{"a":[1]}',
+  createdBy: 7,
+  updatedBy: 7,
+  clientRecordId: "record",
+  changedByImport: "import",
+  importId: "import",
+  bulk: { jobId: 1, version: 3, events: "each", before: { statusId: 2 }, after: { tagIds: [3], deletedAt: null } },
+  ...dated,
+};
+
+const dictionary: Dictionary = {
+  version: 1,
+  statuses: new Map([[2, { ...status, type: "status", sortOrder: 1, isActive: true, ...dated }]]),
+  tags: new Map([[3, { id: 3, value: "Solar", color: "#2563EB", type: "tag", ...dated }]]),
+  users: new Map([
+    [
+      7,
+      {
+        type: "user",
+        id: 7,
+        companyId: 4,
+        sub: "s",
+        email: "u@b.test",
+        firstName: "U",
+        lastName: "V",
+        role: "sales",
+        permissions: [],
+        isActive: true,
+        ...dated,
+      },
+    ],
+  ]),
+};
+
+describe("the rows of a page", () => {
+  const db = faultyDynamoDb();
+  /** Attributes of a stored row that are no fields of a prospect. */
+  const others = { writeId: "w", notesVersion: 2, notesChangedAt: 3 };
+
+  /** The service reads few rows one by one, and many rows by one Query. */
+  const reads = [
+    { shape: 1, count: 2, calls: ["BatchGetItem"] },
+    { shape: 2, count: 2, calls: ["BatchGetItem"] },
+    { shape: 1, count: 40, calls: ["Query"] },
+    { shape: 2, count: 40, calls: ["Query"] },
+  ] as const;
+
+  test.each(reads)("have all fields: $count rows of shape $shape", async ({ shape, count, calls }) => {
+    const companyId = 100 * shape + count;
+    const rows = Array.from({ length: count }, (_, i) => {
+      const row = i % 3 === 0 ? full : prospectRow(i % 3 === 1 ? {} : { ...full, deletedAt: time });
+      return { ...row, companyId, id: i + 1 };
+    });
+    await db.direct.batchPut(
+      rows.map((row) => ({ ...keys.prospect(companyId, row.id), ...prospectItem(row, shape), ...others })),
+    );
+    db.plan(() => ({ kind: "pass" }));
+    const found = await rowsAtLeast(db.table, companyId, rows, 1);
+    expect(db.calls).toEqual(calls);
+    for (const row of rows) expect(found.get(row.id)).toEqual(row);
+  });
+});
+
+describe("the items of a page", () => {
+  const row = fc
+    .subarray(Object.keys(full).filter((name) => !["type", "id", "companyId", "version"].includes(name)))
+    .map((names) => prospectRow(Object.fromEntries(Object.entries(full).filter(([name]) => names.includes(name)))));
+
+  test("are as their schema would parse them: no field is removed or moved", () => {
+    fc.assert(
+      fc.property(row, fc.boolean(), (stored, isBooked) => {
+        const upcoming = isBooked ? appointment : undefined;
+        for (const read of [stored, StoredProspect.parse(stored)]) {
+          const item = presentProspect(read, upcoming, dictionary);
+          expect(JSON.stringify(item)).toBe(JSON.stringify(checked(ListedProspect, item)));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("are validated in part: one in 64", () => {
+    const item = presentProspect(full, undefined, dictionary);
+    const page = { items: Array.from({ length: 32 }, () => item), total: 32, page: 1, pageSize: 50 };
+    expect(pageText(ListedProspect, page)).toBe(JSON.stringify(page));
+    const damaged = { ...page, items: page.items.map((good) => ({ ...good, name: 5 })) };
+    const accepted = [damaged, damaged].filter((sent) => {
+      try {
+        return pageText(ListedProspect, sent) !== "";
+      } catch {
+        return false;
+      }
+    });
+    expect(accepted.length).toBe(1);
+  });
+});
