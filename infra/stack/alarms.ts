@@ -251,3 +251,17 @@ export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): voi
     if (resource instanceof CfnAlarm) resource.alarmDescription = `${impact} Runbook: ${runbook}#${anchorOf(title)}`;
   }
 }
+
+/** Returns the name that `nameAlarms` gives to an alarm. */
+export const nameOf = (one: ExplainedAlarm): string => `${Stack.of(one).stackName}-${anchorOf(one.meaning.title)}`;
+
+/**
+ * Gives names to the alarms of a stack, so that the dashboard of another stack can show them without references. References would make the
+ * stack export the ARNs of its alarms, and CloudFormation refuses to remove an alarm while another stack imports its ARN.
+ */
+export function nameAlarms(stack: Stack): void {
+  for (const one of stack.node.findAll()) {
+    const resource = one.node.defaultChild;
+    if (one instanceof ExplainedAlarm && resource instanceof CfnAlarm) resource.alarmName = nameOf(one);
+  }
+}

@@ -1,5 +1,6 @@
 /**
- * Creates the plan by which AWS Backup copies the table every day and every month, a log of its jobs, and an alarm for failed jobs.
+ * Creates the plan by which AWS Backup copies the table every day and every month, a log of its jobs, and alarms for failed and for missing
+ * jobs.
  */
 import {
   BackupPlan,
@@ -9,6 +10,7 @@ import {
   BackupVault,
   CfnBackupVault,
 } from "aws-cdk-lib/aws-backup";
+import { ComparisonOperator, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnRule, Schedule } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
@@ -72,21 +74,20 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
     resources: tables.map((table) => BackupResource.fromArn(table.tableArn)),
     disableDefaultBackupPolicy: true,
   });
-  watchJobs(home, vault, logDays);
+  const logGroup = logJobs(home, vault, logDays);
+  failureAlarm(home, logGroup);
+  // Monthly copies alone have no alarm, because CloudWatch looks back at most a week.
+  if (plan.dailyDays > 0) absenceAlarm(home, logGroup);
 }
 
-/** The last states of a job without a copy or a restored table. */
-const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
-
 /**
- * Writes the events of the vault's jobs into a log group, and makes an alarm that counts the failed ones. AWS Backup has metrics of failed
- * jobs too, but the events also contain the reason of a failure, and the metrics of restores do not name the vault.
+ * Writes the events of the vault's jobs into a log group, from which the alarms count them. AWS Backup has metrics of jobs too, but the
+ * events also contain the reason of a failure, and the metrics of restores do not name the vault.
  */
-function watchJobs(home: Construct, vault: BackupVault, logDays: number): void {
-  const { stackName } = Stack.of(home);
+function logJobs(home: Construct, vault: BackupVault, logDays: number): LogGroup {
   const logGroup = new LogGroup(home, "Jobs", {
     // EventBridge expects this prefix.
-    logGroupName: `/aws/events/${stackName}/backups`,
+    logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
   });
@@ -107,6 +108,13 @@ function watchJobs(home: Construct, vault: BackupVault, logDays: number): void {
     "Serverless-EventBusDLQ": "EventBridge repeats a failed delivery for a day. Then the next copy reports.",
   });
   allowEvents(logGroup, rule);
+  return logGroup;
+}
+
+/** The last states of a job without a copy or a restored table. */
+const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
+
+function failureAlarm(home: Construct, logGroup: LogGroup): void {
   const filter = new MetricFilter(home, "FailedJobs", {
     logGroup,
     // Events of restores have the field `status` instead of `state`.
@@ -115,7 +123,7 @@ function watchJobs(home: Construct, vault: BackupVault, logDays: number): void {
         FAILURES.map((state) => FilterPattern.stringValue(field, "=", state)),
       ),
     ),
-    metricNamespace: stackName,
+    metricNamespace: Stack.of(home).stackName,
     metricName: "FailedBackupJobs",
     metricValue: "1",
   });
@@ -127,6 +135,35 @@ function watchJobs(home: Construct, vault: BackupVault, logDays: number): void {
     badPeriods: 1,
     title: "Copies fail",
     impact: "Users notice nothing, but a copy of the table by AWS Backup is missing, or a restore has failed.",
+  });
+}
+
+/** Hours without a completed copy after which the alarm goes off. The plan starts a copy every 24 hours. */
+const HOURS_WITHOUT_COPY = 48;
+
+/** Makes an alarm that goes off if no copy is completed for two days. A copy that the plan never starts has no event of a failure. */
+function absenceAlarm(home: Construct, logGroup: LogGroup): void {
+  const filter = new MetricFilter(home, "CompletedCopies", {
+    logGroup,
+    // A copy of a copy to another vault is also completed, but its event has the field `copyJobId` instead.
+    filterPattern: FilterPattern.all(
+      FilterPattern.stringValue("$.detail.state", "=", "COMPLETED"),
+      FilterPattern.exists("$.detail.backupJobId"),
+    ),
+    metricNamespace: Stack.of(home).stackName,
+    metricName: "CompletedCopies",
+    metricValue: "1",
+  });
+  alarm(home, "Missing", {
+    metric: filter.metric({ period: Duration.hours(1), statistic: "Sum" }),
+    threshold: 1,
+    comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
+    periods: HOURS_WITHOUT_COPY,
+    // An hour without a completed copy has no data.
+    missing: TreatMissingData.BREACHING,
+
+    title: "No copy for two days",
+    impact: "Users notice nothing, but AWS Backup has completed no copy of the table for two days.",
   });
 }
 

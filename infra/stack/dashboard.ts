@@ -5,6 +5,7 @@ import {
   Dashboard,
   GraphWidget,
   GraphWidgetView,
+  type IAlarm,
   type IMetric,
   type IWidget,
   LogQueryWidget,
@@ -15,12 +16,12 @@ import {
 import { CfnFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnQueryDefinition, LogGroup } from "aws-cdk-lib/aws-logs";
 import { Queue } from "aws-cdk-lib/aws-sqs";
-import { Duration, Fn, Stack } from "aws-cdk-lib/core";
+import { ArnFormat, Duration, Fn, Stack } from "aws-cdk-lib/core";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { MEMORY_MB } from "../settings/capacity.ts";
 import { PRICES_DATE, PRICES_REGION } from "../settings/prices.ts";
-import { ExplainedAlarm } from "./alarms.ts";
+import { ExplainedAlarm, nameOf } from "./alarms.ts";
 import { dollarsPerDay } from "./dollars.ts";
 import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
@@ -34,9 +35,14 @@ export const FREE_METRICS = 50;
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/** Creates the dashboard. Call it after the stack has all its functions, queues and alarms, because it shows those that exist. */
-export function createDashboard(stack: Stack, platform: Platform): void {
+/**
+ * Creates the dashboard. Call it after the stacks have all their functions, queues and alarms, because it shows those that exist.
+ *
+ * @param data the data stack, whose alarms are on the dashboard too
+ */
+export function createDashboard(stack: Stack, platform: Platform, data: Stack): void {
   const watched = watchedIn(stack, platform);
+  const alarms = [...watched.alarms, ...alarmsByNameOf(stack, data)];
   const graphs = (all: Graphs): IWidget[] =>
     Object.entries(all).map(
       ([title, left]) => new GraphWidget({ title, left, width: WIDTH / 3, height: HEIGHT, leftYAxis: { min: 0 } }),
@@ -52,7 +58,7 @@ export function createDashboard(stack: Stack, platform: Platform): void {
     defaultInterval: Duration.hours(6),
     periodOverride: PeriodOverride.INHERIT,
     widgets: [
-      [new AlarmStatusWidget({ title: "Alarms", alarms: [...watched.alarms], width: WIDTH, height: HEIGHT })],
+      [new AlarmStatusWidget({ title: "Alarms", alarms, width: WIDTH, height: HEIGHT })],
       [...graphs(requests(stack)), table(logQueries.latency)],
       [...graphs(capacity(platform)), table(logQueries.failed)],
       [table(logQueries.attempts), ...graphs(webhooks(watched)), table(logQueries.errors)],
@@ -69,6 +75,15 @@ export function createDashboard(stack: Stack, platform: Platform): void {
       logGroupNames: groups.map(({ logGroupName }) => logGroupName),
     });
   }
+}
+
+/** Returns the alarms of the data stack by their names. */
+function alarmsByNameOf(stack: Stack, data: Stack): IAlarm[] {
+  const alarms = data.node.findAll().filter((one) => one instanceof ExplainedAlarm);
+  return alarms.map((one) => {
+    const parts = { service: "cloudwatch", resource: "alarm", arnFormat: ArnFormat.COLON_RESOURCE_NAME };
+    return Alarm.fromAlarmArn(stack, `Shown-${nameOf(one)}`, stack.formatArn({ ...parts, resourceName: nameOf(one) }));
+  });
 }
 
 interface Watched {

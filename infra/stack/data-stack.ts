@@ -27,7 +27,7 @@ import type { Folder } from "../routes/route.ts";
 import type { Console, DeployConfig } from "../settings/config.ts";
 import { dataStackName, stackNameOf } from "../settings/names.ts";
 import type { Retention } from "../settings/retention.ts";
-import { createAlarmTopic, sendAlarms } from "./alarms.ts";
+import { createAlarmTopic, nameAlarms, sendAlarms } from "./alarms.ts";
 import { createBackups } from "./backup.ts";
 import { createDomain } from "./domain.ts";
 import { createIdentity, type Identity } from "./identity.ts";
@@ -74,6 +74,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   if (config.backup !== undefined)
     createBackups(stack, config.backup, active === undefined ? [table] : [table, active], config.retention.logDays);
   sendAlarms(stack, alarms, config.watch.runbook);
+  nameAlarms(stack);
   createProtectedLast(stack, table);
   return active === undefined ? data : { ...data, table: active };
 }
@@ -94,7 +95,17 @@ function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
   // The backup selection needs the table, so the table cannot be created after the selection. Only the other parts of the backups are
   // listed.
-  const backups = ["Vault", "Role", "Plan/Resource", "Jobs", "JobEvents", "FailedJobs", "Failed"];
+  const backups = [
+    "Vault",
+    "Role",
+    "Plan/Resource",
+    "Jobs",
+    "JobEvents",
+    "FailedJobs",
+    "Failed",
+    "CompletedCopies",
+    "Missing",
+  ];
   const others = ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms"];
   for (const path of [...others, ...backups.map((part) => `Backups/${part}`)]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);

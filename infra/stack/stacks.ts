@@ -84,7 +84,7 @@ export function createStacks(
   accountAlarms(service, config.capacity.accountConcurrency);
   platform.rollout?.watchErrors(service);
   sendAlarms(service, data.alarms, config.watch.runbook);
-  createDashboard(service, platform);
+  createDashboard(service, platform, data.stack);
   outputs(service, {
     // The URL has no slash at its end, because clients append the paths of the OpenAPI document.
     ApiUrl: apiUrl,

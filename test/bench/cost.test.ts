@@ -11,6 +11,7 @@ import { LOADED_PROSPECTS } from "./cost/index-costs.ts";
 import { latencyReport } from "./cost/latency.ts";
 import { readMeasured } from "./cost/measured.ts";
 import { costLines, costOf } from "./cost/model.ts";
+import { monthlyResources } from "./cost/monthly-resources.ts";
 import { costsOf, report } from "./cost/report.ts";
 import { simulate } from "./cost/working-day.ts";
 
@@ -27,6 +28,10 @@ test("docs/latency.md is the output of `npm run simulate -- --write`", () => {
   expect(readFileSync(join(import.meta.dirname, "../../docs/latency.md"), "utf8")).toBe(
     latencyReport(measured, { prospects: LOADED_PROSPECTS }),
   );
+});
+
+test("the resources with a monthly price are those of the templates", async () => {
+  expect(measured.resources).toEqual(await monthlyResources());
 });
 
 test.each([

@@ -1,7 +1,8 @@
 /** Tests the backup plan of AWS Backup, the lifecycle rules of the bucket, and a deployment that uses a restored table. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
-import { failures, foreign, loggedBackupEvents } from "./backup-events.ts";
+import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
+import { matches } from "./filter-pattern.ts";
 import { at, listed, synthesized, type Template, target } from "./template.ts";
 
 const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
@@ -41,14 +42,40 @@ describe("the copies of AWS Backup", () => {
       expect(loggedBackupEvents(production, [event]), JSON.stringify(event)).toHaveLength(1);
     }
     expect(loggedBackupEvents(production, foreign)).toEqual([]);
+    expectMails("FailedBackupJobs");
+  });
+
+  const alarmOn = (template: Template, metric: string) =>
+    template.all("AWS::CloudWatch::Alarm").find(({ properties }) => properties.MetricName === metric);
+
+  function expectMails(metric: string): void {
     const [topic] = production.all("AWS::SNS::Topic");
-    const alarm = production
-      .all("AWS::CloudWatch::Alarm")
-      .find(({ properties }) => properties.MetricName === "FailedBackupJobs");
+    const alarm = alarmOn(production, metric);
     for (const actions of [alarm?.properties.AlarmActions, alarm?.properties.OKActions]) {
       expect(listed(actions).map(target)).toEqual([topic?.id]);
     }
     expect(Object.keys(production.stacks.data.Resources)).toContain(alarm?.id);
+  }
+
+  it("are missed after two days: only a completed copy of a table counts, and the alarm mails", () => {
+    const [filter] = production
+      .all("AWS::Logs::MetricFilter")
+      .filter(({ properties }) => at(properties, "MetricTransformations", 0, "MetricName") === "CompletedCopies");
+    const counted = loggedBackupEvents(production, [...successes, ...failures])
+      .map(({ text }) => text)
+      .filter((text) => matches(String(filter?.properties.FilterPattern), text));
+    expect(counted.map((text) => JSON.parse(text))).toMatchObject([
+      { "detail-type": "Backup Job State Change", detail: { state: "COMPLETED" } },
+    ]);
+    const { Period, EvaluationPeriods } = alarmOn(production, "CompletedCopies")?.properties ?? {};
+    expect(Number(Period) * Number(EvaluationPeriods)).toBe(2 * 86_400);
+    expectMails("CompletedCopies");
+  });
+
+  it("are not missed if the plan makes only monthly copies", async () => {
+    const monthly = await synthesized(configured({ backupMonthlyDays: 120, alarmEmail: "operator@example.com" }));
+    expect(alarmOn(monthly, "FailedBackupJobs")).toBeDefined();
+    expect(alarmOn(monthly, "CompletedCopies")).toBeUndefined();
   });
 
   it("select the service's table, and a restored one as well", () => {

@@ -31,6 +31,7 @@ const Widget = z.object({
   type: z.string(),
   properties: z.looseObject({
     title: z.optional(z.string()),
+    alarms: z.optional(z.array(z.string())),
     metrics: z._default(z.array(z.array(z.unknown())), []),
     query: z.optional(z.string()),
   }),
@@ -48,6 +49,10 @@ const metrics = (): string[] =>
       .filter(([first]) => typeof first === "string")
       .map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
   );
+
+/** Returns the logical id or the name of an alarm of which the dashboard has a reference or the ARN. */
+const nameOfAlarm = (arn: string): string =>
+  /^\{'Fn::GetAtt':\['(\w+)','Arn'\]\}$/.exec(arn)?.[1] ?? /:alarm:([\w-]+)$/.exec(arn)?.[1] ?? arn;
 
 describe("the dashboard", () => {
   it("has one name for each deployment and region", () => {
@@ -70,6 +75,15 @@ describe("the dashboard", () => {
     "Canvassing OldestDueSeconds",
   ])("shows %s", (start) => {
     expect(metrics().filter((metric) => metric.startsWith(start))).not.toEqual([]);
+  });
+
+  it("shows the state of each alarm of both stacks", () => {
+    const shown = body.widgets.flatMap(({ properties }) => properties.alarms ?? []).map(nameOfAlarm);
+    const all = template.all("AWS::CloudWatch::Alarm").map(({ id, properties }) => properties.AlarmName ?? id);
+    expect(shown.toSorted()).toEqual(all.map(String).toSorted());
+    expect(all).toEqual(
+      expect.arrayContaining(["Canvassing-Data-copies-fail", "Canvassing-Data-no-copy-for-two-days"]),
+    );
   });
 
   it("shows the depth of each dead-letter queue, the queues of jobs, and the runs of imports", () => {

@@ -11,11 +11,10 @@ import type { LogLine } from "../../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { accessLogLine } from "../../../infra/stack/access-log.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
-import { customMetrics } from "../../infra/custom-metrics.ts";
-import { ownIdentity, synthesized } from "../../infra/template.ts";
 import { type HandlerJob, handlerTimes } from "./handler-times.ts";
 import { indexCosts } from "./index-costs.ts";
 import { functionOf, type Measured, type Operation, operations, type Usage } from "./measured.ts";
+import { monthlyResources } from "./monthly-resources.ts";
 import { send, type TableUsage } from "./sending.ts";
 
 /**
@@ -307,18 +306,6 @@ async function unchangedView(company: Company) {
   const { etag = "" } = await send(url, token, "GET", path);
   const { bytes, table } = await send(url, token, "GET", path, { etag });
   return { etag, usage: { readUnits: table.readUnits, rounds: table.rounds, sentBytes: bytes } };
-}
-
-/** Counts what has a fixed price per month in the production preset without the canary. */
-async function monthlyResources(): Promise<Measured["resources"]> {
-  const template = await synthesized({ ...ownIdentity, watch: { ...ownIdentity.watch, canary: false } });
-  const count = (type: string): number => template.all(type).length;
-  return {
-    alarms: count("AWS::CloudWatch::Alarm"),
-    metrics: customMetrics(template).size,
-    dashboards: count("AWS::CloudWatch::Dashboard"),
-    keys: count("AWS::KMS::Key"),
-  };
 }
 
 function jobsOf(service: LocalService, company: Company, etag: string): Map<Operation | Special, HandlerJob> {

@@ -102,7 +102,7 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
     `- 50 reps and fewer use the preset \`small\`, more reps the preset \`production\`.`,
     `- The costs of cold starts and of loading search indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
   [assumptions.ts](../test/bench/cost/assumptions.ts).`,
-    `- Not included: the costs of webhook deliveries, imports, exports, backups and mail.`,
+    `- Not included: the costs of webhook deliveries, imports, exports and mail, and of backups with their two alarms (0.80 dollars).`,
     `- Not included: the users of the Cognito user pool (plan Essentials). Each user who signs in or refreshes a token in a month costs about ${cognito.activeUserMonth} dollars,
   after the first ${cognito.freeUsers / 1_000} 000, which are free. This is the price for users who sign in at the user pool itself or with a social provider, from
   <${PRICE_PAGES.cognito}>.`,

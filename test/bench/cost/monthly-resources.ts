@@ -1,0 +1,15 @@
+/** Counts what has a fixed price per month in the production preset without the canary and without backups. */
+import { customMetrics } from "../../infra/custom-metrics.ts";
+import { ownIdentity, synthesized } from "../../infra/template.ts";
+import type { Measured } from "./measured.ts";
+
+export async function monthlyResources(): Promise<Measured["resources"]> {
+  const template = await synthesized({ ...ownIdentity, watch: { ...ownIdentity.watch, canary: false } });
+  const count = (type: string): number => template.all(type).length;
+  return {
+    alarms: count("AWS::CloudWatch::Alarm"),
+    metrics: customMetrics(template).size,
+    dashboards: count("AWS::CloudWatch::Dashboard"),
+    keys: count("AWS::KMS::Key"),
+  };
+}
