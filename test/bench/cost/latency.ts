@@ -80,20 +80,26 @@ export function latencyReport(measured: Measured, { prospects, seed }: Choice): 
   const quantiles = ["starts", "p50", "p90", "p99"];
   return `${[
     "# How long a request takes",
-    `\`npm run simulate -- --write\` writes this page. It simulates working days of reps in one company of ${prospects} prospects: their
-requests, the environments that Lambda starts and ends, the search indexes and prospects that these keep in memory, and the latencies of DynamoDB
-([working-day.ts](../test/bench/cost/working-day.ts), [assumptions.ts](../test/bench/cost/assumptions.ts)). The processor times were measured on
-${measured.date}. All times are milliseconds and contain the time in API Gateway. \`starts\` is the share of requests that wait for the start of a
-function. The latencies of AWS are assumptions: no function was measured in an AWS account.`,
+    `\`npm run simulate -- --write\` writes this page. The command simulates working days of reps in one company with ${prospects} prospects
+([working-day.ts](../test/bench/cost/working-day.ts), [assumptions.ts](../test/bench/cost/assumptions.ts)). It simulates the requests of the reps, and
+the environments (instances of a Lambda function) that Lambda starts and ends. For each environment, it simulates which search indexes and
+prospects are in memory. The processor times were measured on ${measured.date}. The latencies of DynamoDB and other AWS services are assumptions,
+because no function was measured in an AWS account.`,
+    `All times in the tables are milliseconds and include the time in API Gateway. \`starts\` is the share of requests that had to wait until Lambda
+had started an environment.`,
     "## Lists",
     table(["reps", "environments", ...quantiles], lists),
-    `- *no prospects in memory*: each list reads the rows of its page from the table, as all lists did before [functions kept prospects in
-  memory](decisions/2026-11-23-prospects-in-memory.md).
-- *on demand*: Lambda starts an environment when all existing ones are busy or none exists. This is the default of the preset \`small\`.
-- *with the smoke test*: the default of the preset \`production\`. The [scheduled smoke test](deploy.md#watch) calls the functions every
-  ${SMOKE_TEST_MINUTES} minutes, so Lambda rarely ends all environments.
-- *one environment provisioned*: with \`warmEnvironments=1\`. ${dollarsText()}
-- *index loaded at its start*: a provisioned environment reads the search index of the company before its first request.`,
+    `The column *environments* names the simulated variant:
+
+- *on demand*: Lambda starts an environment when no existing environment is free. This is the default of the preset \`small\`.
+- *no prospects in memory*: as *on demand*, but each list reads the rows of its page from the table. All lists did this before [functions kept
+  prospects in memory](decisions/2026-11-23-prospects-in-memory.md).
+- *with the smoke test*: as *on demand*, but the [scheduled smoke test](deploy.md#watch) also calls the functions every ${SMOKE_TEST_MINUTES} minutes. Therefore
+  Lambda rarely ends all environments of a function. This is the default of the preset \`production\`.
+- *one environment provisioned*: as *on demand*, but with the setting \`warmEnvironments=1\`, Lambda always keeps one environment of each of three
+  functions ready. ${dollarsText()}
+- *provisioned, index loaded at its start*: as *one environment provisioned*, but a provisioned environment also loads the search index of the
+  company before its first request. The service does not do this.`,
     "## Other requests, with the smoke test",
     table(["reps", "request", ...quantiles], others),
   ].join("\n\n")}\n`;
@@ -104,5 +110,5 @@ function dollarsText(): string {
     const gb = onDemand.memoryMb(file) / 1_024;
     return `${(gb * HOURS_A_MONTH * 3_600 * prices.lambda.provisionedGbSecond).toFixed(2)} for \`${file}\``;
   });
-  return `Dollars a month: ${parts.join(", ")}.`;
+  return `This costs, in dollars a month, ${parts.join(", ")}.`;
 }

@@ -29,9 +29,10 @@ export function costsOf(measured: Measured): Cost[] {
 export function report(measured: Measured, costs = costsOf(measured)): string {
   const text = [
     `# What a deployment costs`,
-    `\`npm run cost -- --write\` writes this page. The model multiplies measured units and bytes of each operation
-(\`npm run cost -- --measure\`, measured on ${measured.date}) by the prices of ${PRICES_REGION} of ${PRICES_DATE}
-([prices.ts](../infra/settings/prices.ts)). The amounts contain no free tiers and no taxes.`,
+    `\`npm run cost -- --write\` writes this page. On ${measured.date}, \`npm run cost -- --measure\` has measured how many units and bytes each operation
+needs, for example a list or a change of a status. The model multiplies these amounts by the number of operations in a month, and by the
+prices of ${PRICES_REGION} on ${PRICES_DATE} ([prices.ts](../infra/settings/prices.ts)). The free tiers of AWS are not deducted, and taxes are not
+included.`,
     `## Dollars a month`,
     table(["reps", "companies", "prospects of each", ...costLines, "total"], costs.map(row)),
     dominant(costs),
@@ -55,15 +56,19 @@ const row = ({ scenario: { reps, companies, prospects }, lines, total }: Cost): 
   `**${dollars(total)}**`,
 ];
 
+const usersOf = ({ reps, companies }: Scenario): string =>
+  `${reps} ${reps === 1 ? "rep" : "reps"} in ${companies} ${companies === 1 ? "company" : "companies"}`;
+
 /** Returns a text with the largest parts of the costs in each scenario with several companies or 100 000 prospects. */
 function dominant(costs: readonly Cost[]): string {
   const shares = (cost: Cost): string => {
     const largest = costLines.toSorted((a, b) => cost.lines[b] - cost.lines[a]).slice(0, 3);
     const parts = largest.map((line: CostLine) => `${line} ${((100 * cost.lines[line]) / cost.total).toFixed(0)} %`);
-    return `${cost.scenario.reps} reps, ${cost.scenario.companies} x ${sizeOf(cost.scenario.prospects)}: ${parts.join(", ")}`;
+    const each = cost.scenario.companies === 1 ? "" : " each";
+    return `${usersOf(cost.scenario)} with ${sizeOf(cost.scenario.prospects)} prospects${each}: ${parts.join(", ")}`;
   };
   const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
-  return `The three largest parts of the total, for some of these deployments (number of companies x prospects of each):\n\n${shown.map((cost) => `- ${shares(cost)}`).join("\n")}`;
+  return `The three largest costs of some of these deployments, as shares of the total:\n\n${shown.map((cost) => `- ${shares(cost)}`).join("\n")}`;
 }
 
 function beside(ours: Cost | undefined): string {
@@ -85,7 +90,7 @@ function beside(ours: Cost | undefined): string {
   const total =
     ours === undefined
       ? ""
-      : `\n\nThis service with 1 000 reps in 200 companies of 100 k prospects: ${dollars(ours.total)} dollars. Without requests, it would cost only the columns *storage* and *alarms and keys* of the first table.`;
+      : `\n\nThis service costs ${dollars(ours.total)} dollars a month for 1 000 reps in 200 companies with 100 k prospects each. This amount includes requests, logs and data\nout, and the amounts in this table do not include them. If nobody sent requests, this service would cost only the amounts in the columns\n*storage* and *alarms and keys* of the first table.`;
   return `${table(
     ["architecture", "dollars a month, before requests, logs and data out"],
     rows.map(([name, amount]) => [name, dollars(amount)]),
@@ -95,21 +100,24 @@ function beside(ours: Cost | undefined): string {
 function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
   const mix = Object.entries(PER_HOUR).map(([name, count]) => `${count} ${names[name] ?? name}`);
   return [
-    `- A rep works ${HOURS_A_DAY} hours on ${DAYS_A_MONTH} days a month, and sends in an hour: ${mix.join(", ")}.`,
+    `- A rep works ${HOURS_A_DAY} hours a day on ${DAYS_A_MONTH} days a month. In an hour, a rep sends these requests: ${mix.join(", ")}.`,
     `- A map view shows ${pinsInView} pins.`,
-    `- A list shows one of the pages of the ${LISTED_PROSPECTS} prospects of the rep's working area. ${inMemory(costs)} The prospects that a search
-  finds are never in memory.`,
-    `- 50 reps and fewer use the preset \`small\`, more reps the preset \`production\`.`,
-    `- The costs of cold starts and of loading search indexes come from the [simulation](../test/bench/cost/working-day.ts), whose parameters are in
-  [assumptions.ts](../test/bench/cost/assumptions.ts).`,
-    `- Not included: the costs of webhook deliveries, imports, exports and mail, and of backups with their two alarms (0.80 dollars).`,
-    `- Not included: the users of the Cognito user pool (plan Essentials). Each user who signs in or refreshes a token in a month costs about ${cognito.activeUserMonth} dollars,
-  after the first ${cognito.freeUsers / 1_000} 000, which are free. This is the price for users who sign in at the user pool itself or with a social provider, from
-  <${PRICE_PAGES.cognito}>.`,
-    `- Two parts of the preset \`production\` are not included: the scheduled smoke test (\`canary\`), about 2 dollars a month, and the web ACL. The web ACL costs ${waf.aclMonth} dollars, ${waf.ruleMonth} for each of its four rules (five with the console), and ${(waf.request * 1_000_000).toFixed(2)} for a million requests.
-  1 000 reps send 15 million requests in a month.`,
-    `- Not included: the setting \`warmEnvironments\`. With the value 1 it costs ${dollars(warmDollars())} dollars in the preset \`production\`.`,
-    `- Prices: ${Object.values(PRICE_PAGES)
+    `- Each rep has a working area with ${LISTED_PROSPECTS} prospects, and each list shows one page of them. Functions keep prospects in memory. A list reads only
+  those of its prospects from the table that its function does not have in memory. ${inMemory(costs)}
+  The prospects that a search finds are never in memory.`,
+    `- A deployment with 50 reps or fewer uses the preset \`small\`. A deployment with more reps uses the preset \`production\`.`,
+    `- The costs of cold starts and of loading search indexes come from a [simulation](../test/bench/cost/working-day.ts) of working days. Its parameters are
+  in [assumptions.ts](../test/bench/cost/assumptions.ts).`,
+    `- The costs of webhook deliveries, imports, exports and mail are not included. Backups and their two alarms, which cost 0.80 dollars a month, are not
+  included either.`,
+    `- The costs of the users of the Cognito user pool (plan Essentials) are not included. Each user who signs in or refreshes a token in a month costs
+  about ${cognito.activeUserMonth} dollars. The first ${cognito.freeUsers / 1_000} 000 users are free. This is the price for users who sign in at the user pool itself or with a social
+  provider (<${PRICE_PAGES.cognito}>).`,
+    `- Two parts of the preset \`production\` are not included: the scheduled smoke test (\`canary\`) and the web ACL. The smoke test costs about 2 dollars
+  a month. The web ACL costs ${waf.aclMonth} dollars a month, each of its four rules (five with the console) costs ${waf.ruleMonth} dollar a month, and a million requests
+  cost ${(waf.request * 1_000_000).toFixed(2)} dollars. 1 000 reps send 15 million requests a month.`,
+    `- The setting \`warmEnvironments\` is not included. With the value 1, it costs ${dollars(warmDollars())} dollars a month in the preset \`production\`.`,
+    `- The prices come from these pages: ${Object.values(PRICE_PAGES)
       .map((page) => `<${page}>`)
       .join(", ")}.`,
   ].join("\n");
@@ -119,10 +127,9 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
 function inMemory(costs: readonly Cost[]): string {
   const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
   const parts = shown.map(
-    ({ scenario: { reps, companies }, day }) =>
-      `${(100 * (1 - day.unread.list)).toFixed(0)} % with ${reps} reps in ${companies} ${companies === 1 ? "company" : "companies"}`,
+    ({ scenario, day }) => `${(100 * (1 - day.unread.list)).toFixed(0)} % with ${usersOf(scenario)}`,
   );
-  return `The functions of lists have these shares of these prospects in memory: ${parts.join(", ")}.`;
+  return `The function has these shares of the listed prospects in memory: ${parts.join(", ")}.`;
 }
 
 /** Returns the dollars per month for one provisioned environment of each function in `PROVISIONED`. */
