@@ -30,25 +30,27 @@ const webhookReport = ({ budgets, times }: WebhookFigures): string =>
 
 const TIMES = `## Times
 
-The table shows the medians of several measurements of one function in milliseconds:
+The same function made each list several times. The table shows the medians of these times in milliseconds:
 
-- *cold*: the whole request with empty caches, so that the list loads the index from DynamoDB.
-- *warm*: the whole request with the company's index in the function's memory.
-- *CPU*: the function's processor time during the request, without that of the local DynamoDB server.
-- *in memory*: the part of a warm request that finds the exact total and the ids of the page in the index, without calls to DynamoDB.`;
+- *cold*: the whole request with empty caches. The function has to load the index from DynamoDB.
+- *warm*: the whole request. The function already has the company's index in memory.
+- *cold, CPU* and *warm, CPU*: the processor time of the function during these requests. The processor time of the local DynamoDB server is not included.
+- *in memory*: only the part of a warm request in which the function finds the exact total and the ids of the page. This part makes no calls to DynamoDB.`;
 
 const WEBHOOKS = "## Webhooks";
 
-const DELIVERIES = `The table shows milliseconds from the commit of a change to the arrival of its event, through the whole local service. The service and the
-receiver share the processors of one machine. *Bare* is a loop that only posts the same bodies at the same rate, on one open connection.
-*A second* is the number of events that arrived each second. *Ratio* is that number divided by the bare loop's.`;
+const DELIVERIES = `The next table shows how long an event takes from the commit of a change to its arrival at the receiver, in milliseconds (*p50*, *p99*). The
+whole local service and the receiver ran on one machine and shared its processors. *A second* is the number of events that arrived per
+second. The columns with *bare* show the same values for a loop that only posts the same bodies at the same rate, on one open connection.
+*Ratio* is *a second* of the service divided by *a second* of the loop.`;
 
 const POSTGRES = `## Beside Postgres
 
-The bench stores the same rows in Postgres on the same machine, in memory, with btree, GiST, GIN and pg_trgm indexes. *Postgres* is the time
-of \`count(*)\` and the ids of the page; *here* is the time in which the company index finds the exact total and the same ids. Times are
-milliseconds. *Ratio* is Postgres's time divided by ours. The bench fails if the two find different rows. If PostGIS is installed, it makes
-the same map tiles with \`ST_AsMVT\`, and finds the prospects in the same territory with \`ST_Within\`.`;
+The bench also stores the same rows in Postgres, on the same machine and in memory, with btree, GiST, GIN and pg_trgm indexes. The column
+*Postgres* contains the time in which Postgres finds the exact total (\`count(*)\`) and the ids of the page. The column *here* contains the time
+in which the company index finds the same total and ids. Both times are milliseconds. *Ratio* is the time of Postgres divided by the time of
+the company index. The bench fails if Postgres and the company index find different rows. If PostGIS is installed, Postgres also makes the
+same map tiles with \`ST_AsMVT\`, and finds the prospects in the same territory with \`ST_Within\`.`;
 
 function machine(postgres: Measured["postgres"]): string {
   const [cpu] = cpus();
