@@ -10,7 +10,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { type ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
-import { CompanyModel, callerOf, modelled } from "./company-model.ts";
+import { CompanyModel, callerOf, modelled, noRights } from "./company-model.ts";
 import { CompanyWrites, isWrite, type WriteKind, writeWeights } from "./company-writes.ts";
 import { Device } from "./device.ts";
 import { listed } from "./listed.ts";
@@ -104,8 +104,8 @@ export class Run {
   constructor(stage: TimedStage) {
     this.#stage = stage;
     const { context, owner, reps } = stage;
-    this.#model.users.set(owner.userId, { name: "A", seesAll: true, isWithdrawn: false });
-    for (const { userId } of reps) this.#model.users.set(userId, { name: "A", seesAll: false, isWithdrawn: false });
+    this.#model.users.set(owner.userId, { name: "A", rights: owner, isWithdrawn: false });
+    for (const { userId } of reps) this.#model.users.set(userId, { name: "A", rights: noRights, isWithdrawn: false });
     const repIds = reps.map(({ userId }) => userId);
     this.#writes = new CompanyWrites(context, owner, repIds, this.#model);
     const [first = 0, second = 0, third = 0] = repIds;
@@ -173,7 +173,7 @@ export class Run {
 
   #request({ userId, types, cursor, limit }: Device): Promise<ChangesPage> {
     const { context, disturbed = context, owner } = this.#stage;
-    const caller = callerOf(this.#model, owner.companyId, userId, owner);
+    const caller = callerOf(this.#model, owner.companyId, userId);
     const query = { cursor, limit, types: cursor === undefined ? [...types] : undefined };
     return again(() => readChanges(disturbed, caller, query));
   }
@@ -236,7 +236,7 @@ export class Run {
     const { context, owner, time } = this.#stage;
     const visible = this.#model.visible(userId, types, time.nowMs);
     expect(sorted(device.copies(modelled))).toEqual(sorted(visible));
-    const caller = callerOf(this.#model, owner.companyId, userId, owner);
+    const caller = callerOf(this.#model, owner.companyId, userId);
     expect(sorted(device.copies((_, data) => data))).toEqual(sorted(await listed(context, caller, types)));
     // The next request finds nothing.
     const idle = await this.#page(device);

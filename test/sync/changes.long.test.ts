@@ -25,7 +25,7 @@ const SEED = Number(process.env.LAW_SEED ?? randomInt(2 ** 30));
  * processor.
  */
 const LANES = 4;
-const REPORTED_EVERY = 20;
+const REPORTED_EVERY = 10;
 
 const sound = (): Promise<TimedStage> =>
   newTimedStage(db, (clock) => contextOn(openTable(TABLE, plainClient(db.directEndpoint)), clock));

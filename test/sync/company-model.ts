@@ -21,13 +21,19 @@ export interface AppointmentModel {
   readonly assignee: number;
 }
 
+/** What a user may do. The owner's rights never change. */
+export type Rights = Pick<Caller, "role" | "permissions">;
+
 export interface UserModel {
   name: string;
-  seesAll: boolean;
+  rights: Rights;
   /** The time at which the invitation expires, in milliseconds since 1970. Undefined for a user who has signed in. */
   readonly invitedUntil?: number;
   isWithdrawn: boolean;
 }
+
+/** The rights of a new sales user. */
+export const noRights: Rights = { role: "sales", permissions: [] };
 
 export class CompanyModel {
   readonly prospects = new Map<number, ProspectModel>();
@@ -39,7 +45,8 @@ export class CompanyModel {
   readonly users = new Map<number, UserModel>();
 
   seesAll(userId: number): boolean {
-    return this.users.get(userId)?.seesAll === true;
+    const { role, permissions } = this.users.get(userId)?.rights ?? noRights;
+    return role !== "sales" || permissions.includes("canViewAllProspects");
   }
 
   /** Returns the records of these types that the user's lists show at this time. The keys of the map have the form `type id`. */
@@ -127,7 +134,8 @@ const listIn = (value: unknown): Record<string, unknown>[] => (Array.isArray(val
 /** Reduces the `data` of an item to the fields that the model contains. */
 export const modelled = (type: ChangeType, data: Record<string, unknown>): unknown => readers[type](data);
 
-export const callerOf = (model: CompanyModel, companyId: number, userId: number, owner: Caller): Caller =>
-  userId === owner.userId
-    ? owner
-    : { companyId, userId, role: "sales", permissions: model.seesAll(userId) ? ["canViewAllProspects"] : [] };
+export const callerOf = (model: CompanyModel, companyId: number, userId: number): Caller => ({
+  companyId,
+  userId,
+  ...(model.users.get(userId)?.rights ?? noRights),
+});

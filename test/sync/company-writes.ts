@@ -19,7 +19,7 @@ import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/
 import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
-import { type CompanyModel, callerOf } from "./company-model.ts";
+import { type CompanyModel, callerOf, noRights, type Rights } from "./company-model.ts";
 import { importProspects } from "./imported.ts";
 
 const HOUR_MS = 3_600_000;
@@ -37,6 +37,14 @@ function isRefusal(error: unknown): boolean {
   if (error instanceof Error && error.name === "RebuildRefused") return true;
   return error instanceof ConditionFailed || (error instanceof ApiError && refusals.includes(error.code));
 }
+
+const allRights: readonly Rights[] = [
+  noRights,
+  { role: "sales", permissions: ["canViewAllProspects"] },
+  { role: "sales", permissions: ["canManageProspects"] },
+  { role: "sales", permissions: ["canViewAllProspects", "canManageProspects"] },
+  { role: "admin", permissions: [] },
+];
 
 export class CompanyWrites {
   readonly #context: ApiContext;
@@ -93,7 +101,7 @@ export class CompanyWrites {
   #writerOf(prospect: number, choice: Choice): Caller {
     const assignee = this.#model.prospects.get(prospect)?.assignee ?? this.#owner.userId;
     const userId = choice % 2 === 0 ? this.#owner.userId : assignee;
-    return callerOf(this.#model, this.#owner.companyId, userId, this.#owner);
+    return callerOf(this.#model, this.#owner.companyId, userId);
   }
 
   /**
@@ -299,7 +307,7 @@ export class CompanyWrites {
     const at = Date.parse(user.createdAt);
     if (at < from || at > this.#context.clock.now()) throw new Error(`user ${user.id} was created at a wrong time`);
     const invitedUntil = at + limits.invitationMs;
-    this.#model.users.set(user.id, { name, seesAll: false, invitedUntil, isWithdrawn: false });
+    this.#model.users.set(user.id, { name, rights: noRights, invitedUntil, isWithdrawn: false });
   }
 
   /** Withdraws an invitation that is pending. */
@@ -327,8 +335,8 @@ export class CompanyWrites {
     record.name = firstName;
   }
 
-  /** Gives a sales user the right to see all prospects, or takes this right away. */
-  async changeRights(a: Choice): Promise<void> {
+  /** Gives a user who was a sales user at the beginning another role or other permissions. */
+  async changeRights(a: Choice, b: Choice): Promise<void> {
     const [id, record] =
       this.#take(
         "user",
@@ -336,9 +344,9 @@ export class CompanyWrites {
         a,
       ) ?? [];
     if (id === undefined || record === undefined) return;
-    const seesAll = !record.seesAll;
-    await updateUser(this.#context, this.#owner, id, { permissions: seesAll ? ["canViewAllProspects"] : [] });
-    record.seesAll = seesAll;
+    const { role, permissions } = chosen(allRights, b) ?? noRights;
+    await updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
+    record.rights = { role, permissions };
   }
 
   async rebuildIndex(): Promise<void> {
