@@ -112,7 +112,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     ...lines(`${CHANGED} changed neighbours, after two flushes`, most, 2, afterFlushes),
     ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, 2 + CHANGED / 2, 2, scattered),
     line(`page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
-    line(`page of ${PAGE} prospects of a snapshot, rounds`, 3, snapshot.rounds),
+    line(`page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
     line(`change log, write units of a creation, mean of ${UNFLUSHED}`, 0.2, share),
   ];
 }

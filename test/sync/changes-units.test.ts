@@ -1,4 +1,7 @@
-/** Tests the read units and the rounds of `GET /api/changes`, and the write units of a flush with its chunk of the change log. */
+/**
+ * Tests the read units, the rounds and the page sizes of `GET /api/changes`, and the write units of a flush with its chunk of the change
+ * log.
+ */
 import { expect, test } from "vitest";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -75,3 +78,45 @@ test.each([
     expect(usage).toMatchObject({ readUnits: units, rounds: 1 });
   },
 );
+
+test("of 100 prospects that become visible, one page contains 64, and the next one the others", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep] = reps;
+  if (rep === undefined) throw new Error("the company has no rep");
+  const ids: number[] = [];
+  for (let i = 0; i < 100; i++) ids.push((await createProspect(context, owner, { name: "Maria" })).id);
+  let cursor: string | undefined;
+  const pull = () => {
+    forgetRows(context.table);
+    return metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
+  };
+  for (let i = 0; i < 2; i++) ({ cursor } = (await pull()).result);
+  for (const id of ids) await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+  await flush(context, owner.companyId, all);
+  const pages: { items: number; hasMore: boolean }[] = [];
+  for (let hasMore = true; hasMore; ) {
+    const { result } = await pull();
+    ({ cursor, hasMore } = result);
+    pages.push({ items: result.items.length, hasMore });
+  }
+  expect(pages).toEqual([
+    { items: 64, hasMore: true },
+    { items: 36, hasMore: false },
+  ]);
+});
+
+test("a warm function reads a page of 300 prospects in two rounds", async () => {
+  const { context, owner } = await newStage(db);
+  for (let i = 0; i < 300; i++) await createProspect(context, owner, { name: "Maria" });
+  await flush(context, owner.companyId, all);
+  const rounds: number[] = [];
+  for (let i = 0; i < 2; i++) {
+    forgetRows(context.table);
+    const query = { limit: 500, types: ["prospects" as const], cursor: undefined };
+    const { result, usage } = await metered(() => readChanges(context, owner, query));
+    expect(result.items).toHaveLength(300);
+    rounds.push(usage.rounds);
+  }
+  // The first request of a function does not know yet how large the prospects are, and reads them in two portions.
+  expect(rounds.at(-1)).toBe(2);
+});

@@ -123,6 +123,8 @@ export class PageItems {
   readonly items: ChangeItem[] = [];
   /** No record of the page changes before this time without a write, in milliseconds since 1970. */
   quietUntil = Number.POSITIVE_INFINITY;
+  /** Number and bytes of the prospects of the page. */
+  readonly prospects = { count: 0, bytes: 0 };
   readonly #limit: number;
   #bytes = 0;
 
@@ -141,6 +143,10 @@ export class PageItems {
       return false;
     }
     this.#bytes += bytes;
+    if (item.type === "prospects" && item.op === "upsert") {
+      this.prospects.count++;
+      this.prospects.bytes += bytes;
+    }
     this.items.push(item);
     this.quietUntil = Math.min(this.quietUntil, changesAt);
     return true;

@@ -25,15 +25,11 @@ import {
   territoryItem,
   userItem,
 } from "#shared/sync/changes/items.ts";
+import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/**
- * Number of records whose rows are read at a time. A larger number would often read rows in vain: if rows have 32 KB of custom fields, a
- * page is full after 120 rows.
- */
-const AT_ONCE = 250;
 /**
  * Maximum number of prospects in one page that become visible to the caller or cease to be visible. Such a prospect also needs items for
  * its notes and appointments.
@@ -72,10 +68,12 @@ export async function addRecords(
   let moves = 0;
   const [first] = records;
   const begun = first !== undefined && isSame(partial, first) ? partial : undefined;
-  for (let done = 0; done < records.length; done += AT_ONCE) {
-    const some = records.slice(done, done + AT_ONCE);
+  const most = rowsAtOnce(making.context.table, making.caller.companyId);
+  for (let done = 0; done < records.length; done += most) {
+    const some = beforeMove(records.slice(done, done + most), MOVES_AT_ONCE - moves);
+    if (some.length === 0) return { records: done, partial: undefined };
     const rows = await readRows(making, types, some, namesVersion, namesOf);
-    const moving = some.filter(({ moves: isMoving }) => isMoving).slice(0, MOVES_AT_ONCE);
+    const moving = some.filter(({ moves: isMoving }) => isMoving);
     const reading = moving.map(async (record) => {
       const isFirst = record === first;
       const limit = isFirst ? Math.max(1, page.room) : ATTACHED_AT_ONCE;
@@ -84,12 +82,20 @@ export async function addRecords(
     const attached = new Map(await Promise.all(reading));
     for (const [i, record] of some.entries()) {
       const known = record === first ? begun : undefined;
-      if (record.moves && ++moves > MOVES_AT_ONCE) return { records: done + i, partial: undefined };
+      if (record.moves) moves++;
       const cut = await addRecord(rows, record, known, attached.get(record.id) ?? [], page);
       if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? known : cut };
     }
+    if (some.length < Math.min(most, records.length - done)) return { records: done + some.length, partial: undefined };
   }
   return { records: records.length, partial: undefined };
+}
+
+/** Returns the records before the one that would be one move too many, so that no rows are read in vain. */
+function beforeMove(records: readonly Selected[], moves: number): readonly Selected[] {
+  let left = moves;
+  const end = records.findIndex(({ moves: isMoving }) => isMoving && --left < 0);
+  return end === -1 ? records : records.slice(0, end);
 }
 
 /**

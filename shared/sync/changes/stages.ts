@@ -21,6 +21,7 @@ import {
   territoryItem,
   userItem,
 } from "#shared/sync/changes/items.ts";
+import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import type { StageReads, Where } from "#shared/sync/changes/stage-reads.ts";
 import { territoriesAfter } from "#shared/territories/territories.ts";
@@ -100,8 +101,11 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
   const { making } = reads;
   const { names, matches } = await reads.found(stage.where);
   const { from, to } = stage.range ?? { from: 1, to: Number.POSITIVE_INFINITY };
-  const refs = matchesAfter(matches, Math.max(from - 1, after?.[0] ?? 0), to, Math.min(limit, ROWS_AT_ONCE));
-  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, refs, names.version);
+  const { table } = making.context;
+  const { companyId } = making.caller;
+  const most = Math.min(limit, rowsAtOnce(table, companyId));
+  const refs = matchesAfter(matches, Math.max(from - 1, after?.[0] ?? 0), to, most);
+  const rows = await rowsAtLeast(table, companyId, refs, names.version);
   const entries = await Promise.all(
     refs.map(async ({ id }): Promise<Entry> => {
       const row = rows.get(id);
@@ -109,14 +113,8 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
       return { order: [id, 0, 0], item: item !== undefined && isShown(item) ? item : undefined };
     }),
   );
-  return { entries, isEnd: refs.length < Math.min(limit, ROWS_AT_ONCE) };
+  return { entries, isEnd: refs.length < most };
 };
-
-/**
- * Number of rows that are read at a time. Most rows have 1 KB, so fewer rows would need more calls. If rows have 32 KB of custom fields, a
- * page is full after 120 rows, so more rows would be read in vain.
- */
-const ROWS_AT_ONCE = 250;
 
 /** Reads the prospects with an appointment that the user `showing` has created or is assigned to. */
 async function readProspectsShowing(
@@ -161,6 +159,9 @@ const readAppointments: Reader = async (reads, { showing }, after, limit) => {
   return { entries, isEnd };
 };
 
+/** Number of notes that are read at a time. */
+const NOTES_AT_ONCE = 250;
+
 /** The search index contains the ids of all notes, so no row is read for a prospect without notes. */
 const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
   const { context, caller } = reads.making;
@@ -170,7 +171,7 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
   const visible = await reads.visible();
   const from = Math.max(range?.from ?? 1, after?.[0] ?? 1);
   const begun = after !== undefined && after[1] > 0 ? after : undefined;
-  const most = Math.min(limit, ROWS_AT_ONCE);
+  const most = Math.min(limit, NOTES_AT_ONCE);
   const prospects = [...notes.byProspect(from, range?.to ?? Number.POSITIVE_INFINITY, most)];
   const some: typeof prospects = [];
   for (let [at, count] = [0, 0]; at < prospects.length && count < most; at++) {
