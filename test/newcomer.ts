@@ -16,6 +16,12 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, realpathSync, r
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { optionsOrExit } from "../infra/cli/options.ts";
+
+const usage = `npm run newcomer -- [options]
+    --documents   only follows the documents, and does not run the tests of receivers, spreadsheets and client tools
+exit code 0: success, 1: a difference or a failed test, 2: wrong usage`;
+const options = optionsOrExit({ documents: { type: "boolean" } }, usage);
 
 const root = resolve(import.meta.dirname, "..");
 const temporary = realpathSync(mkdtempSync(join(tmpdir(), "newcomer-")));
@@ -161,7 +167,7 @@ async function main(): Promise<void> {
   if (stdout !== "") console.log("note   the clone has no changes that are not committed");
   await follow("README.md");
   for (const document of documents().filter((file) => file !== "README.md")) await follow(document);
-  if (process.argv.includes("--documents")) return;
+  if (options.documents === true) return;
   for (const [program, ...version] of [
     ["python3", "--version"],
     ["go", "version"],

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
+import { optionsOf, runCommand } from "../cli/options.ts";
 import { root } from "./bundle.ts";
 import { CACHES } from "./bundle-cache.ts";
 
@@ -71,8 +72,15 @@ function filesOf(source: string): string[] {
     .sort();
 }
 
-if (import.meta.main) {
+const usage = `npm run console
+    builds the console into console/dist, if its sources have changed since the last build
+exit code 0: success, 1: failure, 2: wrong usage`;
+
+export async function main(args: readonly string[]): Promise<undefined> {
+  optionsOf(args, {}, usage);
   const startedAt = performance.now();
   const built = await buildConsole();
   console.log(built ? `built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s` : "the build is current");
 }
+
+if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

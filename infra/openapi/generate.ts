@@ -10,6 +10,7 @@ import type { Contract } from "#shared/http/contract.ts";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../build/bundle.ts";
+import { optionsOf, runCommand } from "../cli/options.ts";
 import { contractOfRelease, lastRelease, packageVersion } from "../release/releases.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
@@ -164,17 +165,22 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 const excerpt = (value: unknown): string => (value === undefined ? "(absent)" : JSON.stringify(value).slice(0, 120));
 
-if (import.meta.main) {
+const usage = `npm run openapi -- [options]
+    --check   writes nothing, and fails if a committed document is out of date, or if a change breaks clients of the last release
+exit code 0: success, 1: the check has failed, 2: wrong usage`;
+
+export async function main(args: readonly string[]): Promise<undefined> {
+  const options = optionsOf(args, { check: { type: "boolean" } }, usage);
   const document = await openApiDocument();
   const files = [
     [OPENAPI_FILE, document],
     [OPENAPI_30_FILE, asVersion30(document)],
   ] as const;
   for (const [file, content] of files) {
-    if (process.argv.includes("--check")) check(file, asText(content));
+    if (options.check === true) check(file, asText(content));
     else writeFileSync(file, asText(content));
   }
-  if (process.argv.includes("--check")) refuseBreakingChanges(document);
+  if (options.check === true) refuseBreakingChanges(document);
 }
 
 function refuseBreakingChanges(document: OpenApiDocument): void {
@@ -195,3 +201,5 @@ function check(file: string, generated: string): void {
   if (lines.length > 40) console.error(`  and ${lines.length - 40} more`);
   process.exitCode = 1;
 }
+
+if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
+import { exitCodes, optionsOf, runCommand } from "../cli/options.ts";
 import { type Package, readPackages } from "./lockfile.ts";
 
 /** The allowed licenses, as SPDX identifiers. They permit commercial use without publishing the user's own code. */
@@ -67,10 +68,17 @@ export function report(packages: readonly Package[]): string {
   return [`${"license".padEnd(26)} ${"all".padStart(5)} ${"functions".padStart(9)}`, ...rows].join("\n");
 }
 
-if (import.meta.main) {
+const usage = `npm run licenses
+    prints the number of packages with each license
+exit code 0: success, 1: a license or an installation script is not allowed, 2: wrong usage`;
+
+export async function main(args: readonly string[]): Promise<number> {
+  optionsOf(args, {}, usage);
   const packages = readPackages();
   console.log(report(packages));
   const faults = faultsOf(packages, namedScripts());
   for (const fault of faults) console.error(fault);
-  if (faults.length > 0) process.exitCode = 1;
+  return faults.length === 0 ? exitCodes.done : exitCodes.failed;
 }
+
+if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { root } from "../build/bundle.ts";
+import { optionsOf, runCommand } from "../cli/options.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
@@ -226,7 +227,12 @@ export function permissionsDocument(resources: Resources): string {
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 
-async function main(): Promise<void> {
+const usage = `npm run permissions -- [options]
+    --check   writes nothing, and fails if the committed document is out of date
+exit code 0: success, 1: the check has failed, 2: wrong usage`;
+
+export async function main(args: readonly string[]): Promise<undefined> {
+  const options = optionsOf(args, { check: { type: "boolean" } }, usage);
   const directory = mkdtempSync(join(tmpdir(), "canvassing-permissions-"));
   const emptyBundles = async (files: readonly string[], outDir: string): Promise<void> => {
     for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
@@ -235,7 +241,7 @@ async function main(): Promise<void> {
   rmSync(directory, { recursive: true });
   const text = permissionsDocument({ ...data.Resources, ...service.Resources });
   const file = join(root, DOCUMENT);
-  if (!process.argv.includes("--check")) {
+  if (options.check !== true) {
     writeFileSync(file, text);
   } else if (readFileSync(file, "utf8") !== text) {
     console.error(`${DOCUMENT} is out of date; run \`npm run permissions\``);
@@ -243,4 +249,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (import.meta.main) await main();
+if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

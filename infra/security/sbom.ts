@@ -9,6 +9,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
+import { optionsOf, runCommand } from "../cli/options.ts";
 
 const FILE = "build/sbom.json";
 
@@ -46,10 +47,17 @@ const uuidOf = (hash: string): string =>
     "-",
   );
 
-if (import.meta.main) {
+const usage = `npm run sbom
+    writes the bill of materials into ${FILE}
+exit code 0: success, 1: failure, 2: wrong usage`;
+
+export async function main(args: readonly string[]): Promise<undefined> {
+  optionsOf(args, {}, usage);
   const file = join(root, FILE);
   mkdirSync(dirname(file), { recursive: true });
   const text = billOfMaterials();
   writeFileSync(file, text);
   console.log(`${FILE}: ${z.parse(Bom, JSON.parse(text)).components.length} components`);
 }
+
+if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

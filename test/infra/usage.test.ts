@@ -2,10 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { pathToFileURL } from "node:url";
+import { describe, expect, test, vi } from "vitest";
+import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { optionsOf, WrongUsage } from "../../infra/cli/options.ts";
-import { commandFiles } from "./commands.ts";
+import { commandFiles, generatorFiles } from "./commands.ts";
 
 const usage = "npm run sample -- [--count N]";
 const read = (...args: string[]) => optionsOf(args, { count: { type: "string" } }, usage);
@@ -36,6 +38,43 @@ test("all commands read their arguments in the same way", () => {
     const text = readFileSync(join(root, file), "utf8");
     expect(/\/(?:options|company-command)\.ts"/.test(text), name).toBe(true);
   }
+});
+
+const Generator = z.object({
+  main: z.custom<(args: readonly string[]) => Promise<number | undefined>>((value) => typeof value === "function"),
+});
+
+/** Each generator runs in this process, because a process of its own would take a second. */
+describe.each(generatorFiles())("npm run %s", (name, file) => {
+  const main = async (...args: string[]) =>
+    z.parse(Generator, await import(pathToFileURL(join(root, file)).href)).main(args);
+
+  test("answers --help with its usage and its exit codes, and does nothing else", async () => {
+    const ended = new Error("ended");
+    const exit = vi.spyOn(process, "exit").mockImplementation(() => {
+      throw ended;
+    });
+    const print = vi.spyOn(console, "log").mockImplementation(() => undefined);
+    await expect(main("--help")).rejects.toBe(ended);
+    expect(exit.mock.calls).toEqual([[0]]);
+    const [[text] = []] = print.mock.calls;
+    expect(text).toMatch(new RegExp(`^usage: npm run ${name}(?:\\s|$)[^]*\nexit code 0: .+, 1: .+, 2: wrong usage$`));
+    vi.restoreAllMocks();
+  });
+
+  test.each(["--no-such-option", "unexpected"])("refuses %s in one line", async (wrong) => {
+    const error: unknown = await main(wrong).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(WrongUsage);
+    expect(String(error)).toMatch(new RegExp(`^[^\n]*'${wrong}'[^\n]*: see npm run ${name} -- --help$`));
+  });
+
+  test("passes its arguments on, and sets the exit code as all commands do", () => {
+    const text = readFileSync(join(root, file), "utf8");
+    expect(text.trimEnd().split("\n").at(-1)).toBe(
+      "if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));",
+    );
+    expect(text.match(/process\.argv/g)).toHaveLength(1);
+  });
 });
 
 test("npm run cost explains itself, and refuses a wrong option in one line", () => {
