@@ -31,23 +31,30 @@ export async function startThrottledDynamoDb(
   partitions: number,
   unitsPerSecond: number,
 ): Promise<ThrottledDynamoDb> {
-  const buckets = Array.from({ length: partitions }, () => ({ left: unitsPerSecond, atMs: Date.now() }));
+  // The clock of `performance` is never set back. A bucket would lose units if its clock were.
+  const buckets = Array.from({ length: partitions }, () => ({ left: unitsPerSecond, atMs: performance.now() }));
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 
-  /**
-   * Returns true if the partition accepts the write. Like DynamoDB, it accepts every write while it has units left. A large write may use
-   * more units than are left. The number of units then becomes negative, and the partition refuses writes until it is positive again.
-   */
-  function takes(pk: string, bytes: number): boolean {
+  function bucketOf(pk: string) {
     const bucket = buckets[placeOf(pk, partitions)];
     if (bucket === undefined) throw new Error("there is no such partition");
-    const now = Date.now();
+    const now = performance.now();
     bucket.left = Math.min(unitsPerSecond, bucket.left + ((now - bucket.atMs) / 1_000) * unitsPerSecond);
     bucket.atMs = now;
-    if (bucket.left <= 0) return false;
-    const units = Math.max(1, Math.ceil(bytes / 1_024));
-    bucket.left -= units;
-    counts.units += units;
+    return bucket;
+  }
+
+  /**
+   * Returns true if the partitions accept all writes. If one partition refuses, no write uses units. Like DynamoDB, a partition accepts
+   * every write while it has units left. A large write may use more units than are left. The number of units then becomes negative, and the
+   * partition refuses writes until it is positive again.
+   */
+  function takes(...writes: readonly SizedWrite[]): boolean {
+    if (writes.some(({ pk }) => bucketOf(pk).left <= 0)) return false;
+    for (const { pk, units } of writes) {
+      bucketOf(pk).left -= units;
+      counts.units += units;
+    }
     return true;
   }
 
@@ -69,14 +76,13 @@ export async function startThrottledDynamoDb(
     if (/Get|Query/.test(operation)) return void response.end(await forward(body));
     counts.calls++;
     if (operation !== "BatchWriteItem") {
-      const refused = keysIn(operation, body).some((pk) => !takes(pk, body.length));
-      return refused ? refuse() : void response.end(await forward(body));
+      return takes(...writesIn(operation, body)) ? void response.end(await forward(body)) : refuse();
     }
     const asked = Batch.parse(JSON.parse(body));
     const [[table = "", requests = []] = []] = Object.entries(asked.RequestItems);
     const taken: WriteRequest[] = [];
     const left: WriteRequest[] = [];
-    for (const one of requests) (takes(pkOf(one), JSON.stringify(one).length) ? taken : left).push(one);
+    for (const one of requests) (takes({ pk: pkOf(one), units: unitsOf(one) }) ? taken : left).push(one);
     if (taken.length === 0) return refuse();
     const answer = await forward(JSON.stringify({ ...asked, RequestItems: { [table]: taken } }));
     const UnprocessedItems = left.length === 0 ? {} : { [table]: left };
@@ -102,12 +108,22 @@ const textsIn = (headers: IncomingHttpHeaders): Record<string, string> =>
 const pkOf = ({ PutRequest, DeleteRequest }: WriteRequest): string =>
   (PutRequest?.Item ?? DeleteRequest?.Key)?.pk.S ?? "";
 
-function keysIn(operation: string, body: string): string[] {
-  const parts =
-    operation === "TransactWriteItems"
-      ? Transaction.parse(JSON.parse(body)).TransactItems.flatMap((entry) => Object.values(entry))
-      : [Part.parse(JSON.parse(body))];
-  return parts.map(({ Key, Item }) => (Key ?? Item)?.pk.S ?? "");
+interface SizedWrite {
+  readonly pk: string;
+  readonly units: number;
+}
+
+const unitsOf = (write: unknown): number => Math.max(1, Math.ceil(JSON.stringify(write).length / 1_024));
+
+/** Returns the writes of an operation. A write in a transaction uses twice as many units as a single write. */
+function writesIn(operation: string, body: string): SizedWrite[] {
+  const pkIn = ({ Key, Item }: z.infer<typeof Part>): string => (Key ?? Item)?.pk.S ?? "";
+  if (operation !== "TransactWriteItems") {
+    const part = Part.parse(JSON.parse(body));
+    return [{ pk: pkIn(part), units: unitsOf(part) }];
+  }
+  const parts = Transaction.parse(JSON.parse(body)).TransactItems.flatMap((entry) => Object.values(entry));
+  return parts.map((part) => ({ pk: pkIn(part), units: 2 * unitsOf(part) }));
 }
 
 /**
