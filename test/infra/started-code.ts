@@ -1,10 +1,12 @@
 /**
- * Loads the bundles whose paths are its arguments. For each of them, it prints the bytes of executed code and the number of function calls.
- * Unlike times, these counts are equal in every run with the same version of Node.js.
+ * Loads the bundles whose paths are its arguments. For each of them, it prints the type of its handler, the bytes of executed code and the
+ * number of function calls. It also prints the modules of Node.js that the bundles have loaded. Unlike times, these facts are equal in
+ * every run with the same version of Node.js.
  */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
+  readonly handler: string;
   /** Executed bytes of the bundle's own code, without functions that are never called. */
   readonly bytes: number;
   readonly calls: number;
@@ -15,15 +17,30 @@ session.connect();
 await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 const addresses = process.argv.slice(2);
-for (const address of addresses) await import(address);
+const before = new Set(moduleLoadList());
+const handlers: string[] = [];
+for (const address of addresses) {
+  const { handler }: { handler?: unknown } = await import(address);
+  handlers.push(typeof handler);
+}
+const nodeModules = moduleLoadList().filter((name) => !before.has(name));
 const { result } = await session.post("Profiler.takePreciseCoverage");
 const scripts = new Map(result.map(({ url, functions }) => [url, functions.flatMap(({ ranges }) => ranges)]));
-const started = addresses.map((address): Started => {
+const started = addresses.map((address, at): Started => {
   const ranges = scripts.get(address) ?? [];
-  return { bytes: bytesRun(ranges), calls: ranges.reduce((sum, { count }) => sum + count, 0) };
+  return {
+    handler: handlers[at] ?? "",
+    bytes: bytesRun(ranges),
+    calls: ranges.reduce((sum, { count }) => sum + count, 0),
+  };
 });
-process.stdout.write(JSON.stringify(started));
+process.stdout.write(JSON.stringify({ started, nodeModules }));
 process.exit(0);
+
+/** Returns the names of all modules of Node.js that this process has loaded. */
+function moduleLoadList(): string[] {
+  return "moduleLoadList" in process && Array.isArray(process.moduleLoadList) ? [...process.moduleLoadList] : [];
+}
 
 interface Range {
   readonly startOffset: number;
