@@ -20,7 +20,7 @@ const Result = z.object({
 
 test("one company's excess is refused with 429, and the others lose nothing", async () => {
   // In the phase with `--noisy 20`, the large company sends about 40 requests a second, but only 4 a second are allowed.
-  const options = "--companies 6 --large-reps 60 --large-prospects 300 --seconds 4 --noisy 20 --company-rate 4 --json";
+  const options = "--companies 6 --large-reps 60 --large-prospects 300 --seconds 2 --noisy 20 --company-rate 4 --json";
   const { stdout } = await promisify(execFile)(process.execPath, ["test/load/main.ts", ...options.split(" ")], {
     cwd: root,
   });
