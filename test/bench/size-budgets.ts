@@ -2,7 +2,7 @@
  * Measures all budgets that limit units, round trips or bytes, for one company. run.ts prints the results, and budgets.test.ts asserts
  * them.
  */
-import { attachedBudgets } from "./attached-budgets.ts";
+import { attachedBudgets, NOTES } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
 import { bulkBudgets } from "./bulk-budgets.ts";
 import { mapUnits } from "./map-budgets.ts";
@@ -34,9 +34,9 @@ export interface Counted {
 
 /**
  * Measures the budgets of reads. Call it before `countWrites`: until a flush, new writes are not part of the stored search index, and make
- * reads more expensive.
+ * reads more expensive. `notes` is the number of notes that each prospect of a list gets.
  */
-export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
+export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES): Promise<Counted> {
   await fillLists(stage);
   const warm = await warmUsage(stage);
   const { firstId, count } = stage.company;
@@ -52,7 +52,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await mapUnits(stage)),
     // Budget 14 does not depend on the number of prospects. It is therefore measured only for the first company, where `smaller` is
     // undefined.
-    ...(smaller === undefined ? await attachedBudgets(stage) : []),
+    ...(smaller === undefined ? await attachedBudgets(stage, notes) : []),
   ];
   return { stage, warm, budgets };
 }
