@@ -32,8 +32,8 @@ export const shapes: Readonly<Record<string, number>> = {
 export const shapeOf = (type: string): number => shapes[type] ?? 1;
 
 /** Returns the item. Throws NewerShape if a later release has written it in a shape that this release does not know. */
-export function readable<T extends Item>(item: T): T {
-  const { shape, type, pk, sk, id } = item;
+export function readable<T extends Item>(item: T, knownType?: string): T {
+  const { shape, type = knownType, pk, sk, id } = item;
   if (shape === undefined) return item;
   const known = shapeOf(String(type));
   if (typeof shape === "number" && shape <= known) return item;
@@ -44,5 +44,7 @@ export function readable<T extends Item>(item: T): T {
   );
 }
 
-/** Adds the fields that `readable` needs. */
-export const withShape = (fields: readonly string[]): string[] => [...new Set([...fields, "type", "shape"])];
+/** Adds the fields that `readable` needs. If the type of the items is known, the field `type` is not needed. */
+export const withShape = (fields: readonly string[], type: string | undefined): string[] => [
+  ...new Set([...fields, ...(type === undefined ? ["type"] : []), "shape"]),
+];

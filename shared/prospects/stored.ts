@@ -198,6 +198,9 @@ export const StoredProspect = z.object({
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
 
+/** The row of a listed prospect. Lists do not need the import that created it. */
+export type ListedRow = Omit<StoredProspect, "importId">;
+
 /**
  * Returns the bulk job that wrote this version of the prospect. Returns undefined if another write has made this version. A later write may
  * keep the mark in the row, because the mark names the version to which it belongs.

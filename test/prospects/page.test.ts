@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
+import { shapeOf } from "#shared/db/shapes.ts";
 import { checked } from "#shared/http/chain.ts";
 import { pageText } from "#shared/http/streaming.ts";
 import { ListedProspect } from "#shared/prospects/list/list.ts";
@@ -117,7 +118,7 @@ describe("the rows of a page", () => {
     { shape: 2, count: 40, calls: ["Query"] },
   ] as const;
 
-  test.each(reads)("have all fields: $count rows of shape $shape", async ({ shape, count, calls }) => {
+  test.each(reads)("have all fields but the import: $count rows of shape $shape", async ({ shape, count, calls }) => {
     const companyId = 100 * shape + count;
     const rows = Array.from({ length: count }, (_, i) => {
       const row = i % 3 === 0 ? full : prospectRow(i % 3 === 1 ? {} : { ...full, deletedAt: time });
@@ -129,7 +130,22 @@ describe("the rows of a page", () => {
     db.plan(() => ({ kind: "pass" }));
     const found = await rowsAtLeast(db.table, companyId, rows, 1);
     expect(db.calls).toEqual(calls);
-    for (const row of rows) expect(found.get(row.id)).toEqual(row);
+    for (const row of rows) expect(found.get(row.id)).toEqual({ ...row, importId: undefined });
+  });
+
+  test.each([1, 40])("of a later release are refused: %i rows", async (count) => {
+    const companyId = 300 + count;
+    const rows = Array.from({ length: count }, (_, i) => ({ ...full, companyId, id: i + 1 }));
+    const shape = shapeOf("prospect") + 1;
+    await db.direct.batchPut(
+      rows.map((row) => ({
+        ...keys.prospect(companyId, row.id),
+        ...prospectItem(row),
+        ...(row.id === count && { shape }),
+      })),
+    );
+    const refused = /the row with the id \d+ of type prospect has shape 3/;
+    await expect(rowsAtLeast(db.table, companyId, rows, 1)).rejects.toThrow(refused);
   });
 });
 

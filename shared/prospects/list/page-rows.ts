@@ -12,7 +12,7 @@ import { blockOf } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
-import { StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
+import { type ListedRow, StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes, so the estimate is a little too high. */
 const BYTES_PER_PROSPECT = 1_024;
@@ -35,11 +35,17 @@ const WORTH_A_REQUEST = 2;
  */
 const EXACT_READS = 2;
 
+/** Attributes that lists do not read: the type and the company are known, and `importId` is not used. */
+const unreadAttributes: ReadonlySet<string> = new Set(["type", "companyId", "importId"]);
+
 /**
- * The attributes of a prospect's row, in both shapes, without the key, the company and those of notes. The SDK needs processor time for
- * each attribute of each row, and a list uses no others.
+ * What lists read of a row, in both shapes. They also leave out the key, and the attributes that are no fields of a prospect. The SDK needs
+ * processor time for each attribute of each row.
  */
-const fields = [...Object.keys(StoredProspect.shape).filter((name) => name !== "companyId"), "fields"];
+const read = {
+  type: "prospect",
+  fields: [...Object.keys(StoredProspect.shape).filter((name) => !unreadAttributes.has(name)), "fields"],
+} as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
 
@@ -50,8 +56,8 @@ const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id })
 export type PageRows = (
   refs: readonly ProspectRef[],
   namesVersion: number,
-  belongs: (row: StoredProspect) => boolean,
-) => Promise<StoredProspect[] | StaleSnapshot>;
+  belongs: (row: ListedRow) => boolean,
+) => Promise<ListedRow[] | StaleSnapshot>;
 
 /**
  * Returns a function that reads the rows of one page. If it reports that the index read is stale, because a row is newer than the index,
@@ -59,7 +65,7 @@ export type PageRows = (
  * the index are read again with strong consistency.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
-  const found = new Map<number, StoredProspect>();
+  const found = new Map<number, ListedRow>();
   const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
   let reads = 0;
   return async (refs, namesVersion, belongs) => {
@@ -67,8 +73,8 @@ export function pageRows(table: Reads, companyId: number): PageRows {
     const unread = refs.filter((ref) => isBehind(ref) && !recall(ref)).map(({ id }) => id);
     if (++reads === 1) await readRows(table, companyId, unread, keep);
     const behind = refs.filter(isBehind);
-    for (const item of await table.batchGet(keysOf(companyId, behind), { fields })) keep(item);
-    const rows: StoredProspect[] = [];
+    for (const item of await table.batchGet(keysOf(companyId, behind), read)) keep(item);
+    const rows: ListedRow[] = [];
     for (const ref of refs) {
       const row = found.get(ref.id);
       const isExact = row?.version === ref.version;
@@ -102,7 +108,7 @@ export async function rowsAtLeast(
   refs: readonly RowRef[],
   namesVersion: number,
   current: ReadonlySet<number> = new Set(),
-): Promise<ReadonlyMap<number, StoredProspect>> {
+): Promise<ReadonlyMap<number, ListedRow>> {
   const { keep, recall, found } = rowsInMemory(table, companyId, namesVersion);
   const unread = refs.filter((ref) => !current.has(ref.id) && !recall(ref)).map(({ id }) => id);
   await Promise.all([
@@ -114,7 +120,7 @@ export async function rowsAtLeast(
     if (behind.length === 0) return found;
     if (reads === STRONG_READS) throw new TableBusy(`prospect ${behind[0]?.id} of company ${companyId} stays outdated`);
     if (reads > 0) await sleep(10 * reads);
-    for (const item of await table.batchGet(keysOf(companyId, behind), { fields })) keep(item);
+    for (const item of await table.batchGet(keysOf(companyId, behind), read)) keep(item);
   }
 }
 
@@ -122,15 +128,13 @@ function rowsInMemory(
   table: Reads,
   companyId: number,
   namesVersion: number,
-  found: Map<number, StoredProspect> = new Map(),
+  found: Map<number, ListedRow> = new Map(),
 ) {
   const recent = recentRows(table, companyId, namesVersion);
   return {
     found,
     keep(item: Item): void {
-      // The attribute is not read.
-      item.companyId = companyId;
-      const row = sampledProspect(item);
+      const row = sampledProspect(Object.assign(item, { type: read.type, companyId }));
       found.set(row.id, row);
       recent.keep(row, typeof item.fields === "string" ? item.fields.length : USUAL_TEXT_BYTES);
     },
@@ -158,7 +162,7 @@ async function readRows(
   }
   const batch = table.batchGet(
     single.map((id) => keys.prospect(companyId, id)),
-    { consistency, fields },
+    { ...read, consistency },
   );
   const [items] = await Promise.all([batch, ...reads]);
   items.forEach(keep);
@@ -172,7 +176,5 @@ async function readSpan(
   keep: (item: Item) => void,
   consistency: Consistency,
 ): Promise<void> {
-  for await (const item of table.query({ ...span, consistency, fields })) {
-    if (item.type === "prospect") keep(item);
-  }
+  for await (const item of table.query({ ...span, ...read, consistency })) keep(item);
 }

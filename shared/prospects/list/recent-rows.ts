@@ -9,7 +9,7 @@
  */
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { ListedRow } from "#shared/prospects/stored.ts";
 
 /** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
@@ -27,9 +27,9 @@ export const keptBytes = (textBytes: number): number => BYTES_PER_ROW + 2 * text
 export interface RecentRows {
   readonly bytes: number;
   /** Returns the prospect if it is in memory in this version or a later one. The caller must not change it. */
-  get(ref: Pick<ProspectRef, "id" | "version">): StoredProspect | undefined;
+  get(ref: Pick<ProspectRef, "id" | "version">): ListedRow | undefined;
   /** Keeps the row, unless the same or a later version is in memory. `textBytes` is the length of the stored row's JSON text. */
-  keep(row: StoredProspect, textBytes: number): void;
+  keep(row: ListedRow, textBytes: number): void;
 }
 
 interface AllRecentRows {
@@ -79,7 +79,7 @@ export function openRecentRows(companyBytes = COMPANY_BYTES, totalBytes = TOTAL_
 }
 
 interface Kept {
-  readonly row: StoredProspect;
+  readonly row: ListedRow;
   readonly bytes: number;
 }
 
@@ -94,7 +94,7 @@ class CompanyRows implements RecentRows {
     this.#maxBytes = maxBytes;
   }
 
-  get({ id, version }: Pick<ProspectRef, "id" | "version">): StoredProspect | undefined {
+  get({ id, version }: Pick<ProspectRef, "id" | "version">): ListedRow | undefined {
     const kept = this.#rows.get(id);
     if (kept === undefined || kept.row.version < version) return undefined;
     this.#rows.delete(id);
@@ -102,7 +102,7 @@ class CompanyRows implements RecentRows {
     return kept.row;
   }
 
-  keep(row: StoredProspect, textBytes: number): void {
+  keep(row: ListedRow, textBytes: number): void {
     const known = this.#rows.get(row.id);
     if (known !== undefined && known.row.version >= row.version) return;
     this.#remove(row.id, known);
