@@ -3,7 +3,7 @@ import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
-import { beginImportUndo } from "#shared/jobs/import/begin-undo.ts";
+import { beginImportUndo } from "#shared/jobs/import/undo.ts";
 
 const jobs = openJobQueues();
 

@@ -10,8 +10,7 @@ import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
-import { answerHelp, runCommand } from "./options.ts";
-import { nameTarget } from "./target.ts";
+import { answerHelp, nameTarget, runCommand } from "./options.ts";
 
 // After the first Ctrl-C, the command ends in order and prints how to resume. A second Ctrl-C ends it at once.
 const interrupt = new AbortController();

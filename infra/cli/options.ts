@@ -1,5 +1,4 @@
-/** Reads the arguments of a command, and sets its exit code. Prints the usage if the arguments contain `--help`. */
-
+/** Reads the arguments of a command, prints its usage or its target, and sets its exit code. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { messageOf } from "../local/error.ts";
@@ -113,3 +112,6 @@ export function unknownCommand(words: readonly string[], usage: string): WrongUs
 /** Returns the definition of options with these names for `parseArgs`. Each option needs a value. */
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
   Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+
+/** Prints the first line on stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
+export const nameTarget = (target: string): void => console.error(`target: ${target}`);

@@ -11,9 +11,8 @@ import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
 import { serviceUrl } from "../local/address.ts";
 import { messageOf } from "../local/error.ts";
 import { requestToken } from "../local/request-token.ts";
-import { optionsOf, runCommand, texts, WrongUsage } from "./options.ts";
+import { nameTarget, optionsOf, runCommand, texts, WrongUsage } from "./options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
-import { nameTarget } from "./target.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
     --base           the service (default: the local one, whose demo users need no credentials)

@@ -12,7 +12,7 @@ import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "../local/address.ts";
 import { stackNameOf } from "../settings/names.ts";
-import { nameTarget } from "./target.ts";
+import { nameTarget } from "./options.ts";
 
 export interface TableInUse {
   readonly label: string;

@@ -4,8 +4,7 @@
  */
 import { serviceUrl } from "../local/address.ts";
 import { requestToken } from "../local/request-token.ts";
-import { argumentsOf, exitCodes, runCommand, WrongUsage } from "./options.ts";
-import { nameTarget } from "./target.ts";
+import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "./options.ts";
 
 const usage = `npm run --silent token -- EMAIL
 exit code 0: done, 1: failed, 2: wrong usage`;

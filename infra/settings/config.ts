@@ -3,10 +3,10 @@
  * wrong.
  */
 import * as z from "zod/mini";
-import { type BackupPlan, backupPlanOf } from "./backup-plan.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, MAIL_FROM, SES_IDENTITY, TABLE_STREAM } from "./context.ts";
 import type { Retention } from "./retention.ts";
+import { type BackupPlan, backupPlanOf } from "./retention.ts";
 
 export interface DeployConfig {
   /** The name that distinguishes several deployments in one account. It is undefined for the main or only deployment. */

@@ -1,5 +1,5 @@
 /**
- * Defines the names of a deployment's stacks. They are in a separate file, because admin commands need the names but must not load the CDK.
+ * Defines the names of a deployment's stacks and of its SSM parameter. They are in a separate file, because admin commands need the names but must not load the CDK.
  */
 
 const STACK_NAME = "Canvassing";
@@ -16,3 +16,5 @@ export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 
 export const dataStackName = (stackName: string): string => `${stackName}-Data`;
+
+export const canaryParameter = (stackName: string): string => `/${stackName}/canary`;

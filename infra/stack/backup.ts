@@ -16,7 +16,7 @@ import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-
 import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import { ArnFormat, Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/backup-plan.ts";
+import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/retention.ts";
 import { alarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";

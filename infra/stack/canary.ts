@@ -6,7 +6,7 @@ import { CfnEventInvokeConfig, CfnPermission } from "aws-cdk-lib/aws-lambda";
 import { Duration, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { canary } from "../routes/routes.ts";
-import { canaryParameter } from "../settings/canary.ts";
+import { canaryParameter } from "../settings/names.ts";
 import { alarm } from "./alarms.ts";
 import { createFunction, type Platform } from "./function.ts";
 import { allow } from "./rights.ts";

@@ -151,8 +151,6 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
   }
 }
 
-const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
-
 /** Maximum number of concurrent batches. More batches would only wait for one of the client's connections. */
 const SLOTS = 12;
 /** Maximum wait in milliseconds before the next attempt, after an attempt that processed no entry. */
@@ -227,3 +225,6 @@ function assertTimeLeft(progressAtMs: number, left: number): void {
   const isOver = remaining === undefined ? Date.now() - progressAtMs > PATIENCE_MS : remaining < RESERVE_MS;
   if (isOver) throw new TableBusy(`${left} keys stayed unprocessed`);
 }
+
+/** Returns only the key of a row or of anything else that has one. */
+export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });

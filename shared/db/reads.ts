@@ -4,7 +4,7 @@
  */
 import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { batchGet, type Consistency, type HowToGet, Pace } from "#shared/db/batch.ts";
+import { batchGet, type Consistency, type HowToGet, keyOf, Pace } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
@@ -96,5 +96,3 @@ export function openReads(
 
   return { get, batchGet: (keys, how) => batchGet({ client, tableName, pace }, keys, how), query };
 }
-
-export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });

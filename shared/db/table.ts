@@ -6,12 +6,12 @@
 import { randomUUID } from "node:crypto";
 import { type DynamoDBDocumentClient, PutCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { batchInsert, batchPut, batchRemove, Pace } from "#shared/db/batch.ts";
+import { batchInsert, batchPut, batchRemove, keyOf, Pace } from "#shared/db/batch.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
-import { keyOf, openReads, type Reads } from "#shared/db/reads.ts";
+import { openReads, type Reads } from "#shared/db/reads.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 

@@ -1,6 +1,11 @@
-/** Finds a company's prospects in its search index. It uses names of statuses, tags and users that are at least as new as the index. */
+/**
+ * Finds a company's prospects in its search index: by criteria, or by the filters of a request and its caller's rights. It uses names of
+ * statuses, tags and users that are at least as new as the index.
+ */
 
-import { UpdateTimesMissing } from "#shared/company-index/criteria.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import { polygonArea } from "#shared/company-index/areas.ts";
+import { type Area, type Criteria, UpdateTimesMissing } from "#shared/company-index/criteria.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import {
   type CriteriaOf,
@@ -10,8 +15,10 @@ import {
 } from "#shared/company-index/read/company-index.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import type { Ring } from "#shared/geometry/ring.ts";
+import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
+import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import { territoryArea } from "#shared/reference/territory-areas.ts";
 
 /**
  * Finds the prospects that pass the criteria. Throws `unavailable` if the index is damaged, because an incomplete list must not look
@@ -38,4 +45,34 @@ export async function findProspects(
     if (!(error instanceof IndexUnreadable)) throw error;
     throw new ApiError("unavailable", "The index of the company cannot be read.", { cause: error });
   }
+}
+
+/** The filters of a list, and two filters that a query cannot contain. */
+export interface ShapedFilter extends ProspectFilter {
+  readonly polygon?: Ring | undefined;
+  /** Further areas. A prospect must lie in all of them, and also in the polygon and the territory. */
+  readonly areas?: readonly Area[] | undefined;
+}
+
+/**
+ * Finds the prospects that match the filter and that the caller may see. A criterion in `more` replaces the same criterion of the filter.
+ */
+export function findFiltered(
+  context: ReadContext,
+  caller: Caller,
+  filter: ShapedFilter,
+  more: Partial<Criteria> = {},
+): Promise<Found<Dictionary>> {
+  const { companyId } = caller;
+  const { territoryId, polygon, areas = [] } = filter;
+  const drawn = polygon === undefined ? [] : [polygonArea(polygon)];
+  return findProspects(
+    context,
+    companyId,
+    async (names, head) => {
+      const territories = territoryId === undefined ? [] : [await territoryArea(context, companyId, territoryId, head)];
+      return { ...criteriaOf(filter, caller, names, [...areas, ...drawn, ...territories]), ...more };
+    },
+    searching(filter),
+  );
 }

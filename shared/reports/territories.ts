@@ -4,7 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { RingArea } from "#shared/geometry/ring.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { Id, named } from "#shared/schema.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
@@ -15,7 +15,8 @@ export const TerritorySummary = named(
   "A territory in a report.",
 );
 
-interface Place {
+/** A prospect that is on the map, with the counts of its activity. */
+interface MappedProspect {
   readonly lat: number;
   readonly lng: number;
   readonly counts: readonly number[];
@@ -38,32 +39,32 @@ export async function byTerritory(
   byProspect: ReadonlyMap<number, readonly number[]>,
 ): Promise<TerritoryCounts[]> {
   if (byProspect.size === 0) return [];
-  const places = (await placesOf(context, caller, byProspect)).sort((a, b) => a.lat - b.lat);
+  const prospects = (await prospectsOnMap(context, caller, byProspect)).sort((a, b) => a.lat - b.lat);
   const found: TerritoryCounts[] = [];
   for await (const item of context.table.query(keys.territories(caller.companyId))) {
     const { id, name, polygon } = StoredTerritory.parse(item);
     const ring = unpackPolygon(polygon);
-    const counts = ring.length === 0 ? undefined : countsInside(new RingArea(ring), places);
+    const counts = ring.length === 0 ? undefined : countsInside(new RingArea(ring), prospects);
     if (counts !== undefined) found.push({ territory: { id, name }, counts });
   }
   found.sort((a, b) => (a.territory?.id ?? 0) - (b.territory?.id ?? 0));
   const outside = new Map(byProspect);
-  for (const { id, isInside } of places) if (isInside) outside.delete(id);
+  for (const { id, isInside } of prospects) if (isInside) outside.delete(id);
   const rest = sumOf(outside.values());
   return rest === undefined ? found : [...found, { territory: null, counts: rest }];
 }
 
 /** Returns the coordinates and counts of the prospects that are on the map and that the caller may see. */
-async function placesOf(
+async function prospectsOnMap(
   context: ReadContext,
   caller: Caller,
   byProspect: ReadonlyMap<number, readonly number[]>,
-): Promise<(Place & { readonly id: number })[]> {
+): Promise<(MappedProspect & { readonly id: number })[]> {
   const { matches } = await findFiltered(context, caller, {}, { onMap: true });
-  const places: (Place & { readonly id: number })[] = [];
+  const prospects: (MappedProspect & { readonly id: number })[] = [];
   const add = (id: number, lat = Number.NaN, lng = Number.NaN): void => {
     const counts = byProspect.get(id);
-    if (counts !== undefined) places.push({ id, lat, lng, counts, isInside: false });
+    if (counts !== undefined) prospects.push({ id, lat, lng, counts, isInside: false });
   };
   for (const { inView, rows } of matches.segments) {
     const { main, geo } = inView.segment;
@@ -71,32 +72,32 @@ async function placesOf(
     for (const row of rows) add(main.ids[row] ?? 0, geo.lat[row], geo.lng[row]);
   }
   for (const { id, lat, lng } of matches.unflushed) add(id, lat ?? undefined, lng ?? undefined);
-  return places;
+  return prospects;
 }
 
 /**
- * Adds up the counts of the prospects inside the area, and marks these prospects as inside. Returns undefined if there are none. `places`
+ * Adds up the counts of the prospects inside the area, and marks these prospects as inside. Returns undefined if there are none. `prospects`
  * must be sorted by latitude.
  */
-function countsInside(area: RingArea, places: readonly Place[]): readonly number[] | undefined {
+function countsInside(area: RingArea, prospects: readonly MappedProspect[]): readonly number[] | undefined {
   const [, minLat, , maxLat] = area.box;
   const inside: (readonly number[])[] = [];
-  for (let at = firstFrom(places, minLat); at < places.length; at++) {
-    const place = places[at];
-    if (place === undefined || place.lat > maxLat) break;
-    if (!area.contains(place.lng, place.lat)) continue;
-    place.isInside = true;
-    inside.push(place.counts);
+  for (let at = firstFrom(prospects, minLat); at < prospects.length; at++) {
+    const prospect = prospects[at];
+    if (prospect === undefined || prospect.lat > maxLat) break;
+    if (!area.contains(prospect.lng, prospect.lat)) continue;
+    prospect.isInside = true;
+    inside.push(prospect.counts);
   }
   return sumOf(inside);
 }
 
-/** Returns the position of the first place whose latitude is `lat` or greater. */
-function firstFrom(places: readonly Place[], lat: number): number {
-  let [from, to] = [0, places.length];
+/** Returns the position of the first prospect whose latitude is `lat` or greater. */
+function firstFrom(prospects: readonly MappedProspect[], lat: number): number {
+  let [from, to] = [0, prospects.length];
   while (from < to) {
     const middle = (from + to) >> 1;
-    if ((places[middle]?.lat ?? lat) < lat) from = middle + 1;
+    if ((prospects[middle]?.lat ?? lat) < lat) from = middle + 1;
     else to = middle;
   }
   return from;

@@ -1,10 +1,10 @@
 /** The sign-in of the console: the redirect to the identity provider, and the return from it. */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import type { SessionAnswer, SessionCall } from "#shared/sessions/endpoint.ts";
 import { exchangeCode, newChallenge, SignInRefused, signInUrl } from "#shared/sessions/issuer.ts";
-import { safeReturnTo } from "#shared/sessions/return-to.ts";
 import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
 import { beginSession } from "#shared/sessions/sessions.ts";
 
@@ -89,3 +89,18 @@ const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): Ses
 </html>
 `,
 });
+
+/** A placeholder origin, because a path alone cannot be parsed as a URL. If the parsed URL has another origin, the text was not a path. */
+const BASE = "https://console.invalid";
+
+/**
+ * Returns the path with its query. Returns `/` for anything that is not a path of the console: another origin, a path that begins with two
+ * slashes or contains a backslash or a control character, a path of the API, or a text that is too long.
+ */
+export function safeReturnTo(text: string | undefined): string {
+  if (text === undefined || text.length > limits.returnTo || !/^\/(?!\/)[\x21-\x7e]*$/.test(text)) return "/";
+  if (text.includes("\\") || !URL.canParse(text, BASE)) return "/";
+  const { origin, pathname, search, hash } = new URL(text, BASE);
+  if (origin !== BASE || pathname.startsWith("//") || pathname.startsWith("/api/")) return "/";
+  return `${pathname}${search}${hash}`;
+}

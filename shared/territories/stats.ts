@@ -7,7 +7,7 @@ import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { notFound } from "#shared/errors.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";

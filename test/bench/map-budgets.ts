@@ -7,7 +7,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { ClusterQuery, prospectClusters } from "#shared/prospects/map/clusters.ts";
 import { prospectTile } from "#shared/prospects/map/tiles.ts";

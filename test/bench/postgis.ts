@@ -4,7 +4,7 @@
  */
 import { deepEqual } from "node:assert/strict";
 import { pageOf } from "#shared/company-index/search/page.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { prospectTile, TILE_CELLS, TILE_PINS_MAX } from "#shared/prospects/map/tiles.ts";
 import { boxAround, EXTENT, type Tile } from "#shared/tiles/tile.ts";
 import { sizeOf } from "./budget.ts";

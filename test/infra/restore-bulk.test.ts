@@ -5,10 +5,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
-import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
 import { pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
 import { QUIET_MS } from "../../infra/cli/company/erasure.ts";

@@ -1,6 +1,6 @@
 /** Tests rules that hold for all resources of one type in the CloudFormation template, for example for all queues. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { ActivityUnreadable } from "#shared/company-index/activity/unreadable.ts";
+import { ActivityUnreadable } from "#shared/company-index/activity/log.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { EventFunction } from "../../infra/routes/route.ts";

@@ -6,7 +6,6 @@
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { beginUndo } from "#shared/jobs/bulk/begin-undo.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
@@ -14,7 +13,7 @@ import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
 import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { undoKind } from "#shared/jobs/bulk/undo.ts";
+import { beginUndo, undoKind } from "#shared/jobs/bulk/undo.ts";
 import * as limits from "#shared/limits.ts";
 import { folderBucket } from "../bench/folder-bucket.ts";
 import { openBenchTable } from "../bench/table.ts";

@@ -10,7 +10,7 @@ import { ApiError } from "#shared/errors.ts";
 import { updateAddress } from "#shared/prospects/addresses.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
+import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { readableActivity } from "#shared/company-index/activity/readable.ts";
-import { unloggedFacts } from "#shared/company-index/activity/unlogged.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import {

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
-import { unloggedFacts } from "#shared/company-index/activity/unlogged.ts";
+import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Item } from "#shared/db/expression.ts";

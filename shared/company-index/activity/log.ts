@@ -3,7 +3,6 @@
  * that updates the head row. Later flushes move the facts from the log into the sums of days.
  */
 import * as z from "zod/mini";
-import { decoded } from "#shared/company-index/activity/unreadable.ts";
 import {
   decodeFacts,
   decodeImported,
@@ -141,3 +140,19 @@ export const importedWrite = (companyId: number, version: number, imported: Impo
     imported: encodeImported(imported),
   },
 });
+
+/** A stored row of a company's activity is damaged. Reports cannot be made without the row, but the search index does not need it. */
+export class ActivityUnreadable extends Error {
+  override name = "ActivityUnreadable";
+}
+
+/** Decodes a row of the activity. Throws ActivityUnreadable if it is damaged. */
+export function decoded<T>(sortKey: unknown, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    // The error has no `cause`. A cause of the type IndexUnreadable would trigger the alarm for a damaged search index.
+    const reason = error instanceof Error ? error.name : typeof error;
+    throw new ActivityUnreadable(`the row ${String(sortKey)} of the activity is damaged: ${reason}`);
+  }
+}

@@ -2,23 +2,32 @@
  * Reads a company's activity in a time range. Whole days are read from the sums, and the rest of the range from single facts. The newest
  * facts come from the log and from the unflushed entries of the search index, so each acknowledged write is counted.
  */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import {
   countedSince,
   dayOf,
+  decoded,
   type FactState,
   factState,
   type LogRow,
+  type LogWrite,
   logRow,
+  logWrites,
   MS_PER_DAY,
 } from "#shared/company-index/activity/log.ts";
 import { type Cell, decodeCells } from "#shared/company-index/activity/sums.ts";
-import { decoded } from "#shared/company-index/activity/unreadable.ts";
-import { decodeFacts, decodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
+import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import {
+  decodeFacts,
+  decodeImported,
+  type Fact,
+  factsOfProspect,
+  type ImportedFacts,
+  identityOf,
+} from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
+import { isTombstone } from "#shared/company-index/record.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
@@ -229,4 +238,35 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
     ...(first < whole.first ? [{ first, last: first }] : []),
     ...(last > whole.last ? [{ first: last, last }] : []),
   ];
+}
+
+/** The number of the first row that `unloggedFacts` makes. A flush numbers its rows from 0 and never makes so many, so no keys collide. */
+const FIRST_PART = 900;
+
+/** Returns rows of the log with the facts of the unflushed entries. Facts that are already in the log are omitted. */
+export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
+  const { head, facts } = await readUnflushedFacts(table, companyId);
+  const { rows } = await readLog(table, companyId);
+  const logged = new Set(rows.flatMap((row) => row.facts.map(identityOf)));
+  const others = facts.filter((fact) => !logged.has(identityOf(fact)));
+  return logWrites(companyId, head.version, others, FIRST_PART);
+}
+
+/** The unflushed entries with their facts. */
+export interface UnflushedFacts extends Unflushed {
+  readonly facts: readonly Fact[];
+}
+
+export async function readUnflushedFacts(table: Reads, companyId: number): Promise<UnflushedFacts> {
+  const facts: Fact[] = [];
+  const unflushed = await readUnflushed(table, companyId, {
+    prospect: (entry, item) => {
+      if (!isTombstone(entry)) facts.push(...factsOfProspect(entry, item, item.appointment?.id));
+    },
+    note: ({ prospectId, noteId }, { by, createdAt, at = createdAt }) => {
+      if (by === undefined || at === undefined) return;
+      facts.push({ kind: "note", userId: by, at, statusId: null, prospectId, record: noteId });
+    },
+  });
+  return { ...unflushed, facts };
 }

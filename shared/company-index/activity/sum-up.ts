@@ -4,8 +4,10 @@
  */
 
 import {
+  ActivityUnreadable,
   countedSince,
   dayOf,
+  decoded,
   type FactState,
   type LogRow,
   logRow,
@@ -13,11 +15,10 @@ import {
   nextState,
   readState,
 } from "#shared/company-index/activity/log.ts";
+import type { UnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { type Cell, decodeCells, encodeCells, Sums } from "#shared/company-index/activity/sums.ts";
-import { ActivityUnreadable, decoded } from "#shared/company-index/activity/unreadable.ts";
 import { encodeFacts, encodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import type { UnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";

@@ -1,9 +1,15 @@
 /** Removes the damaged rows of a company's activity, so that reports work again. */
 import * as z from "zod/mini";
 import type { Clock } from "#shared/clock.ts";
-import { type FactState, factState, logRow, nextState } from "#shared/company-index/activity/log.ts";
+import {
+  ActivityUnreadable,
+  decoded,
+  type FactState,
+  factState,
+  logRow,
+  nextState,
+} from "#shared/company-index/activity/log.ts";
 import { readableActivity } from "#shared/company-index/activity/readable.ts";
-import { ActivityUnreadable, decoded } from "#shared/company-index/activity/unreadable.ts";
 import { readHead } from "#shared/company-index/manifest.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { Item } from "#shared/db/expression.ts";

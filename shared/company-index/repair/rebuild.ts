@@ -6,6 +6,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { logWrites } from "#shared/company-index/activity/log.ts";
+import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { type Head, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -22,7 +23,6 @@ import {
   renewCompactionLock,
   takeCompactionLock,
 } from "#shared/company-index/repair/compaction-lock.ts";
-import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
 import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
 import { RowSorter } from "#shared/company-index/write/order.ts";
 import {

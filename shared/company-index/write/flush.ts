@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
+import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import { chunkWrites, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
@@ -12,7 +13,6 @@ import { type Head, moveHead, type Run, readManifest, readRunManifests } from "#
 import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { readUnflushedFacts } from "#shared/company-index/unflushed-facts.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
 import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";

@@ -19,7 +19,7 @@ import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered, type ShapedFilter } from "#shared/prospects/find-filtered.ts";
+import { findFiltered, type ShapedFilter } from "#shared/prospects/find.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";

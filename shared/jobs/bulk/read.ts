@@ -1,13 +1,15 @@
-/** The API requests that read bulk jobs. */
+/** The API requests that read bulk jobs, and the form in which the API returns a job. */
 import * as z from "zod/mini";
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
-import { presentJob } from "#shared/jobs/bulk/present.ts";
 import type { Job, JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { currentDictionary } from "#shared/reference/dictionary.ts";
+import * as limits from "#shared/limits.ts";
+import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
+import { userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
 
 const mayRead = (caller: Caller, { createdBy }: Pick<StoredBulk, "createdBy">): boolean =>
@@ -75,3 +77,37 @@ export async function listJobs(context: ReadContext, caller: Caller, { cursor, l
   const found = new Map(rows.map((stored) => [stored.id, presentJob(stored, names, isUndone.has(stored.id))]));
   return { items: ids.flatMap((id) => found.get(id) ?? []), nextCursor };
 }
+
+/** `isUndone` must be true if another job undoes this one or has undone it. */
+export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "users">, isUndone = false): Job {
+  const { id, kind, state, total, changed, unchanged, skipped, failed, events, createdAt, updatedAt } = stored;
+  const until = isUndone ? undefined : undoableUntilMs(stored);
+  return {
+    id,
+    kind,
+    state,
+    total,
+    changed,
+    unchanged,
+    skipped,
+    failed,
+    unprocessed: total - changed - unchanged - skipped - failed,
+    events,
+    territoryId: stored.territoryId ?? null,
+    undoes: stored.undoes ?? null,
+    undoneBy: stored.undoneBy ?? null,
+    failure: stored.failure ?? null,
+    createdBy: userSummary(users.get(stored.createdBy)),
+    createdAt,
+    updatedAt,
+    undoableUntil: until === undefined ? null : iso(until),
+  };
+}
+
+/**
+ * Returns the time until which a job can be undone, unless it is undone already. Returns undefined if the job has not ended or is an undo.
+ */
+export const undoableUntilMs = ({ kind, endedAt }: StoredBulk): number | undefined =>
+  kind === "undo" || kind === "import_undo" || endedAt === undefined
+    ? undefined
+    : Date.parse(endedAt) + limits.bulkKeptMs;

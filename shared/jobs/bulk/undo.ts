@@ -1,8 +1,22 @@
-/** The kind of bulk jobs that undoes another bulk job. It restores the fields that nobody has changed since that job. */
-import { isAdmin, may } from "#shared/auth/caller.ts";
+/**
+ * Undoes a bulk job: the API request that begins the undo, and the kind of the job. It restores the fields that nobody has changed since
+ * the undone job.
+ */
+import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
+import { equals } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { findJob, findUndo, isFruitless, undoableUntilMs } from "#shared/jobs/bulk/read.ts";
 import { readResults } from "#shared/jobs/bulk/results.ts";
+import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
 import { commonFields, equalling, isEmpty } from "#shared/prospects/bulk-write.ts";
+import type { BulkEvents } from "#shared/prospects/stored.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 export const undoKind: Kind = {
   allows: (caller, { action }) => (action?.delete === true ? isAdmin(caller) : may(caller, "canManageProspects")),
@@ -24,3 +38,47 @@ export const undoKind: Kind = {
     return { fields: { ...commonFields(before, left), ...(restoresAssigner && { assignedByUserId }) } };
   },
 };
+
+/** Creates an undo job for a bulk job. If several requests try this at the same time, one succeeds and the others get `conflict`. */
+export const beginUndo = (
+  context: ApiContext,
+  jobs: Pick<JobQueue, "send">,
+  caller: Caller,
+  id: number,
+  { events = "summary" }: NewUndo,
+): Promise<Job> => optimistic(() => begin(context, jobs, caller, id, events));
+
+async function begin(
+  context: ApiContext,
+  jobs: Pick<JobQueue, "send">,
+  caller: Caller,
+  id: number,
+  events: BulkEvents,
+): Promise<Job> {
+  const { companyId } = caller;
+  const [stored, names] = await Promise.all([findJob(context, caller, id), currentDictionary(context, companyId)]);
+  const { action, changed, done, undoneBy, version } = stored;
+  if (action?.delete === true && !isAdmin(caller)) {
+    throw new ApiError("permission_denied", "Only admins and owners may restore deleted prospects.");
+  }
+  const until = undoableUntilMs(stored);
+  if (until === undefined || until <= context.clock.now()) {
+    throw new ApiError("conflict", "This job cannot be undone: it has not ended, is an undo, or ended a month ago.");
+  }
+  if (undoneBy !== undefined) await requireFruitless(context, companyId, undoneBy);
+  const undoId = await context.ids.next();
+  const mark = {
+    update: keys.bulkJob(companyId, id),
+    change: { set: { undoneBy: undoId }, add: { version: 1 } },
+    when: equals("version", version),
+  };
+  const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id };
+  return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);
+}
+
+/** Throws `conflict` unless the earlier undo was cancelled or has failed. In these two cases the job can be undone again. */
+async function requireFruitless(context: ReadContext, companyId: number, id: number): Promise<void> {
+  const undo = await findUndo(context, companyId, id);
+  if (undo !== undefined && isFruitless(undo)) return;
+  throw new ApiError("conflict", `The job ${id} undoes this job already.`);
+}

@@ -1,13 +1,31 @@
-/** Checks an uploaded file before any row is written: it finds every error, counts the new records, and writes the error report. */
+/**
+ * Checks an uploaded file before any row is written. It finds out the encoding of the file and which prospects its rows match, then finds
+ * every error, counts the new records, and writes the error report.
+ */
+
+import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
+import { FileGone } from "#shared/errors.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
-import { batchesOf, type FileReading, NewTags, noFindings, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { findMatches, Matches } from "#shared/jobs/import/match.ts";
+import {
+  batchesOf,
+  type FileReading,
+  keysOfFile,
+  type Matching,
+  NewTags,
+  noFindings,
+  plus,
+  readRows,
+} from "#shared/jobs/import/read-file.ts";
 import { beginningOf, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
+import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /**
@@ -52,4 +70,58 @@ export async function checkFile({ objects }: JobContext, lease: ImportLease, fil
   const ignoredColumns = [...findings.ignoredColumns];
   await lease.save({ ...counts(), imported: done.prospect, updated, ignoredColumns, job: checked });
   return true;
+}
+
+/** Interval of renewals of the job's lease, which keeps other invocations away. The lease expires after two minutes. */
+const LEASE_RENEWAL_MS = 60_000;
+
+/**
+ * Yields the bytes of the uploaded file, and renews the job's lease between the chunks. Over a slow connection, reading a large file takes
+ * longer than the lease lasts.
+ */
+async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
+  const { companyId, id } = lease.stored;
+  for await (const chunk of objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "")) {
+    await lease.heartbeat({}, LEASE_RENEWAL_MS);
+    yield chunk;
+  }
+}
+
+/**
+ * Returns the encoding of the uploaded file. Throws BadFile if the file is a workbook of a spreadsheet program (such as xlsx) instead of
+ * text.
+ */
+export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
+  const { encoding: known } = lease.stored;
+  if (known !== undefined) return known;
+  const encoding = await encodingOf(bytesOf(context, lease));
+  await lease.save({ encoding });
+  return encoding;
+}
+
+/**
+ * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV or
+ * lacks the column with the keys.
+ */
+export async function fileMatching(
+  context: JobContext,
+  lease: ImportLease,
+  caller: Caller,
+  encoding: Encoding,
+): Promise<Matching | undefined> {
+  const { matching } = lease.job;
+  if (matching === undefined) return undefined;
+  const key = importKeys.matches(lease.stored.companyId, lease.stored.id);
+  try {
+    return { ...matching, matches: Matches.fromBytes(gunzipSync(await context.objects.get(key))) };
+  } catch (error) {
+    if (!(error instanceof FileGone)) throw error;
+  }
+  const reading = { encoding, mapping: lease.mapping, by: matching.by, rowLimit: limits.jobRows };
+  const fileKeys = await keysOfFile(bytesOf(context, lease), reading);
+  const matches = await findMatches(context.table, caller, fileKeys, {
+    onProgress: () => lease.heartbeat({}, LEASE_RENEWAL_MS),
+  });
+  await context.objects.put(key, gzipSync(matches.bytes), "application/gzip");
+  return { ...matching, matches };
 }

@@ -12,7 +12,6 @@ import type { Write } from "#shared/db/expression.ts";
 import { packed } from "#shared/db/packed.ts";
 import { stoppedBefore } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed } from "#shared/errors.ts";
-import { changeProspects } from "#shared/jobs/import/changes.ts";
 import {
   clearAbandoned,
   clearFailed,
@@ -37,6 +36,7 @@ import {
 import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import type { FileResult } from "#shared/jobs/import/schema.ts";
 import { none, type RowFault, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { changeProspects } from "#shared/jobs/import/update.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";

@@ -1,13 +1,22 @@
 /**
- * Undoes an import as a bulk job. The job hides each prospect that the import has created, unless somebody has changed the prospect since.
+ * Undoes an import as a bulk job: the API request that begins the job, and the kind of the job. The job hides each prospect that the import
+ * has created, unless somebody has changed the prospect since.
  */
-import { may } from "#shared/auth/caller.ts";
+import { type Caller, may } from "#shared/auth/caller.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import { all, missing } from "#shared/db/expression.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { all, type Condition, missing } from "#shared/db/expression.ts";
+import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
 import type { Candidate, Decision, Kind } from "#shared/jobs/bulk/kind.ts";
-import { consecutiveIds } from "#shared/jobs/bulk/members.ts";
+import { chunksOf, consecutiveIds } from "#shared/jobs/bulk/members.ts";
+import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { findImport } from "#shared/jobs/import/requests.ts";
 import { notesAttributes } from "#shared/prospects/stored.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 export const importUndoKind: Kind = {
   allows: (caller) => may(caller, "canManageProspects"),
@@ -18,12 +27,44 @@ export const importUndoKind: Kind = {
   decide,
 };
 
-/** The condition that no note of the prospect was added, changed or deleted since the import wrote the prospect's row. */
-const hasSameNotes = all(...notesAttributes.map(missing));
+/** Returns the condition that no note of the prospect was added, changed or deleted since the import wrote the prospect's row. */
+const hasSameNotes = (): Condition => all(...notesAttributes.map(missing));
 
 function decide({ undoes }: StoredBulk, { current, item, nowMs }: Candidate): Decision {
   if (current.deletedAt !== undefined || current.importId !== String(undoes)) return { skipped: "not_found" };
   // Each change of the prospect or of its appointments raises the version. A change of a note does not, but it sets attributes of the row.
   const isUnchanged = current.version === 1 && notesAttributes.every((name) => item[name] === undefined);
-  return isUnchanged ? { fields: { deletedAt: iso(nowMs) }, deletedIf: hasSameNotes } : { skipped: "changed_since" };
+  return isUnchanged ? { fields: { deletedAt: iso(nowMs) }, deletedIf: hasSameNotes() } : { skipped: "changed_since" };
+}
+
+export async function beginImportUndo(
+  context: ApiContext,
+  jobs: Pick<JobQueue, "send">,
+  caller: Caller,
+  importId: number,
+  { events = "summary" }: NewUndo,
+): Promise<Job> {
+  const { companyId } = caller;
+  const [{ state, dryRun, imported, prospectBlocks }, names, id] = await Promise.all([
+    findImport(context, companyId, importId),
+    currentDictionary(context, companyId),
+    context.ids.next(),
+  ]);
+  if (state !== "completed" || dryRun === true) {
+    throw new ApiError(
+      "conflict",
+      "Only a completed import can be undone. An import that was cancelled or has failed shows no prospects.",
+    );
+  }
+  const chunks = chunksOf(imported);
+  return startJob(context, jobs, caller, names, {
+    id,
+    kind: "import_undo",
+    events,
+    total: imported,
+    chunks,
+    undoes: importId,
+    // The ids of the created prospects are consecutive. The first one is the first id of a block of 128 ids.
+    ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
+  });
 }

@@ -1,16 +1,19 @@
-/** Reads an uploaded file and changes the existing prospects that its rows match. The next step of the job creates the new prospects. */
+/**
+ * Changes the existing prospects that the rows of an import match. For an uploaded file, the next step of the job creates the new prospects.
+ */
 import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobContext } from "#shared/context.ts";
+import type { ApiContext, JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
-import { changeProspects } from "#shared/jobs/import/changes.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
-import { batchesOf, type FileReading, NewTags, readRows } from "#shared/jobs/import/read-file.ts";
+import { batchesOf, type ChangedRow, type FileReading, NewTags, readRows } from "#shared/jobs/import/read-file.ts";
 import { beginningOf, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
+import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.ts";
 
 /**
  * Number of rows between two checkpoints (stored positions from which the next invocation continues). After a crash, the rows since the
@@ -69,4 +72,31 @@ export async function updateRows(
   const progress = { ...beginningOf("write"), updated, newTags: job.progress.newTags };
   await lease.save({ updated, skipped, errors: packed(shown), job: { ...job, hasReport, runs: 0, progress } });
   return true;
+}
+
+/** Number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects per second. */
+const PARALLEL = 12;
+/** Number of rows between two calls of `onProgress`. */
+const ROWS_TOGETHER = 96;
+
+/**
+ * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. When the function returns or throws, no
+ * change is still running. A repeated call does not change a prospect a second time.
+ */
+export async function changeProspects(
+  context: ApiContext,
+  caller: Caller,
+  ofImport: ImportOfChanges,
+  rows: readonly ChangedRow[],
+  onProgress: (changed: number) => Promise<void> = async () => undefined,
+): Promise<RowFault[]> {
+  const faults: RowFault[] = [];
+  for (let at = 0; at < rows.length; at += ROWS_TOGETHER) {
+    await onProgress(at - faults.length);
+    await mapConcurrently(rows.slice(at, at + ROWS_TOGETHER), PARALLEL, async ({ row, change }) => {
+      const message = await changeByRow(context, caller, ofImport, change);
+      if (message !== undefined) faults.push({ row, message });
+    });
+  }
+  return faults.sort((a, b) => a.row - b.row);
 }

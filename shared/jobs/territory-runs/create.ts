@@ -1,19 +1,25 @@
-/** Creates runs: jobs that assign, unassign or reassign the prospects inside a territory. */
+/**
+ * Creates runs: jobs that assign, unassign or reassign the prospects inside a territory. Refuses a run if another run works on prospects of
+ * the same area.
+ */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import type { Objects } from "#shared/aws/s3.ts";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
-import type { ApiContext } from "#shared/context.ts";
-import { badReference } from "#shared/errors.ts";
+import type { Area } from "#shared/company-index/criteria.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError, badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
 import type { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
-import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
+import { hasEnded, type StoredAction, StoredBulk, type StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
-import { refuseOverlap } from "#shared/jobs/territory-runs/overlap.ts";
 import type { NewRun } from "#shared/jobs/territory-runs/schema.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
-import { packPolygon } from "#shared/reference/polygon.ts";
+import { packPolygon, unpackPolygon } from "#shared/reference/polygon.ts";
 import { getTerritory } from "#shared/territories/territories.ts";
 
 const FilterPart = z.object({ filter: ProspectFilter });
@@ -67,4 +73,39 @@ function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dict
   const wanted = from === "nobody" ? [null] : from === "anyone" ? [...users.keys()] : [from ?? null];
   const visible = visibleAssignee(caller);
   return new Set(visible === undefined ? wanted : wanted.filter((id) => id === visible));
+}
+
+interface Run {
+  readonly companyId: number;
+  readonly territoryId: number;
+  readonly area: Area;
+}
+
+/**
+ * Throws `conflict` with the id of the first run that overlaps. Two runs overlap if they have the same territory, or if at least one
+ * prospect of the company is in both polygons. The polygons are those of the time at which the runs were created. The filters of the runs
+ * do not matter, because prospects may change until the runs write them.
+ */
+export async function refuseOverlap(
+  context: ReadContext,
+  objects: Objects,
+  { companyId, territoryId, area }: Run,
+  { running, waiting, paused }: StoredQueue,
+): Promise<void> {
+  const open = [...(running === null ? [] : [running]), ...waiting, ...paused];
+  const rows = await context.table.batchGet(open.map((id) => keys.bulkJob(companyId, id)));
+  const jobs = new Map(rows.map((row) => StoredBulk.parse(row)).map((job) => [job.id, job]));
+  for (const id of open) {
+    const job = jobs.get(id);
+    if (job?.territoryId === undefined || hasEnded(job)) continue;
+    if (job.territoryId !== territoryId) {
+      const other = polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, id))));
+      const criteria = { areas: [area, other], words: [] };
+      const { matches } = await findProspects(context, companyId, () => criteria);
+      if (matches.total === 0) continue;
+    }
+    throw new ApiError("conflict", `The job ${id} has not ended and runs over prospects of this territory.`, {
+      location: `/api/jobs/${id}`,
+    });
+  }
 }

@@ -10,7 +10,7 @@ import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/e
 import { exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";

@@ -62,3 +62,8 @@ export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
+
+export async function* templateText(): AsyncGenerator<string> {
+  // The names of columns need no quotes. They are therefore joined here, and the CSV library need not be loaded.
+  yield `${importColumns.join(",")}\r\n`;
+}

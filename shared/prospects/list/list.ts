@@ -13,7 +13,7 @@ import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
-import { findFiltered, type ShapedFilter } from "#shared/prospects/find-filtered.ts";
+import { findFiltered, type ShapedFilter } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { pageRows } from "#shared/prospects/list/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";

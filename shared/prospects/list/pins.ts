@@ -13,7 +13,7 @@ import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { HexColor, Id, LAT_TEXT, LNG_TEXT, named } from "#shared/schema.ts";

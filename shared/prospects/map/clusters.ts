@@ -6,7 +6,7 @@ import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { MAX_ZOOM } from "#shared/geometry/mercator.ts";
 import { filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { CELLS_MAX, type Cell, cellsOf, onlyStatusOf, View } from "#shared/prospects/map/cells.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";

@@ -8,7 +8,7 @@ import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered } from "#shared/prospects/find-filtered.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
 import { type Cell, cellsOf, type FilledCells, onlyStatusOf, View } from "#shared/prospects/map/cells.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";

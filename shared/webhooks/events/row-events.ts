@@ -6,7 +6,7 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
-import { presentJob } from "#shared/jobs/bulk/present.ts";
+import { presentJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";

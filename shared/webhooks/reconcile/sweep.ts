@@ -76,7 +76,7 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const overdue = await countOverdue(context.table, isAll ? undefined : iso(begun - GRACE_MS));
   const strides: Strides = isAll ? () => 1 : fairStrides(overdue.deliveries.byCompany, CAPACITY);
   const endMs = isAll ? Number.POSITIVE_INFINITY : begun + WORK_MS;
-  const run: Run = { context, assume, queued: 0, fannedOut: new Set(), failed: [] };
+  const run: Run = { context, assume, queued: 0, fannedOut: new Set(), firstError: undefined };
   const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
   // The lag is reported last and errors of the report are ignored, because replacing lost messages is more important.
@@ -85,7 +85,7 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   // A row that cannot be read does not stop the other entries. The run must still fail at its end, so that the alarm for errors goes off.
-  if (run.failed.length > 0) throw run.failed[0];
+  if (run.firstError !== undefined) throw run.firstError;
   return run.queued;
 }
 
@@ -95,8 +95,8 @@ interface Run {
   queued: number;
   /** The fan-outs that have already got a message in this run. */
   readonly fannedOut: Set<string>;
-  /** Contains the first error of this run, if there was one. The run throws it at its end. */
-  readonly failed: unknown[];
+  /** The first error of this run, or undefined. The run throws it at its end. */
+  firstError: unknown;
 }
 
 /**
@@ -135,7 +135,7 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
     try {
       await work();
     } catch (error) {
-      if (run.failed.length === 0) run.failed.push(error);
+      run.firstError ??= error;
     }
   };
   await allEnded(
