@@ -30,9 +30,7 @@ const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "pack
 /** Builds the console if needed. Returns true if it has built the console, which takes a few seconds. */
 export async function buildConsole(): Promise<boolean> {
   const hash = hashOfSources();
-  if (existsSync(join(consoleDirectory, "index.html")) && existsSync(STATE) && readFileSync(STATE, "utf8") === hash) {
-    return false;
-  }
+  if (isBuilt(hash)) return false;
   mkdirSync(CACHES, { recursive: true });
   const made = join(CACHES, `console-${process.pid}`);
   // Vite runs in a separate process with NODE_ENV=production. Tests run with another NODE_ENV, and React would be larger and slower with
@@ -44,10 +42,15 @@ export async function buildConsole(): Promise<boolean> {
       env: { ...process.env, NODE_ENV: "production" },
     },
   );
-  publish(made);
+  // Another process may have built the same sources meanwhile. Its files stay, because a browser may be loading them.
+  if (isBuilt(hash)) rmSync(made, { recursive: true, force: true });
+  else publish(made);
   writeFileSync(STATE, hash);
   return true;
 }
+
+const isBuilt = (hash: string): boolean =>
+  existsSync(join(consoleDirectory, "index.html")) && existsSync(STATE) && readFileSync(STATE, "utf8") === hash;
 
 /** Replaces the whole directory by renaming, because a running service may be sending files from it. */
 function publish(made: string): void {

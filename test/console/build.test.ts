@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
+import { onceInRun } from "../harness/once.ts";
 
 /** Maximum kilobytes that a browser may load before it shows the first page. The files are counted in compressed form. */
 const SHELL_KB = 110;
 
-beforeAll(buildConsole);
+beforeAll(() => onceInRun("console", buildConsole));
 
 const read = (file: string): string => readFileSync(join(consoleDirectory, file), "utf8");
 

@@ -2,32 +2,30 @@
  * Tests the console in a real browser: users sign in, pages show what the API shows to these users, and an admin imports a file, assigns a
  * territory and sends a webhook again.
  */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { buildConsole } from "../../infra/build/console.ts";
-import { noBrowser, openBrowser } from "../harness/browser.ts";
-import { baseUrl, clientOf } from "../harness/client.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { clientOf } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { chooseUser, figuresOf, phone, picture, TOLERANCE, type Visit, violationsOf, visit } from "./visit.ts";
+import {
+  browserForAll,
+  chooseUser,
+  figuresOf,
+  phone,
+  picture,
+  TOLERANCE,
+  type Visit,
+  violationsOf,
+  visit,
+} from "./visit.ts";
 
-let opened: Browser | undefined;
-let reason = noBrowser;
-beforeAll(async () => {
-  if (noBrowser !== undefined) return;
-  if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
-    reason = "this service does not serve the console";
-    return;
-  }
-  await buildConsole();
-  opened = await openBrowser();
+let team: Team;
+let owner: Visit;
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  owner = await visit(browser, team.admin.email, "/files");
 });
-afterAll(() => opened?.close());
-
-function browserOr(skip: (note?: string) => never): Browser {
-  return opened ?? skip(reason);
-}
 
 // All test files share the demo companies, so these tests only read them.
 const admin = "admin@acme.test";
@@ -114,17 +112,9 @@ const message = (page: Page, text: string | RegExp) => page.getByRole("status").
 
 /** These tests use one company in this order, as an admin does at the beginning. */
 describe("an admin", () => {
-  let team: Team;
-  let admin: Visit;
-  beforeAll(async () => {
-    if (opened === undefined) return;
-    team = await newTeam();
-    admin = await visit(opened, team.admin.email, "/files");
-  });
-
   test("tries a file with a fault, imports it, and undoes it", async ({ skip }) => {
     browserOr(skip);
-    const { page } = admin;
+    const { page } = owner;
     const choose = () =>
       page
         .getByLabel(/Drop a CSV file/)
@@ -149,7 +139,7 @@ describe("an admin", () => {
 
   test("makes a territory with the keyboard, and assigns the prospects inside", async ({ skip }) => {
     browserOr(skip);
-    const { page } = admin;
+    const { page } = owner;
     await page.getByRole("link", { name: "Territories" }).click();
     await page.getByRole("button", { name: "Type the corners" }).click();
     const dialog = page.getByRole("dialog");
@@ -172,7 +162,7 @@ describe("an admin", () => {
 
   test("sends a failed delivery again when its receiver works", async ({ skip }) => {
     browserOr(skip);
-    const { page, faults } = admin;
+    const { page, faults } = owner;
     let isBroken = true;
     const receiver = await startReceiver((_, response) => response.writeHead(isBroken ? 500 : 204).end());
     onTestFinished(receiver.close);

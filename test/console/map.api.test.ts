@@ -1,17 +1,17 @@
 /** Tests the maps of the console in a real browser. What a map has drawn is compared with what the lists of the API contain. */
 import { readFileSync } from "node:fs";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { buildConsole } from "../../infra/build/console.ts";
-import { noBrowser, openBrowser } from "../harness/browser.ts";
-import { baseUrl, type Client, clientOf } from "../harness/client.ts";
+import { type Client, clientOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import {
+  browserForAll,
   chooseUser,
   drawn,
   figuresOf,
+  jumpTo,
   mapOf,
   phone,
   picture,
@@ -22,27 +22,24 @@ import {
   visit,
 } from "./visit.ts";
 
-let opened: Browser | undefined;
-let reason = noBrowser;
-beforeAll(async () => {
-  if (noBrowser !== undefined) return;
-  if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
-    reason = "this service does not serve the console";
-    return;
-  }
-  await buildConsole();
-  opened = await openBrowser();
-});
-afterAll(() => opened?.close());
-
-function browserOr(skip: (note?: string) => never): Browser {
-  return opened ?? skip(reason);
-}
-
 /** Options of waits for the map. The map draws a moment after its tiles have arrived, and drawing without a graphics card is slow. */
-const soon = { timeout: 60_000 };
+const soon = { timeout: 60_000, interval: 200 };
 /** A small window, because fewer pixels are drawn faster. */
 const small = { width: 1100, height: 620 };
+
+const places = { Ann: [39.75, -104.95], Bob: [39.76, -104.96], Cid: [39.95, -104.75] } as const;
+
+let team: Team;
+let admin: Visit;
+const ids: Record<string, number> = {};
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  for (const [name, [lat, lng]] of Object.entries(places)) {
+    ids[name] = dataOf(await team.admin.POST("/api/prospects", { body: { name, lat, lng } }), 201).id;
+  }
+  ids.Dan = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Dan" } }), 201).id;
+  admin = await visit(browser, team.admin.email, "/", small);
+});
 
 const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);
 
@@ -109,19 +106,6 @@ const GeoJson = z.object({
 
 /** These tests use one company and one page. Each test continues where the previous one has ended. */
 describe("an admin", () => {
-  const places = { Ann: [39.75, -104.95], Bob: [39.76, -104.96], Cid: [39.95, -104.75] } as const;
-  let team: Team;
-  let admin: Visit;
-  const ids: Record<string, number> = {};
-  beforeAll(async () => {
-    if (opened === undefined) return;
-    team = await newTeam();
-    for (const [name, [lat, lng]] of Object.entries(places)) {
-      ids[name] = dataOf(await team.admin.POST("/api/prospects", { body: { name, lat, lng } }), 201).id;
-    }
-    ids.Dan = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Dan" } }), 201).id;
-    admin = await visit(opened, team.admin.email, "/", small);
-  });
   const idsOf = (...names: readonly string[]) => ascending(names.map((name) => ids[name] ?? 0));
   const clickOn = async (page: Page, [lat, lng]: readonly [lat: number, lng: number]) =>
     page.mouse.click(...(await positionOf(page, lng, lat)));
@@ -155,7 +139,7 @@ describe("an admin", () => {
     const table = page.getByRole("region", { name: "Prospects of the map" });
     const names = async () => (await table.locator("tbody tr td:first-child").allInnerTexts()).sort();
     await expect.poll(names, soon).toEqual(["Ann", "Bob", "Cid"]);
-    await page.evaluate("shownMap.jumpTo({ center: [-104.95, 39.75], zoom: 12 })");
+    await jumpTo(page, [-104.95, 39.75], 12);
     await expect.poll(names, soon).toEqual(["Ann", "Bob"]);
     expect(await violationsOf(page)).toEqual([]);
     await table.getByLabel("Only the visible part of the map").focus();
@@ -176,7 +160,7 @@ describe("an admin", () => {
   test("draws around prospects, sees their number before they are assigned, and undoes it", async ({ skip }) => {
     browserOr(skip);
     const { page } = admin;
-    await page.evaluate("shownMap.jumpTo({ center: [-104.955, 39.755], zoom: 12 })");
+    await jumpTo(page, [-104.955, 39.755], 12);
     await page.getByRole("button", { name: "Select an area" }).click();
     const corners = [
       [39.77, -104.97],
@@ -204,7 +188,7 @@ describe("an admin", () => {
     const { page } = admin;
     await page.getByRole("link", { name: "Territories" }).click();
     await page.locator('[data-ready="true"] canvas').waitFor();
-    await page.evaluate("shownMap.jumpTo({ center: [-104.955, 39.755], zoom: 12 })");
+    await jumpTo(page, [-104.955, 39.755], 12);
     await page.getByRole("button", { name: "Draw a territory" }).click();
     const [west, east, south, north] = [-104.955, -104.94, 39.745, 39.755];
     const corners = [
@@ -224,7 +208,7 @@ describe("an admin", () => {
     const panel = page.getByRole("complementary", { name: "Territory North" });
     await panel.getByText("1 prospect inside.").waitFor();
 
-    await page.evaluate("shownMap.jumpTo({ center: [-104.955, 39.755], zoom: 12 })");
+    await jumpTo(page, [-104.955, 39.755], 12);
     await panel.getByRole("button", { name: "Move corners" }).click();
     await page.mouse.move(...(await positionOf(page, west, north)));
     await page.mouse.down();
@@ -321,7 +305,7 @@ describe("an admin", () => {
     browserOr(skip);
     const { page, context } = admin;
     await context.clearCookies();
-    await page.evaluate("shownMap.jumpTo({ center: [-104.75, 39.95], zoom: 13 })");
+    await jumpTo(page, [-104.75, 39.95], 13);
     await page.getByLabel("Another user").waitFor();
     await chooseUser(page, team.admin.email);
     await mapOf(page);

@@ -4,11 +4,13 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
-import { consoleDirectory } from "../../infra/build/console.ts";
-import { faultsOf } from "../harness/browser.ts";
+import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
+import { faultsOf, noBrowser, openBrowser } from "../harness/browser.ts";
 import { baseUrl } from "../harness/client.ts";
+import { onceInRun } from "../harness/once.ts";
 
 export interface Visit {
   readonly context: BrowserContext;
@@ -42,6 +44,27 @@ const Position = z.tuple([z.number(), z.number()]);
  * made again.
  */
 export const TOLERANCE = 1.1;
+
+/**
+ * Opens a browser before the tests of a file, and runs `begin` with it. Returns a function that returns the browser, or skips the test if
+ * there is none.
+ */
+export function browserForAll(begin: (browser: Browser) => Promise<void>): (skip: (note?: string) => never) => Browser {
+  let opened: Browser | undefined;
+  let reason = noBrowser;
+  beforeAll(async () => {
+    if (noBrowser !== undefined) return;
+    if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
+      reason = "this service does not serve the console";
+      return;
+    }
+    await onceInRun("console", buildConsole);
+    opened = await openBrowser();
+    await begin(opened);
+  });
+  afterAll(() => opened?.close());
+  return (skip) => opened ?? skip(reason);
+}
 
 /** Signs in on the local issuer's page, and opens the page of the console at the path. */
 export async function visit(browser: Browser, email: string, path: string, viewport = desktop): Promise<Visit> {
@@ -79,6 +102,12 @@ export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   );
 }
 
+/** Moves the map without an animation. */
+export async function jumpTo(page: Page, center: readonly [lng: number, lat: number], zoom: number): Promise<void> {
+  // `void`, because `jumpTo` returns the map. Sending the whole map from the browser to the test would take half a second.
+  await page.evaluate(`void shownMap.jumpTo({ center: ${JSON.stringify(center)}, zoom: ${zoom} })`);
+}
+
 /** Returns where a coordinate of the map is on the page, in pixels. */
 export async function positionOf(page: Page, lng: number, lat: number): Promise<readonly [x: number, y: number]> {
   const point = `(({ x, y }, { left, top }) => [x + left, y + top])(
@@ -90,9 +119,13 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 /** Returns the violations of WCAG 2.2 AA and of best practices that axe finds, each with the HTML of the element. */
 export async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  if (await page.evaluate("!('axe' in window)")) await page.evaluate(axe);
   return page.evaluate(`axe
-    .run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+    .run({
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+      // Axe then does not describe the elements that have passed.
+      resultTypes: ["violations"],
+    })
     .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`);
 }
 

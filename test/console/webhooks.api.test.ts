@@ -4,18 +4,14 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
-import { buildConsole } from "../../infra/build/console.ts";
-import { noBrowser, openBrowser } from "../harness/browser.ts";
 import { baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { chooseUser, violationsOf, visit } from "./visit.ts";
+import { browserForAll, chooseUser, violationsOf, visit } from "./visit.ts";
 
-let opened: Browser | undefined;
-let reason = noBrowser;
 let team: Team;
 /**
  * A page whose access token is valid for only a second. The service accepts the token for another minute after that. The page is therefore
@@ -23,22 +19,10 @@ let team: Team;
  */
 let shortLived: { readonly page: Page; readonly expiredAt: number };
 
-beforeAll(async () => {
-  if (noBrowser !== undefined) return;
-  if (!(await fetch(`${baseUrl()}/config.json`)).ok) {
-    reason = "this service does not serve the console";
-    return;
-  }
-  await buildConsole();
-  opened = await openBrowser();
+const browserOr = browserForAll(async (browser) => {
   team = await newTeam();
-  shortLived = await visitForASecond(opened, team.viewer.email, "/prospects?sort=name");
+  shortLived = await visitForASecond(browser, team.viewer.email, "/prospects?sort=name");
 });
-afterAll(() => opened?.close());
-
-function browserOr(skip: (note?: string) => never): Browser {
-  return opened ?? skip(reason);
-}
 
 const LEEWAY_MS = 60_000;
 

@@ -14,6 +14,8 @@ const START: LngLatBoundsLike = [-125, 24, -66, 50];
 const PADDING_PX = 48;
 /** Maximum zoom when the map moves to its records. Without it, the map would zoom in to the limit if there is only one prospect. */
 const CLOSEST_ZOOM = 16;
+/** Milliseconds in which a label appears. Users who have asked for less motion see it at once. */
+const FADE_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 300;
 
 interface CanvasProps {
   /** The name of the map for screen readers. The page also has a table with the same records. */
@@ -51,6 +53,7 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
       // MapLibre's own control for the attribution parses HTML, which the Content-Security-Policy of the page forbids. The text below the
       // map has the same content.
       attributionControl: false,
+      fadeDuration: FADE_MS,
       // Rotation is off. Users would rotate the map by accident, with the keyboard or two fingers, and a rotated map is of no use here.
       dragRotate: false,
       pitchWithRotate: false,

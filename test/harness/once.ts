@@ -1,0 +1,33 @@
+/** Runs work that several test processes need only once in a test run. */
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const WORK_MS = 240_000;
+
+/**
+ * Runs the work in the first process of the test run that calls this with the name. The others wait until it has ended. If it fails, the
+ * next process runs it again. The directories that record this are in the temporary directory of the run, so no later run finds them.
+ */
+export async function onceInRun(name: string, work: () => Promise<unknown>, directory = tmpdir()): Promise<void> {
+  const begun = join(directory, `${name}-begun`);
+  const ended = join(directory, `${name}-ended`);
+  for (const until = Date.now() + WORK_MS; !existsSync(ended); await sleep(100)) {
+    if (Date.now() > until) throw new Error(`another process does not finish this: ${name}`);
+    // Creating a directory fails if it exists, so exactly one process creates it.
+    const isFirst = await mkdir(begun).then(
+      () => true,
+      () => false,
+    );
+    if (!isFirst) continue;
+    try {
+      await work();
+      await mkdir(ended);
+    } catch (error) {
+      await rm(begun, { recursive: true });
+      throw error;
+    }
+  }
+}
