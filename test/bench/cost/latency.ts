@@ -11,6 +11,8 @@ export interface Choice {
   /** Number of prospects of the company. */
   readonly prospects: number;
   readonly seed?: number;
+  /** The numbers of reps whose days are simulated. By default, all of `REPS`. */
+  readonly reps?: readonly Reps[];
 }
 
 /** The minutes between two runs of the scheduled smoke test. */
@@ -28,13 +30,14 @@ const designs: Readonly<Record<string, Design>> = {
   "provisioned, index loaded at its start": { ...provisioned, loadsAtStart: true },
 };
 
-const REPS = [1, 50, 1_000] as const;
+export const REPS = [1, 50, 1_000] as const;
+type Reps = (typeof REPS)[number];
 
 /**
  * Number of simulated days for each number of reps. One rep sends only about 30 lists in a day, so the percentiles for one rep need many
  * days.
  */
-const DAYS: Readonly<Record<(typeof REPS)[number], number>> = { 1: 40, 50: 1, 1000: 1 };
+const DAYS: Readonly<Record<Reps, number>> = { 1: 40, 50: 1, 1000: 1 };
 
 const SHOWN: readonly Operation[] = ["list", "pins", "patch", "detail", "create"];
 
@@ -64,12 +67,12 @@ const cells = ({ startShare, sorted }: Latencies): string[] => [
   ...[0.5, 0.9, 0.99].map((part) => quantile(sorted, part).toFixed(0)),
 ];
 
-export function latencyReport(measured: Measured, { prospects, seed }: Choice): string {
-  const days = (reps: (typeof REPS)[number], design: Design): Day[] =>
+export function latencyReport(measured: Measured, { prospects, seed, reps: chosen = REPS }: Choice): string {
+  const days = (reps: Reps, design: Design): Day[] =>
     daysOf({ reps, companies: 1, prospects }, design, measured, DAYS[reps], seed);
   const lists: string[][] = [];
   const others: string[][] = [];
-  for (const reps of REPS) {
+  for (const reps of chosen) {
     for (const [name, design] of Object.entries(designs)) {
       const simulated = days(reps, design);
       lists.push([`${reps}`, name, ...cells(latenciesOf(simulated, "list"))]);
