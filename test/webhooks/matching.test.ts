@@ -36,6 +36,7 @@ import {
 import { createWebhook, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { sized } from "../harness/tier.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { createdProspect, deliveriesOf } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
@@ -152,7 +153,9 @@ const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limit
 /** A number of two bits. Each bit says whether one of the two functions publishes in this step. */
 const publishing = fc.nat(3);
 
-test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", async () => {
+test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", {
+  tags: "sized",
+}, async () => {
   const sequences = fc.array(fc.tuple(waitMs, publishing, step, publishing), { minLength: 5, maxLength: 25 });
   await fc.assert(
     fc.asyncProperty(fc.array(registrationIn, { maxLength: 4 }), sequences, async (registrations, sequence) => {
@@ -172,7 +175,7 @@ test("two warm functions find the subscriptions of an uncached read after any se
       }
       await expectFound(3);
     }),
-    { numRuns: 40 },
+    { numRuns: sized({ short: 15, wide: 400 }) },
   );
 });
 
