@@ -1,4 +1,4 @@
-/** Tests that about eighty events arrive, once with faults and once without. soak.long.test.ts tests ten thousand events. */
+/** Tests that events arrive, 46 with faults and 82 without. soak.long.test.ts tests ten thousand events. */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
@@ -14,8 +14,8 @@ beforeAll(async () => {
 test("with faults in a fifth of all calls no event is lost or falsified, and only a post without a recorded result is repeated", {
   timeout: LONG_MS,
 }, async () => {
-  const outcome = await soak(db, { changes: 30, faults: 0.2, seed: 7 });
-  expect(outcome).toMatchObject({ events: 82, lost: 0, falsified: 0, unforced: 0, faults: [] });
+  const outcome = await soak(db, { changes: 15, faults: 0.2, seed: 7 });
+  expect(outcome).toMatchObject({ events: 46, lost: 0, falsified: 0, unforced: 0, faults: [] });
   expect(outcome.matched).toBe(outcome.deliveries);
   expect(outcome.failed / outcome.calls).toBeGreaterThan(0.15);
   expect(outcome.duplicates).toBeGreaterThan(0);
