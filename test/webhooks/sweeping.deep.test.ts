@@ -11,6 +11,7 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { sized } from "../harness/tier.ts";
 import { deliveries, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
 import { withKept } from "./endless-due-index.ts";
 
@@ -62,10 +63,14 @@ test("the sweeper succeeds although its read for metrics fails", async () => {
 
 const Swept = z.object({ queued: z.int(), writes: z.int(), isFound: z.boolean() });
 
-test("a million overdue deliveries of one company need bounded writes and a heap of 64 MB, and no other company waits", async () => {
+const OVERDUE = sized({ short: 250_000, wide: 1_000_000 });
+
+test(`${OVERDUE} overdue deliveries of one company need bounded writes and a heap of 64 MB, and no other company waits`, {
+  tags: "sized",
+}, async () => {
   const at = await newPipeline(db);
   await lostIn(at);
-  const workerData = { endpoint: db.directEndpoint, companyId: 900_002, other: at.companyId, count: 1_000_000 };
+  const workerData = { endpoint: db.directEndpoint, companyId: 900_002, other: at.companyId, count: OVERDUE };
   const resourceLimits = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
   const worker = new Worker(new URL("./sweeping-worker.ts", import.meta.url), { workerData, resourceLimits });
   const [swept] = await once(worker, "message");
