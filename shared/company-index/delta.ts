@@ -253,9 +253,7 @@ export const DeltaItem = z.object({
   createdAt: z.optional(z.int()),
   /** The assignee of the note's prospect, if a condition of the transaction has ensured it. */
   assignee: z.optional(z.int()),
-  /**
-   * The fields of `FactFields`: the user who has made the change, the time of the fact, and the status of a change that was reported late.
-   */
+  /** These three fields are the fields of `FactFields`, which explains them. */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),

@@ -51,7 +51,10 @@ export interface Stage {
   fillFirst(count: number): Promise<void>;
 }
 
-/** `statusAt` returns the status of the prospect with this number. By default, statuses are random. */
+/**
+ * Creates a company with `count` prospects. `statusAt` returns the status of the prospect at position `at`, counted from 0 in the order of
+ * creation. Without `statusAt`, statuses are random.
+ */
 export async function setStage(
   table: BenchTable,
   count: number,

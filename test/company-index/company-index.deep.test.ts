@@ -1,6 +1,6 @@
 /**
- * Tests on a real table that requests through the company's search index find exactly the written records. Meanwhile, flushes and merges of
- * the index run, are killed at any call, or are repeated.
+ * Tests of the company's search index on a real table. Each request must find exactly the records that were written. While the requests are
+ * sent, the index is also flushed and merged. Some of these flushes and merges are killed at an arbitrary call, and some are repeated.
  */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";

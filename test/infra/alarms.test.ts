@@ -97,8 +97,8 @@ beforeAll(async () => {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const { TableName, DynamoDbEndpoint: endpoint } = service.outputs;
   table = openTable(TableName, dynamoClient({ region: "us-east-1", credentials, endpoint }));
-  // At the start of the service, the schedule has already called the smoke test, which failed because it had no token. This call must end
-  // before the normal operation begins.
+  // When the service starts, the schedule calls the smoke test. This first call fails, because the test has no token yet. Wait until it has
+  // ended. Otherwise its failure would be counted in the normal operation.
   await until(() => ended(canary.file));
   normal = await observe(operate);
 });

@@ -1,7 +1,7 @@
 /**
- * Tests the reference client against the running service: several phones of several users, writes of others, changed rights, a network
- * that loses requests and answers, and apps that are killed. After each complete sync, a phone holds exactly the user's lists of
- * all seven types.
+ * Tests the reference client against the running service. Several users have several phones. Other users write, and rights change. The
+ * network loses requests and answers, and apps are killed. After each complete sync, the phone's store must contain exactly the records
+ * that the lists of the API show to its user, for all seven types of records.
  */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";

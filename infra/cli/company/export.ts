@@ -48,7 +48,10 @@ const Progress = z.object({
   /** The segment of the table scan that is being read, and the position within this segment. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
-  /** True if the activity that only the search index contained has been exported. */
+  /**
+   * True if the newest activity has been exported. Until the next flush, this activity exists only in entries of the search index, which
+   * are not exported themselves.
+   */
   hasActivity: z._default(z.boolean(), false),
   /** The index of the folder whose files are being copied, and the key of the last file that was copied. */
   folder: z.int(),

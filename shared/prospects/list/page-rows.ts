@@ -39,8 +39,9 @@ const EXACT_READS = 2;
 const unreadAttributes: ReadonlySet<string> = new Set(["type", "companyId", "importId"]);
 
 /**
- * What lists read of a row, in both shapes. They also leave out the key, and the attributes that are no fields of a prospect. The SDK needs
- * processor time for each attribute of each row.
+ * The attributes that lists read. Older releases stored each field in an attribute of its own. The present release stores all fields as one
+ * JSON text in the attribute `fields`. Lists read rows of both kinds. They read no other attributes, because the SDK needs processor time
+ * for each attribute of each row.
  */
 const read = {
   type: "prospect",

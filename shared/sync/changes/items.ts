@@ -66,7 +66,7 @@ export async function prospectItem(
   return next === undefined ? { item } : { item, changesAt: begunAt(next) };
 }
 
-/** Returns the first millisecond at which the appointment has begun, so that its prospect shows the appointment after it. */
+/** Returns the first millisecond after the start of the appointment. From then on, the prospect shows its next appointment instead. */
 export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(startAt) + 1;
 
 /**

@@ -1,6 +1,7 @@
 /**
- * The rules of reconciliation: the state of a delivery must agree with its attempts, body, entry of the due index (rows by due time),
- * limiter and debounce window.
+ * The rules of reconciliation. A delivery has a state, and other rows belong to it: its attempts, its body, its row in the due index
+ * (deliveries sorted by due time), its place in the limiter (the row that bounds how many deliveries are sent at once), and its debounce
+ * window. Each rule says which of these rows a state requires or forbids.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
