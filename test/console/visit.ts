@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll } from "vitest";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
@@ -83,6 +83,27 @@ export async function visit(browser: Browser, email: string, path: string, viewp
 export async function chooseUser(page: Page, email: string): Promise<void> {
   await page.getByLabel("Another user").fill(email);
   await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** The message after a press of "Send now" while an attempt is running, and the fault that the browser then reports. */
+export const BEING_SENT = "This delivery is being sent at the moment.";
+export const isBeingSent = (fault: string): boolean => / 409 .*\/redeliver$/.test(fault);
+
+/**
+ * Presses the button until the page shows the message. One press is not enough: the service refuses to send a delivery whose attempt has
+ * not quite ended.
+ */
+export async function pressUntil(page: Page, button: Locator, message: string): Promise<void> {
+  const notice = page.getByRole("status").getByText(message);
+  const press = async (): Promise<boolean> => {
+    await button.click();
+    const shown = notice.first().waitFor({ timeout: 2_000 });
+    return shown.then(
+      () => true,
+      () => false,
+    );
+  };
+  await expect.poll(press, { timeout: 60_000 }).toBe(true);
 }
 
 /** Waits until the map is ready and the number of prospects is known. The map has then drawn everything. Returns the number. */

@@ -10,7 +10,7 @@ import { baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, chooseUser, violationsOf, visit } from "./visit.ts";
+import { browserForAll, chooseUser, isBeingSent, pressUntil, violationsOf, visit } from "./visit.ts";
 
 let team: Team;
 /**
@@ -102,7 +102,11 @@ describe("a webhook", () => {
   test("shows the headers that the receiver got, and sends a failed delivery again", async ({ skip }) => {
     const browser = browserOr(skip);
     let isBroken = true;
-    const receiver = await startReceiver((_, response) => response.writeHead(isBroken ? 500 : 204).end("out of order"));
+    const receiver = await startReceiver((_, response) => {
+      // Retry-After postpones the attempts of the retry plan until after this test.
+      if (isBroken) response.writeHead(500, { "Retry-After": "86400" }).end("out of order");
+      else response.writeHead(204).end();
+    });
     onTestFinished(receiver.close);
     const { id, secretKey } = dataOf(
       await team.admin.POST("/api/webhooks", { body: { name: "Broken", url: receiver.url } }),
@@ -138,9 +142,9 @@ describe("a webhook", () => {
     expect(await violationsOf(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Close" }).click();
     isBroken = false;
-    await log.getByRole("button", { name: /^Send now: webhook.test/ }).click();
+    await pressUntil(page, log.getByRole("button", { name: /^Send now: webhook.test/ }), "The delivery is sent again.");
     await log.getByText("delivered").waitFor();
-    expect(faults).toEqual([]);
+    expect(faults.filter((fault) => !isBeingSent(fault))).toEqual([]);
     await context.close();
   });
 });

@@ -52,12 +52,15 @@ async function unpacked(): Promise<string> {
   return packaged.executablePath();
 }
 
-/** Collects the errors that the browser reports for the page, such as violations of the content security policy and uncaught exceptions. */
+/**
+ * Collects the errors that the browser reports for the page, such as violations of the content security policy, uncaught exceptions, and
+ * failed requests with their URLs.
+ */
 export function faultsOf(page: Page): readonly string[] {
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("console", (message) => {
-    if (message.type() === "error") faults.push(message.text());
+    if (message.type() === "error") faults.push(`${message.text()} ${message.location().url}`.trim());
   });
   return faults;
 }

@@ -1,7 +1,7 @@
 /** Reads webhooks and their deliveries, and sends the requests that change them. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Delivery } from "canvassing-client/api";
-import { answer, api } from "../api/client.ts";
+import { answer, api, RequestFailed } from "../api/client.ts";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
 
@@ -50,7 +50,12 @@ export const useDelivery = (id: number, deliveryId: string) =>
     refetchInterval: POLL_MS,
   });
 
-/** Runs an action on a webhook, loads the data on webhooks again, and shows a message. */
+const CONFLICT = 409;
+
+/**
+ * Runs an action on a webhook, loads the data on webhooks again, and shows a message. A conflict is no error: it means that the page is
+ * older than the data, for example because the service has just begun to send the delivery itself. The message says so.
+ */
 function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
   const queries = useQueryClient();
   return useMutation({
@@ -59,7 +64,11 @@ function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: 
       notifyDone(said(result));
       return queries.invalidateQueries({ queryKey: ["webhooks"] });
     },
-    onError: notifyFailed,
+    onError: (error) => {
+      if (!(error instanceof RequestFailed) || error.status !== CONFLICT) return notifyFailed(error);
+      notifyDone(error.message);
+      return queries.invalidateQueries({ queryKey: ["webhooks"] });
+    },
   });
 }
 
