@@ -13,7 +13,7 @@ const context = new AsyncLocalStorage<LogFields>();
 /**
  * Maximum characters of a string in a log entry. CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line.
  */
-export const LOGGED_TEXT = 4_000;
+const LOGGED_TEXT = 4_000;
 
 /** Runs `work` and adds these fields to every line that `work` logs. */
 export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Promise<T> {

@@ -77,10 +77,6 @@ const globex: DemoPlan = {
   ],
 };
 
-export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, users }) =>
-  [owner, ...users].map(({ email }) => email),
-);
-
 const PROSPECTS_PER_COMPANY = 200;
 /** Number of prospects whose rows are built and written in one step. It limits the memory. */
 const CHUNK = 2_000;

@@ -10,7 +10,7 @@ export interface RawRequest {
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
-export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
+const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Returns undefined if the path or the query contains an invalid percent escape. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {

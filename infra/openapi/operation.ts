@@ -22,7 +22,7 @@ export type DocumentInfo = z.infer<typeof DocumentInfo>;
 type Fields = Record<string, unknown>;
 
 /** Converts a file such as `prospects/list` to an operation id such as `prospectsList`. */
-export function operationId(file: string): string {
+function operationId(file: string): string {
   return file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 
-export const RELEASES = join(root, "releases");
+const RELEASES = join(root, "releases");
 
 const Release = z.object({
   version: z.string().check(z.regex(/^\d+\.\d+\.\d+$/)),

@@ -17,8 +17,6 @@ export const imports: TableAccess = { imports: ["GetItem"] };
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
-/** The right to write a record's entry to the change log. */
-export const changeEntry: TableAccess = { index: ["PutItem"] };
 /** The right to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */
 export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 /** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */

@@ -34,7 +34,7 @@ function defaultOf(key: string, schema: z.ZodMiniType): string {
   return typeof data === "string" ? `\`${data}\`` : String(data);
 }
 
-export function settingTables(): string {
+function settingTables(): string {
   const all = settings();
   const parts = topics.map((topic) => {
     const rows = all
@@ -54,7 +54,7 @@ export function settingTables(): string {
 const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-export function withTables(document: string): string {
+function withTables(document: string): string {
   const [before, after, ...more] = document.split(`${BEGIN}\n`);
   const rest = after?.split(`${END}\n`);
   if (before === undefined || rest?.length !== 2 || more.length > 0) {

@@ -41,7 +41,7 @@ export const API_TIMEOUT_SECONDS = 25;
  * The time-out of functions with a streamed response. It is the time for the work before the first byte, plus the time for sending the
  * body.
  */
-export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
+const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
 /** Seconds that API Gateway waits after the time-out of a streaming function. So the function's time-out always comes first. */
 const GATEWAY_GRACE_SECONDS = 4;

@@ -149,7 +149,7 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
 }
 
 /** Converts a file such as `events/publish` to a construct id such as `EventsPublish`. */
-export function constructId(file: string): string {
+function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 

@@ -13,7 +13,7 @@ import { accept } from "./rules.ts";
  * The name of the alias that callers invoke. The alias points to the current version. During a deployment, it points to the old version and
  * to the new version.
  */
-export const ALIAS = "live";
+const ALIAS = "live";
 
 /** CodeDeploy's predefined configuration: 10 % of the invocations for 5 minutes, then all. */
 const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";

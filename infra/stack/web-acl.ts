@@ -29,7 +29,7 @@ const MAX_AUTHORIZATION_BYTES = 8_192;
  * anything: a CSV file, a note with HTML, the URL of a webhook, or a search for "../". Such strings are harmless, because no function
  * executes them and no response is HTML.
  */
-export const countedRules = [
+const countedRules = [
   ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
   ...["CrossSiteScripting_BODY", "EC2MetaDataSSRF_BODY", "GenericLFI_QUERYARGUMENTS", "GenericRFI_QUERYARGUMENTS"],
   ...["CrossSiteScripting_QUERYARGUMENTS", "EC2MetaDataSSRF_QUERYARGUMENTS", "RestrictedExtensions_QUERYARGUMENTS"],

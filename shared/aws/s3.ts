@@ -46,7 +46,7 @@ const statusOf = (error: unknown): number | undefined =>
  * Converts an S3 error. Status 404 means that the file does not exist. Status 412 means that another file has replaced it. Functions need
  * the permission `s3:ListBucket`, because S3 would otherwise answer 403 for a missing file.
  */
-export function bucketError(error: unknown): FileGone | BucketUnavailable {
+function bucketError(error: unknown): FileGone | BucketUnavailable {
   const status = statusOf(error);
   const name = error instanceof Error ? error.name : "unknown";
   const isGone = (status === 404 && name !== "NoSuchBucket") || status === 412;

@@ -73,7 +73,7 @@ export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Bo
   return minLng <= maxLng ? west >= minLng && east <= maxLng : west >= minLng || east <= maxLng;
 }
 
-export const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
+const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
 /**

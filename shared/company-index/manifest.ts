@@ -24,7 +24,7 @@ import { ConditionFailed } from "#shared/errors.ts";
 export const INDEX_FORMAT = 1;
 
 /** Throws IndexUnreadable if another release has written the data in another format, because this release would misread it. */
-export function checkFormat(label: string, format: number): void {
+function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
   const cause = format > INDEX_FORMAT ? "a later release has written it" : "an earlier release has written it";
   throw new IndexUnreadable(`${label} has format ${format}, and this release reads format ${INDEX_FORMAT}: ${cause}`);

@@ -15,7 +15,7 @@ export const IDS_PER_PARTITION = 128;
 export const DELIVERY_SHARDS = 8;
 
 /** Number of partitions of the due index for waiting deliveries and fan-outs. Several partitions divide the load of the index's writes. */
-export const DUE_SHARDS = 8;
+const DUE_SHARDS = 8;
 
 /** Pads the id with zeros, so that sorting the strings sorts the numbers. 2^53 has 16 digits. */
 export const padded = (id: number): string => String(id).padStart(16, "0");

@@ -55,7 +55,7 @@ export async function disableUser(context: ApiContext, caller: Caller, id: numbe
 
 const isUnchanged = ({ version }: StoredUser) => equals("version", version);
 
-export function patched(current: StoredUser, patch: UserPatch): StoredUser {
+function patched(current: StoredUser, patch: UserPatch): StoredUser {
   return {
     ...current,
     firstName: patch.firstName ?? current.firstName,

@@ -275,15 +275,15 @@ describe("merges", () => {
 
 /**
  * Returns a table whose Query of the index partition is slow. The Query reads the unflushed entries immediately, but reads the head row
- * (state of the index) only after `gate` has resolved, and returns both then.
+ * (state of the index) only after `released` has resolved, and returns both then.
  */
-const slowReader = (table: Table, gate: Promise<void>): Table => ({
+const slowReader = (table: Table, released: Promise<void>): Table => ({
   ...table,
   query: async function* (spec) {
     const items: Item[] = [];
     for await (const item of table.query(spec)) items.push(item);
     if (!spec.pk.endsWith("#X")) return yield* items;
-    await gate;
+    await released;
     yield* items.filter(({ type }) => type !== HEAD_TYPE);
     for await (const item of table.query(spec)) if (item.type === HEAD_TYPE) yield item;
   },

@@ -40,8 +40,8 @@ const timesPosted = (posts: readonly Post[]) =>
 
 async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
   const context = { table: db.direct, clock: { now: () => at.clock } };
-  const books = await reconcile(context, at.companyId, { again: 0, wait: () => Promise.resolve() });
-  expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
+  const report = await reconcile(context, at.companyId, { again: 0, wait: () => Promise.resolve() });
+  expect(report).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
 /** Publishes the whole batch again after each kill, as Lambda does with a batch of stream records. */
@@ -194,8 +194,8 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
-  const gate = { type: "gate", companyId, webhookId, used: slots.length, fails: 0, slow: false };
-  const busy = { ...limiterKeys.limiter(companyId, webhookId), ...gate, ...Object.fromEntries(slots) };
+  const limiterRow = { type: "gate", companyId, webhookId, used: slots.length, fails: 0, slow: false };
+  const busy = { ...limiterKeys.limiter(companyId, webhookId), ...limiterRow, ...Object.fromEntries(slots) };
   await db.direct.write({ put: busy });
   expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
   await settleFor(at, 2, drainBatches);

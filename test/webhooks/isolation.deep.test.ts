@@ -39,12 +39,12 @@ async function stage(timeScale = 1) {
   const senders = new Senders(db, 10, timeScale);
   staged.push(senders);
   const hook = await senders.hook();
-  const gate = () => db.direct.get(limiterKeys.limiter(hook.companyId, hook.webhookId));
+  const limiterRow = () => db.direct.get(limiterKeys.limiter(hook.companyId, hook.webhookId));
   const api = contextOn(db.direct, { now: () => senders.clock });
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
   const query = { limit: 100 };
   const shown = async () => (await listDeliveries(api, hook.companyId, hook.webhookId, query)).items;
-  return { senders, hook, gate, api, states, shown };
+  return { senders, hook, limiterRow, api, states, shown };
 }
 
 describe("80 events for a slow or failing receiver do not delay another company's deliveries", () => {
@@ -71,7 +71,7 @@ describe("80 events for a slow or failing receiver do not delay another company'
 
 describe("the slots of a webhook", () => {
   test("give a slow receiver each delivery once, two at a time", async () => {
-    const { senders, hook, gate, states, shown } = await stage();
+    const { senders, hook, limiterRow, states, shown } = await stage();
     senders.answers = () => ({ ms: 9_900 });
     await senders.publish(hook, 1, 30);
     await senders.runUntil(START + 5 * SECOND);
@@ -82,8 +82,8 @@ describe("the slots of a webhook", () => {
     expect(senders.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
     // After the backlog is sent, no slot may be in use and the index of due rows must not contain the webhook's limiter.
-    expect(await gate()).toMatchObject({ used: 0 });
-    expect(await gate()).not.toHaveProperty("dueShard");
+    expect(await limiterRow()).toMatchObject({ used: 0 });
+    expect(await limiterRow()).not.toHaveProperty("dueShard");
     expect(senders.queue).toEqual([]);
   });
 
@@ -123,7 +123,7 @@ describe("the slots of a webhook", () => {
 
 describe("the breaker", () => {
   test("opens after five failures, after which one delivery at a time probes the receiver and all deliveries arrive", async () => {
-    const { senders, hook, gate, states, shown } = await stage();
+    const { senders, hook, limiterRow, states, shown } = await stage();
     const backAt = START + 3 * MINUTE;
     senders.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await senders.publish(hook, 1, 40);
@@ -150,8 +150,8 @@ describe("the breaker", () => {
     expect(senders.mostInFlight.get(hook.url)).toBeLessThanOrEqual(8);
     await senders.runUntil(START + 60 * MINUTE);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    expect(await gate()).toMatchObject({ used: 0, fails: 0 });
-    expect(await gate()).not.toHaveProperty("openUntil");
+    expect(await limiterRow()).toMatchObject({ used: 0, fails: 0 });
+    expect(await limiterRow()).not.toHaveProperty("openUntil");
   });
 
   test("makes no attempt before its planned time and skips no attempt", async () => {
@@ -205,7 +205,7 @@ describe("a throttled backlog", () => {
     ["open", false],
     ["paused", true],
   ])("is cancelled when its webhook is deleted: %s", async (_, isPaused) => {
-    const { senders, hook, api, gate, states } = await stage();
+    const { senders, hook, api, limiterRow, states } = await stage();
     senders.answers = () => down;
     await senders.publish(hook, 1, 20);
     await senders.runUntil(START + 5 * SECOND);
@@ -216,7 +216,7 @@ describe("a throttled backlog", () => {
     await senders.runUntil(START + 40 * MINUTE);
     expect(senders.sent).toHaveLength(before);
     expect(new Set(await states())).toEqual(new Set(["cancelled"]));
-    expect(await gate()).not.toHaveProperty("dueShard");
+    expect(await limiterRow()).not.toHaveProperty("dueShard");
     expect(senders.queue).toEqual([]);
   });
 

@@ -36,7 +36,7 @@ const COUNT = 3;
  */
 const DOWN_MS = 25_000;
 
-const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
+const limiterRowOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
 
 /** Publishes events for a receiver that has failed several times. Its next failure opens the circuit breaker. */
 async function troubled(): Promise<Pipeline> {
@@ -67,12 +67,12 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(attempts.length - new Set(attempts).size, place).toBeLessThanOrEqual(cutOff);
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
-  const gate = (await gateOf(at)) ?? {};
+  const limiterRow = (await limiterRowOf(at)) ?? {};
   // Expects a closed breaker, an empty backlog, and no slot in use.
-  expect(gate, place).toMatchObject({ fails: 0 });
-  for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
+  expect(limiterRow, place).toMatchObject({ fails: 0 });
+  for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(limiterRow, place).not.toHaveProperty(mark);
   expect(
-    slotsIn(gate).filter(({ until }) => until > iso(at.clock)),
+    slotsIn(limiterRow).filter(({ until }) => until > iso(at.clock)),
     place,
   ).toEqual([]);
 }
@@ -89,7 +89,7 @@ test("without a kill there are one failure and two probes, and the other deliver
   await run(at, drain);
   await expectArrived(at, "undisturbed", 0);
   expect(at.posts).toHaveLength(COUNT + 2);
-  expect(await gateOf(at)).toMatchObject({ used: 0 });
+  expect(await limiterRowOf(at)).toMatchObject({ used: 0 });
 });
 
 describe("killed at each call, before and after it takes effect", () => {

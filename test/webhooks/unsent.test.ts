@@ -44,7 +44,7 @@ const HOUR = 60 * MINUTE;
 const REASON = "a.test could not be looked up";
 const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true };
 
-const gateOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">) =>
+const limiterRowOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">) =>
   db.direct.get(limiterKeys.limiter(companyId, webhookId));
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
@@ -54,8 +54,8 @@ async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clo
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
   const { attempts } = await readDelivery(api(at), at.companyId, at.webhookId, shown?.id ?? "");
   expect(attempts).toEqual([]);
-  expect(await gateOf(at)).toMatchObject({ used: 0 });
-  expect(await gateOf(at)).not.toHaveProperty("fails");
+  expect(await limiterRowOf(at)).toMatchObject({ used: 0 });
+  expect(await limiterRowOf(at)).not.toHaveProperty("fails");
   expect(await getWebhook(api(at), at.companyId, at.webhookId)).toMatchObject({ status: "active" });
   expect(await db.direct.get(keys.webhook(at.companyId, at.webhookId))).not.toHaveProperty("failingSince");
 }
@@ -74,8 +74,8 @@ test("a day without sending uses up no attempt, and the first attempt follows wh
   senders.answers = () => ({ ms: 20 });
   await senders.runUntil(START + 24 * HOUR + 10 * MINUTE);
   expect(await deliveriesOf(db, hook)).toMatchObject([{ state: "delivered", attempt: 1 }]);
-  const gate = await gateOf(hook);
-  for (const field of ["openUntil", "unsent", "openings"]) expect(gate).not.toHaveProperty(field);
+  const limiterRow = await limiterRowOf(hook);
+  for (const field of ["openUntil", "unsent", "openings"]) expect(limiterRow).not.toHaveProperty(field);
   const kept = { db, companyId: hook.companyId, clock: senders.clock };
   expect(await expectReconciled(kept)).toMatchObject({ delivered: 1, attempts: 1 });
 });
@@ -119,13 +119,13 @@ test("only failures of the receiver open its breaker, not unsent requests betwee
   await senders.publish(hook, 1, 3);
   let failures = 0;
   for (let minute = 1; failures < BREAKER_FAILURES && minute < 600; minute++) {
-    const gate = await gateOf(hook);
+    const limiterRow = await limiterRowOf(hook);
     failures = (await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock })).attempts;
-    expect(gate?.fails ?? 0).toBe(failures);
-    if (failures < BREAKER_FAILURES) expect(gate ?? {}).not.toHaveProperty("openings");
+    expect(limiterRow?.fails ?? 0).toBe(failures);
+    if (failures < BREAKER_FAILURES) expect(limiterRow ?? {}).not.toHaveProperty("openings");
     await senders.runUntil(START + minute * MINUTE);
   }
-  expect(await gateOf(hook)).toMatchObject({ openings: expect.any(Number) });
+  expect(await limiterRowOf(hook)).toMatchObject({ openings: expect.any(Number) });
 });
 
 test("a delivery arrives when requests can be sent again, despite a kill at each call before and after it takes effect", {

@@ -34,7 +34,7 @@ export const QUIET_MS = 16 * 60_000;
  * their deliveries exist for at most 15 minutes, and the senders cancel these deliveries when they receive the messages. If the delivery
  * rows were removed earlier, a message without its delivery would set off the alarm of missing deliveries.
  */
-export const SETTLE_MS = 16 * 60_000;
+const SETTLE_MS = 16 * 60_000;
 /** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
 const PASSES = 5;
 
@@ -46,11 +46,6 @@ export const Erasure = z.object({
   rows: z.record(z.string(), z.int()),
 });
 export type Erasure = z.infer<typeof Erasure>;
-
-export interface Remains {
-  readonly rows: Readonly<Record<string, number>>;
-  readonly files: number;
-}
 
 /**
  * Erases a company. If it is already erased, returns the record of its erasure. Throws CommandRefused if the company is unknown or must not

@@ -115,10 +115,7 @@ async function tryToCount(
   return isComplete ? { head, state } : undefined;
 }
 
-export async function readLog(
-  table: Reads,
-  companyId: number,
-): Promise<{ rows: LogRow[]; state: FactState | undefined }> {
+async function readLog(table: Reads, companyId: number): Promise<{ rows: LogRow[]; state: FactState | undefined }> {
   const rows: LogRow[] = [];
   let state: FactState | undefined;
   for await (const item of table.query(activityKeys.factLog(companyId))) {

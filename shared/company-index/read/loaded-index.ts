@@ -261,7 +261,7 @@ export interface Load {
  * Loads the pieces in concurrent batches. A batch is decoded while other batches are still being read. Returns false if there is nothing to
  * load.
  */
-export async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
+async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
   const work = async (): Promise<void> => {

@@ -255,7 +255,7 @@ function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverri
  * Deletes the entries that were unflushed when the rebuild began. Call it only after the new run, which contains their records, is in the
  * index.
  */
-export async function removeFlushedEntries(
+async function removeFlushedEntries(
   table: Table,
   records: Records,
   companyId: number,
@@ -343,7 +343,7 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
  * Finds the notes that `others` contain although they were deleted before the rebuild read the table, and adds their ids to `deletedNotes`.
  * A missing row is read again after a pause, because the entry of a new note can become visible before the note's row.
  */
-export async function findDeletedNotes(
+async function findDeletedNotes(
   records: Records,
   companyId: number,
   known: KnownVersions,

@@ -164,7 +164,7 @@ export class SegmentTexts {
 /** Number of bits up to which a double represents whole numbers exactly. */
 const EXACT_BITS = 53;
 
-export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
+const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
 /**
  * Returns row numbers in list order: the newest row first, and the higher id first if the creation times are equal. The row numbers have 16

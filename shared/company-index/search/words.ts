@@ -208,7 +208,7 @@ const NO_TEXT = 0xffffffff;
  * Collects the distinct words in the order of their first occurrence, and the texts of each word. It is a hash table with open addressing
  * in typed arrays.
  */
-export class WordList {
+class WordList {
   readonly #bytes: Uint8Array;
   /** The word number in each slot of the hash table. At least half of the slots are free, to keep searches short. */
   #slots: Uint32Array;

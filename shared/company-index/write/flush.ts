@@ -224,7 +224,7 @@ export const MERGE_RATIO = 6;
  * As in an LSM tree, the sizes of runs grow sevenfold from level to level, and each level has up to six runs. There are therefore few runs,
  * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
-export function mergeable(runs: readonly Sized[]): number | undefined {
+function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
   let first: number | undefined;
   for (let age = runs.length - 1; age >= 0; age--) {

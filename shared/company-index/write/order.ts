@@ -15,7 +15,7 @@ export const SEGMENT_ROWS = 4_096;
 const SEGMENT_TEXT = 2_000_000;
 
 /** Returns the geohash of a row. Returns -1 for a row without coordinates, so that such rows sort first. */
-export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
+const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;

@@ -86,7 +86,7 @@ interface Run {
  * prospect of the company is in both polygons. The polygons are those of the time at which the runs were created. The filters of the runs
  * do not matter, because prospects may change until the runs write them.
  */
-export async function refuseOverlap(
+async function refuseOverlap(
   context: ReadContext,
   objects: Objects,
   { companyId, territoryId, area }: Run,

@@ -187,7 +187,7 @@ function faultOf(
   return isDatedAs(entry, after) ? "fine" : "has another time of its last change in the index than in its row";
 }
 
-export class Mismatches {
+class Mismatches {
   readonly prospects = new Set<number>();
   /** The ids of differing notes, each with the id of its prospect. */
   readonly notes = new Map<number, number>();
@@ -225,7 +225,7 @@ export interface Fingerprint {
 const isDatedAs = (entry: Fingerprint, row: Fingerprint): boolean =>
   entry.updatedAt === undefined || entry.updatedAt === row.updatedAt;
 
-export function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
+function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
   const { updatedAt, ...content } = { updatedAt: undefined, ...record };
   return {
     version: record.version,
@@ -239,7 +239,7 @@ export function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
 const canonical = (record: object): string => JSON.stringify(Object.entries(record).sort());
 
 /** Collects fingerprints of all records in the index, or only of the records in `only`. */
-export class IndexedRecords implements RecordVisitor {
+class IndexedRecords implements RecordVisitor {
   readonly prospects = new Map<number, Fingerprint>();
   readonly notes = new Map<number, Fingerprint>();
   /** Records that occur more than once, with the number of occurrences. */

@@ -102,12 +102,12 @@ async function ofAgendas(
 }
 
 /** Returns the number of the month in UTC, counted from January of the year 0. */
-export function monthOf(epochMs: number): number {
+function monthOf(epochMs: number): number {
   const date = new Date(epochMs);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-export const monthName = (month: number): string =>
+const monthName = (month: number): string =>
   `${String(Math.floor(month / 12)).padStart(4, "0")}-${String((month % 12) + 1).padStart(2, "0")}`;
 
 const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00:00:00.000Z`);
