@@ -2,9 +2,9 @@
  * Implements `npm run permissions`. It writes docs/permissions.md, which contains the rights of each function and role with the reasons for
  * them. The rights are read from the templates. With `--check`, the command fails if the committed document is out of date.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { root } from "../build/bundle.ts";
@@ -13,6 +13,7 @@ import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
 import { type CloudFormationTemplate, synthesize } from "../synth.ts";
+import { peopleSection, persons, policyFile, policyText } from "./people.ts";
 
 export const DOCUMENT = "docs/permissions.md";
 
@@ -220,6 +221,8 @@ export function permissionsDocument(resources: Resources): string {
           row([`\`${id}\``, service, on, actions.map((action) => `\`${action}\``).join(", "), reason]),
         ),
     ]),
+    "",
+    peopleSection(),
   ].join("\n")}\n`;
 }
 
@@ -240,12 +243,19 @@ export async function main(args: readonly string[]): Promise<undefined> {
   const { data, service } = await synthesize(documentedDeployment(), directory, emptyBundles);
   rmSync(directory, { recursive: true });
   const text = permissionsDocument({ ...data.Resources, ...service.Resources });
-  const file = join(root, DOCUMENT);
-  if (options.check !== true) {
-    writeFileSync(file, text);
-  } else if (readFileSync(file, "utf8") !== text) {
-    console.error(`${DOCUMENT} is out of date; run \`npm run permissions\``);
-    process.exitCode = 1;
+  const files = [
+    [DOCUMENT, text],
+    ...persons.map((person) => [policyFile(person), policyText(person)] as const),
+  ] as const;
+  for (const [name, generated] of files) {
+    const file = join(root, name);
+    if (options.check !== true) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, generated);
+    } else if (!existsSync(file) || readFileSync(file, "utf8") !== generated) {
+      console.error(`${name} is out of date; run \`npm run permissions\``);
+      process.exitCode = 1;
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { serveOnLoopback } from "../../infra/local/listener.ts";
 import { xml } from "./cloud/xml.ts";
+import { iamActions } from "./iam-actions.ts";
 import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 
 export const STACK = "Canvassing";
@@ -20,6 +21,8 @@ export interface AccountEndpoint {
   readonly parameters: Map<string, string>;
   /** For each request so far, the name of the AWS service, for example `dynamodb`. */
   readonly calls: string[];
+  /** The IAM actions that the requests so far need, for example `dynamodb:GetItem`. */
+  readonly actions: Set<string>;
   /** Answers the next `count` requests as usual, and never answers any request after them. Calls `held` when such a request arrives. */
   holdAfter(count: number, held: () => void): void;
   stop(): void;
@@ -34,6 +37,7 @@ export async function startAccountEndpoint(
   const users: PoolUsers = new Map();
   const parameters = new Map<string, string>();
   const calls: string[] = [];
+  const actions = new Set<string>();
   let passing = Number.POSITIVE_INFINITY;
   let held = (): void => undefined;
   const servers: Readonly<Record<string, string>> = {
@@ -82,9 +86,12 @@ export async function startAccountEndpoint(
     const service = serviceOf(request);
     calls.push(service);
     if (passing-- <= 0) return held();
+    const content = await buffer(request);
+    const body = content.toString();
+    const { method = "GET", url = "/", headers: given } = request;
+    for (const action of iamActions({ service, method, url, headers: given, body })) actions.add(action);
     const behind = servers[service];
-    if (behind !== undefined) return relay(behind, request, response);
-    const body = (await buffer(request)).toString();
+    if (behind !== undefined) return relay(behind, request, content, response);
     if (service === "cloudformation") {
       const { status, text } = answerCloudFormation(body, `http://${request.headers.host}`);
       return response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
@@ -104,7 +111,7 @@ export async function startAccountEndpoint(
     passing = count;
     held = then;
   };
-  return { environment, users, parameters, calls, holdAfter, stop: server.stop };
+  return { environment, users, parameters, calls, actions, holdAfter, stop: server.stop };
 }
 
 /** Returns the AWS service that a request's signature names: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
@@ -114,13 +121,13 @@ function serviceOf({ headers }: IncomingMessage): string {
   return service;
 }
 
-async function relay(to: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function relay(to: string, request: IncomingMessage, content: Buffer, response: ServerResponse): Promise<void> {
   const { host: _, ...headers } = request.headers;
   const passed = open(new URL(request.url ?? "/", to), { method: request.method, headers });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     passed.once("response", resolve).once("error", reject);
   });
-  await pipeline(request, passed);
+  passed.end(content);
   const answer = await answered;
   response.writeHead(answer.statusCode ?? 502, answer.headers);
   await pipeline(answer, response);

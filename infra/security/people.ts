@@ -1,0 +1,261 @@
+/**
+ * Lists the rights of the people who operate a deployment. `npm run permissions` writes them into docs/permissions.md, and a policy for each
+ * person into docs/policies/. A test runs the commands of these people, and compares the rights with the actions that the commands use.
+ */
+export type Person = "deployer" | "on-call" | "eraser";
+
+interface Right {
+  readonly actions: readonly string[];
+  /** ARN patterns. A policy belongs to one account, so the patterns need no account and no region. */
+  readonly resources: readonly string[];
+  readonly why: string;
+  readonly condition?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Why the test cannot see that the right is used. Undefined if the test sees it. */
+  readonly unseen?: string;
+}
+
+interface Rights {
+  readonly does: string;
+  readonly rights: readonly Right[];
+}
+
+const stacks = ["arn:aws:cloudformation:*:*:stack/Canvassing*"];
+const tables = ["arn:aws:dynamodb:*:*:table/Canvassing*"];
+const rows = [...tables, "arn:aws:dynamodb:*:*:table/Canvassing*/index/*"];
+const streams = ["arn:aws:dynamodb:*:*:table/Canvassing*/stream/*"];
+const pools = ["arn:aws:cognito-idp:*:*:userpool/*"];
+const parameter = (name: string): string[] => [`arn:aws:ssm:*:*:parameter/${name}`];
+const passesRole: Right = {
+  actions: ["iam:PassRole"],
+  resources: ["arn:aws:iam::*:role/Canvassing*"],
+  condition: { StringEquals: { "iam:PassedToService": "backup.amazonaws.com" } },
+  why: "gives AWS Backup its role for this work",
+  unseen: "IAM checks this right without a request of its own",
+};
+
+const findsStack: Right = {
+  actions: ["cloudformation:DescribeStacks"],
+  resources: stacks,
+  why: "each command reads the names of table, queues and bucket from the outputs of the stack",
+};
+
+export const people: Readonly<Record<Person, Rights>> = {
+  deployer: {
+    does: "deploys, updates and destroys the stacks, and runs the `aws` commands of [Deploy](deploy.md)",
+    rights: [
+      {
+        actions: ["sts:AssumeRole"],
+        resources: ["arn:aws:iam::*:role/cdk-*"],
+        why: "`npx cdk deploy` and `npx cdk destroy` use the roles that `npx cdk bootstrap` has made",
+        unseen: "the simulated account does not check the rights of `cdk`",
+      },
+      {
+        actions: ["cloudformation:UpdateTerminationProtection", "cloudformation:DetectStackDrift"],
+        resources: stacks,
+        why: "removes the protection of the data stack before its deletion, and finds changes that somebody has made by hand",
+      },
+      {
+        actions: ["cognito-idp:AdminSetUserPassword", "cognito-idp:AdminInitiateAuth"],
+        resources: pools,
+        why: "signs the first owner in without an app",
+      },
+      {
+        actions: ["ssm:PutParameter"],
+        resources: parameter("canvassing/*"),
+        why: "stores the secret of the console's client",
+      },
+    ],
+  },
+  "on-call": {
+    does: "gets the alarms, and runs the commands of the [runbook](runbook.md), except those of the deployer",
+    rights: [
+      findsStack,
+      {
+        actions: [
+          ...["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"],
+          "dynamodb:BatchWriteItem",
+        ],
+        resources: rows,
+        why: "`index`, `webhooks`, `canary` and `dead-letters` read and repair rows",
+      },
+      {
+        actions: ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:PartiQLInsert"],
+        resources: tables,
+        why: "`dead-letters -- redrive parked-records` creates deliveries as the function `events/publish` does",
+        unseen: "the repeated change of the test has no webhook",
+      },
+      {
+        actions: ["dynamodb:ListStreams", "dynamodb:GetShardIterator", "dynamodb:GetRecords"],
+        resources: streams,
+        why: "`dead-letters -- redrive` reads the changes whose positions a message contains",
+      },
+      {
+        actions: ["sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"],
+        resources: ["arn:aws:sqs:*:*:Canvassing*"],
+        why: "`dead-letters` counts messages and sends them again",
+      },
+      {
+        actions: ["cloudformation:DescribeStackResources", "cloudformation:GetTemplate"],
+        resources: stacks,
+        why: "`senders` finds the event source mapping of the delivery queue",
+      },
+      {
+        actions: ["lambda:ListEventSourceMappings"],
+        resources: ["*"],
+        why: "`senders` finds the mapping; IAM has no resources for this action",
+      },
+      {
+        actions: ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping"],
+        resources: ["arn:aws:lambda:*:*:event-source-mapping:*"],
+        why: "`senders` stops and starts the senders of webhooks",
+      },
+      {
+        actions: ["cognito-idp:AdminGetUser", "cognito-idp:AdminCreateUser", "cognito-idp:AdminSetUserPassword"],
+        resources: pools,
+        why: "`canary` creates the user of the smoke test",
+      },
+      {
+        actions: ["ssm:PutParameter"],
+        resources: parameter("Canvassing*"),
+        why: "`canary` stores the password of this user",
+      },
+      {
+        actions: ["backup:ListBackupJobs"],
+        resources: ["*"],
+        why: "finds failed copies; IAM has no resources for this action",
+      },
+      {
+        actions: ["backup:StartBackupJob"],
+        resources: ["arn:aws:backup:*:*:backup-vault:Canvassing*"],
+        why: "makes a missing copy",
+      },
+      passesRole,
+      {
+        actions: [
+          ...["cloudwatch:DescribeAlarms", "cloudwatch:GetDashboard", "cloudwatch:ListDashboards"],
+          ...["cloudwatch:GetMetricData", "logs:DescribeLogGroups", "logs:DescribeQueryDefinitions"],
+          ...["logs:StartQuery", "logs:GetQueryResults", "logs:StopQuery"],
+        ],
+        resources: ["*"],
+        why: "opens the dashboard and runs the saved queries in the console of AWS",
+        unseen: "no command of this project does this",
+      },
+    ],
+  },
+  eraser: {
+    does: "creates, suspends, exports and deletes companies, and [restores](keep.md) the table or a company",
+    rights: [
+      findsStack,
+      {
+        actions: [
+          ...["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:PutItem"],
+          ...["dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"],
+        ],
+        resources: rows,
+        why: "reads, copies and deletes the rows of a company. A restore needs the same rights to the new table",
+      },
+      {
+        actions: [
+          ...["dynamodb:DescribeTable", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTimeToLive"],
+          ...["dynamodb:GetResourcePolicy", "dynamodb:ListTagsOfResource"],
+        ],
+        resources: tables,
+        why: "`restore` reads the settings of the table",
+      },
+      {
+        actions: [
+          ...["dynamodb:RestoreTableToPointInTime", "dynamodb:UpdateTable", "dynamodb:UpdateContinuousBackups"],
+          ...["dynamodb:UpdateTimeToLive", "dynamodb:TagResource", "dynamodb:PutResourcePolicy"],
+        ],
+        resources: tables,
+        why: "`restore` makes the new table, and gives it the settings of the old one",
+      },
+      {
+        actions: ["dynamodb:DeleteTable"],
+        resources: tables,
+        why: "`restore -- delete` deletes a restored table. It refuses the table that the service uses",
+      },
+      {
+        actions: ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+        resources: ["arn:aws:s3:::canvassing*"],
+        why: "`company` exports, counts and deletes the files of a company",
+      },
+      {
+        actions: ["cognito-idp:AdminGetUser", "cognito-idp:AdminCreateUser", "cognito-idp:AdminDeleteUser"],
+        resources: pools,
+        why: "`company` invites the owner, and deletes the users of a deleted company",
+      },
+      {
+        actions: ["backup:ListBackupVaults", "backup:DescribeRestoreJob"],
+        resources: ["*"],
+        why: "finds the vault, and waits for the restore of a copy; IAM has no resources for these actions",
+      },
+      {
+        actions: ["backup:ListRecoveryPointsByBackupVault"],
+        resources: ["arn:aws:backup:*:*:backup-vault:Canvassing*"],
+        why: "finds the copy",
+      },
+      {
+        actions: ["backup:StartRestoreJob"],
+        resources: ["*"],
+        why: "restores a copy. AWS Backup makes the ids of its copies, so the pattern allows all of them",
+      },
+      passesRole,
+    ],
+  },
+};
+
+export const policyFile = (person: Person): string => `docs/policies/${person}.json`;
+
+export const persons = ["deployer", "on-call", "eraser"] as const satisfies readonly Person[];
+
+/** Returns an IAM policy that an administrator can paste. */
+export const policyOf = (person: Person) => ({
+  Version: "2012-10-17",
+  Statement: people[person].rights.map(({ actions, resources, condition }) => ({
+    Effect: "Allow",
+    Action: actions,
+    Resource: resources,
+    ...(condition !== undefined && { Condition: condition }),
+  })),
+});
+
+export const policyText = (person: Person): string => `${JSON.stringify(policyOf(person), null, 2)}\n`;
+
+/** Returns the section of docs/permissions.md about people. */
+export function peopleSection(): string {
+  const rights = persons.flatMap((person) =>
+    people[person].rights.map(({ actions, resources, why, unseen }, at) => {
+      const note = unseen === undefined ? "" : ` (not tested: ${unseen})`;
+      const cells = [at === 0 ? person : "", actions, resources].map((cell) =>
+        typeof cell === "string" ? cell : cell.map((one) => `\`${one}\``).join(", "),
+      );
+      return `| ${[...cells, `${why}${note}`].join(" | ")} |`;
+    }),
+  );
+  return [
+    "## People",
+    "",
+    "These people operate a deployment. Each has a policy, which an administrator of the account can paste into IAM:",
+    "",
+    ...persons.map((person) => `- [${person}](policies/${person}.json): ${people[person].does}.`),
+    "",
+    "`npx cdk bootstrap` makes roles with all rights that a deployment needs, so an administrator of the account runs it once. The deployer then",
+    "needs only the right to use these roles. CloudFormation itself works with one of them, which is an administrator by default.",
+    "",
+    "The key policy refuses to decrypt for everybody except the functions, so no policy of a person contains a right to KMS. Only `npm run",
+    "webhooks -- encrypt-secrets` needs the key. Its role needs the tag `webhook-secrets` with the value `use`, and `kms:Decrypt` and",
+    "`kms:GenerateDataKey`.",
+    "",
+    "The policies name tables, queues and stacks by the prefix `Canvassing`. A restored table must therefore have a name with this prefix. The",
+    "policies name neither account nor region, and allow all user pools of the account, because AWS chooses the id of a pool.",
+    "",
+    "[A test](../test/security/people.deep.test.ts) runs the commands of the on-call person and of the eraser, and compares the actions of their",
+    "requests with this table. It knows the actions of `aws` commands from the models of the AWS SDK. Without an AWS account, no test can show",
+    "that IAM accepts a policy, that the patterns of the resources match, or what the roles of `cdk bootstrap` allow.",
+    "",
+    "| person | actions | on | why |",
+    "|---|---|---|---|",
+    ...rights,
+  ].join("\n");
+}

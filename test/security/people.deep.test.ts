@@ -1,0 +1,264 @@
+/**
+ * Tests that the rights of people in infra/security/people.ts are exactly the rights that their commands use. Runs the commands of the
+ * documents against a local service, and records the IAM actions of their requests.
+ */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
+import {
+  DescribeTableCommand,
+  DynamoDBClient,
+  PutResourcePolicyCommand,
+  TagResourceCommand,
+  UpdateContinuousBackupsCommand,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+import {
+  DescribeStreamCommand,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+  ListStreamsCommand,
+} from "@aws-sdk/client-dynamodb-streams";
+import { LambdaClient } from "@aws-sdk/client-lambda";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { clientConfig } from "#shared/aws/client-config.ts";
+import { apiClient } from "../../docs/client/client.ts";
+import { root } from "../../infra/build/bundle.ts";
+import { switchSenders } from "../../infra/cli/senders.ts";
+import { sqsAt, streamsAt } from "../../infra/local/clients.ts";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { type Person, people, persons, policyFile, policyOf, policyText } from "../../infra/security/people.ts";
+import { readConfig } from "../../infra/settings/config.ts";
+import { type AccountEndpoint, STACK, startAccountEndpoint } from "../harness/account-endpoint.ts";
+import { awsCall } from "../harness/aws-cli.ts";
+import { REGION } from "../harness/cloud/account.ts";
+import { serveCloud } from "../harness/cloud/server.ts";
+import { deployText, textsOf } from "../harness/cloud/stack-templates.ts";
+import { startPointInTime } from "../harness/point-in-time.ts";
+import { dataOf, present } from "../harness/shapes.ts";
+import { synthesized } from "../infra/template.ts";
+
+/** The factor by which the clock of some commands runs faster, so that waits of 16 minutes take six seconds. */
+const SCALE = 160;
+const since = Date.now();
+const undo: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+});
+
+let service: LocalService;
+let account: AccountEndpoint;
+let table: string;
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+beforeAll(async () => {
+  service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
+  undo.push(() => service.stop());
+  const Outputs = z.looseObject({ DynamoDbEndpoint: z.string(), S3Endpoint: z.string(), SqsEndpoint: z.string() });
+  const outputs = Outputs.parse(await (await fetch(`${service.url}/local/outputs`)).json());
+  const dynamoDb = await startPointInTime(outputs.DynamoDbEndpoint, { lagMs: 0, restoreMs: 0 });
+  undo.push(() => dynamoDb.stop());
+  table = service.outputs.TableName;
+  await prepareTable(dynamoDb.endpoint);
+  account = await startAccountEndpoint({ ...outputs, DynamoDbEndpoint: dynamoDb.endpoint });
+  undo.push(account.stop);
+});
+
+/** Gives the local table the settings that a deployed one has. `npm run restore` copies them to the restored table. */
+async function prepareTable(endpoint: string): Promise<void> {
+  const client = new DynamoDBClient(clientConfig({ endpoint, region: "us-east-1", credentials }));
+  const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+  await client.send(new UpdateContinuousBackupsCommand({ TableName: table, PointInTimeRecoverySpecification }));
+  const TimeToLiveSpecification = { Enabled: true, AttributeName: "expiresAt" };
+  await client
+    .send(new UpdateTimeToLiveCommand({ TableName: table, TimeToLiveSpecification }))
+    .catch((error: unknown) => expect(String(error)).toContain("already enabled"));
+  const ResourceArn = (await client.send(new DescribeTableCommand({ TableName: table }))).Table?.TableArn;
+  const Policy = JSON.stringify({
+    Statement: [{ Effect: "Deny", Principal: "*", Action: "dynamodb:DeleteTable", Resource: ResourceArn }],
+  });
+  await client.send(new PutResourcePolicyCommand({ ResourceArn, Policy }));
+  await client.send(new TagResourceCommand({ ResourceArn, Tags: [{ Key: "team", Value: "field" }] }));
+}
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(file: string, args: readonly string[], isFast: boolean): Promise<Ended> {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const clock = { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(SCALE) };
+  const env = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", ...account.environment, ...clock };
+  const preload = isFast ? ["--import", join(root, "test/harness/fast-clock.ts")] : [];
+  const command = [...preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, { cwd: root, env }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+const wordsOf = (command: string): string[] =>
+  [...command.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
+
+/** Runs commands, each of which must succeed. Returns the IAM actions of their requests. */
+async function actionsOf(commands: readonly string[], isFast = false): Promise<string[]> {
+  account.actions.clear();
+  for (const command of commands) {
+    const [file = "", ...args] = wordsOf(command);
+    const { code, stderr } = await run(file, args, isFast);
+    expect(code, `${command}\n${stderr}`).toBe(0);
+  }
+  return [...account.actions];
+}
+
+async function companyOf(email: string) {
+  const token = present(await service.tokenOf(email));
+  const api = apiClient({ baseUrl: service.url, accessToken: () => token });
+  const { company } = dataOf(await api.GET("/api/me"), 200);
+  const { sub } = z.parse(
+    z.object({ sub: z.string() }),
+    JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()),
+  );
+  account.users.set(email, sub);
+  return { api, id: company.id, name: company.name };
+}
+
+/** Returns the position of a record in the table's stream, as Lambda writes it into a message. */
+async function positionInStream() {
+  const streams = streamsAt(service.outputs.DynamoDbEndpoint);
+  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: table }));
+  const StreamArn = Streams[0]?.StreamArn;
+  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+  for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
+    const start = new GetShardIteratorCommand({ StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" });
+    const { ShardIterator } = await streams.send(start);
+    const { Records = [] } = await streams.send(new GetRecordsCommand({ ShardIterator }));
+    const found = Records.find(({ dynamodb }) => dynamodb?.NewImage?.type?.S === "prospect")?.dynamodb?.SequenceNumber;
+    if (found !== undefined) return { shardId: ShardId, startSequenceNumber: found, endSequenceNumber: found };
+  }
+  throw new Error("the stream has no record of a prospect");
+}
+
+/** Runs `npm run senders` against a simulated account, because the local service has no event source mappings. */
+async function actionsOfSenders(): Promise<string[]> {
+  const cloud = await serveCloud();
+  undo.push(() => cloud.stop());
+  const config = readConfig({ alarmEmail: "operator@example.com" });
+  const { data, service: text } = textsOf(await synthesized(config), config);
+  deployText(cloud.cloudFormation, `${STACK}-Data`, data);
+  deployText(cloud.cloudFormation, STACK, text);
+  const settings = { endpoint: cloud.endpoint, region: REGION, credentials };
+  const used = new Set<string>();
+  const context = {
+    cloud: new CloudFormationClient(settings),
+    lambda: new LambdaClient(settings),
+    wait: () => Promise.resolve(),
+  };
+  const record =
+    (prefix: string) =>
+    <Next>(next: Next, { commandName }: { commandName?: string }): Next => {
+      used.add(`${prefix}:${(commandName ?? "").replace(/Command$/, "")}`);
+      return next;
+    };
+  context.cloud.middlewareStack.add(record("cloudformation"), { step: "initialize" });
+  context.lambda.middlewareStack.add(record("lambda"), { step: "initialize" });
+  for (const isOn of [false, true]) await switchSenders(context, STACK, isOn);
+  return [...used];
+}
+
+/** Returns the actions of the commands of the AWS CLI in a document, for the services in the list. */
+function actionsOfAws(document: string, services: readonly string[]): string[] {
+  const text = readFileSync(join(root, "docs", document), "utf8");
+  const blocks = [...text.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n"));
+  const within = [...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command);
+  return [...blocks, ...within]
+    .filter((line) => line.startsWith("aws "))
+    .map((line) => awsCall(wordsOf(line)))
+    .filter(({ service: name }) => services.includes(name))
+    .map(({ service: name, operation }) => `${name}:${operation}`);
+}
+
+const observable = (person: Person): string[] =>
+  people[person].rights.filter(({ unseen }) => unseen === undefined).flatMap(({ actions }) => actions);
+
+const sorted = (actions: readonly string[]): string[] => [...new Set(actions)].toSorted();
+
+test("the commands of the runbook use exactly the rights of the person on call", async () => {
+  const { id, api } = await companyOf("owner@acme.test");
+  dataOf(await api.POST("/api/prospects", { body: { name: "Watched" } }), 201);
+  const sqs = sqsAt(service.outputs.SqsEndpoint);
+  const DDBStreamBatchInfo = { ...(await positionInStream()), batchSize: 1 };
+  const MessageBody = JSON.stringify({ version: "1.0", DDBStreamBatchInfo });
+  for (const QueueUrl of service.outputs.DeadLetterQueueUrls) {
+    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
+  }
+  const used = await actionsOf([
+    "dead-letters list",
+    "dead-letters redrive deliveries",
+    "dead-letters redrive parked-records",
+    "dead-letters redrive unflushed-indexes",
+    `company-index verify --company ${id}`,
+    `company-index rebuild --company ${id}`,
+    `company-index repair-activity --company ${id}`,
+    `webhooks reconcile --company ${id}`,
+    "canary create",
+  ]);
+  const all = [...used, ...(await actionsOfSenders()), ...actionsOfAws("runbook.md", ["backup"])];
+  expect(sorted(all)).toEqual(sorted(observable("on-call")));
+});
+
+test("the commands for companies and restores use exactly the rights of the eraser", async () => {
+  const { id, name } = await companyOf("owner@globex.test");
+  const N = `--company ${id}`;
+  const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 1_000);
+  await new Promise((resolve) => setTimeout(resolve, at.getTime() - Date.now() + 50));
+  const to = at.toISOString().replace(".000Z", "Z");
+  const used = await actionsOf([
+    "company create --name Created --owner owner@created.test",
+    `company suspend ${N}`,
+    `company resume ${N}`,
+    `company suspend ${N}`,
+    `company export ${N}`,
+    `restore table --to ${to} --as Canvassing-restored`,
+    "restore verify --table Canvassing-restored --rebuild",
+  ]);
+  // The commands below refuse their work until 16 minutes after the suspension.
+  await new Promise((resolve) => setTimeout(resolve, (17 * 60_000) / SCALE));
+  const later = await actionsOf(
+    [
+      `restore company ${N} --from Canvassing-restored`,
+      "restore delete --table Canvassing-restored",
+      `company delete ${N} --confirm "${name}"`,
+      `company check ${N}`,
+    ],
+    true,
+  );
+  expect(sorted([...used, ...later, ...actionsOfAws("keep.md", ["backup"])])).toEqual(sorted(observable("eraser")));
+});
+
+test("the `aws` commands of the documents use exactly the rights of the deployer", () => {
+  const all = [
+    ...actionsOfAws("deploy.md", ["cloudformation", "cognito-idp", "ssm"]),
+    ...actionsOfAws("runbook.md", ["cloudformation"]),
+  ];
+  expect(sorted(all)).toEqual(sorted(observable("deployer")));
+});
+
+test("a policy is the committed file, has exactly the actions of its person, fits into a managed policy, and allows no action on everything but reads", () => {
+  for (const person of persons) {
+    expect(readFileSync(join(root, policyFile(person)), "utf8")).toBe(policyText(person));
+    const { Statement } = policyOf(person);
+    expect(sorted(Statement.flatMap(({ Action }) => Action))).toEqual(
+      sorted(people[person].rights.flatMap(({ actions }) => actions)),
+    );
+    // IAM does not count white space. A managed policy may have 6 144 characters.
+    expect(JSON.stringify(policyOf(person)).length).toBeLessThan(6_144);
+    expect(JSON.stringify(Statement)).not.toMatch(/"[a-z-]+:\*"/);
+  }
+});
