@@ -141,6 +141,26 @@ describe("an admin", () => {
     expect(await violationsOf(page)).toEqual([]);
   });
 
+  test("sends a file of 2,000 lines with one request, and a longer one to a job", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = owner;
+    const tried = async (lines: number): Promise<string> => {
+      const text = ["name,lat,lng", ...Array.from({ length: lines - 1 }, (_, i) => `Door ${i},39.75,-104.95`)].join(
+        "\n",
+      );
+      const sent = page.waitForRequest((request) => request.method() === "POST");
+      await page
+        .getByLabel(/Drop a CSV file/)
+        .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+      const path = new URL((await sent).url()).pathname;
+      const count = (lines - 1).toLocaleString("en-US");
+      await message(page, `${count} prospects would be created.`).waitFor({ timeout: 120_000 });
+      return path;
+    };
+    expect(await tried(2_000)).toBe("/api/prospects/import");
+    expect(await tried(2_001)).toBe("/api/prospects/imports");
+  });
+
   test("makes a territory with the keyboard, and assigns the prospects inside", async ({ skip }) => {
     browserOr(skip);
     const { page } = owner;
