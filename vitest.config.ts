@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { leftOut } from "./test/harness/rotation.ts";
 
 /** `npm run test:deep` and `npm run check` run these tests. They simulate killed processes, import large files, and start services. */
 const DEEP = ".deep.test.ts";
@@ -105,6 +106,17 @@ export default defineConfig({
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
       // CI runs each API test once. The files that Prism can forward run in `deep-prism`, and all other API tests run in this project.
       { test: { name: "ci-api", include: all(".api.test.ts"), exclude: throughPrism, ...api, ...short } },
+      // CI runs only a third of the most expensive deep tests.
+      {
+        test: {
+          name: "ci-deep",
+          include: all(DEEP),
+          exclude: [...all(`.api${DEEP}`), ...leftOut(draw)],
+          ...direct,
+          ...short,
+        },
+      },
+      { test: { name: "ci-deep-api", include: all(`.api${DEEP}`), exclude: leftOut(draw), ...api, ...short } },
       { test: { name: "deep", include: all(DEEP), ...none(`.api${DEEP}`), ...direct, ...short } },
       { test: { name: "deep-api", include: all(`.api${DEEP}`), ...api, ...short } },
       { test: { name: "deep-prism", include: throughPrism, ...prism, ...short } },

@@ -27,6 +27,7 @@ const root = resolve(import.meta.dirname, "..");
 const temporary = realpathSync(mkdtempSync(join(tmpdir(), "newcomer-")));
 const clone = join(temporary, "canvassing");
 const { PORT, CI_CACHES } = process.env;
+const inCi = CI_CACHES !== undefined;
 
 /**
  * The environment variables of a new terminal. They contain no variable of the npm script that runs this file. npm takes the packages from
@@ -42,8 +43,21 @@ const env = {
   npm_config_prefer_offline: "true",
   ...(PORT !== undefined && { PORT }),
   // CI has built the same bundles before. If the clone lacks a file, their key differs, and the clone builds its own.
-  ...(CI_CACHES !== undefined && { CI_CACHES }),
+  ...(inCi && { CI_CACHES }),
 };
+
+/**
+ * Replaces `npm ci` in CI, which has just run `npm ci` with the same lock file: the clone gets hard links to the installed packages. All
+ * other npm commands run unchanged.
+ */
+const LINKED_PACKAGES = `npm() {
+  [ "$1" = ci ] || { command npm "$@"; return; }
+  (cd '${root}' && find . -name node_modules -prune -not -path './cdk.out/*' -print) | while read -r packages; do
+    cp -al "${root}/$packages" "$packages"
+    rm -rf "$packages/.cache" "$packages"/.vite*
+  done
+}
+`;
 
 const BLOCK_LIMIT_MS = 900_000;
 const terminals: Terminal[] = [];
@@ -56,6 +70,7 @@ class Terminal {
 
   constructor(cwd: string) {
     this.#shell = spawn("sh", ["-eu"], { cwd, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    if (inCi) this.#shell.stdin?.write(LINKED_PACKAGES);
     for (const stream of [this.#shell.stdout, this.#shell.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
         this.#output += text;

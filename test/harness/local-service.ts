@@ -9,6 +9,7 @@ import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
 import { SigningKey } from "../../infra/local/identity.ts";
 import { assertGrantsAreUsed } from "./grants.ts";
+import { leftOut } from "./rotation.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -59,10 +60,15 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
 
 /**
  * Returns true if all API tests ran and none failed. After a partial run, the grants that only the other tests use would seem to be unused.
+ * The files that CI leaves out by turns may be missing, because they use no grant that the other tests do not use.
  */
-function isWhole({ config, state }: TestProject["vitest"]): boolean {
+function isWhole({ config, state, projects }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined) return false;
-  const files = globSync("test/**/*.api{,.deep}.test.ts", { cwd: config.root }).map((file) => join(config.root, file));
+  const ci = projects.find(({ name }) => name === "ci-deep-api");
+  const exclude = ci === undefined ? [] : leftOut(ci.getProvidedContext().draw);
+  const files = globSync("test/**/*.api{,.deep}.test.ts", { cwd: config.root, exclude }).map((file) =>
+    join(config.root, file),
+  );
   const ran = Map.groupBy(state.getTestModules(), ({ moduleId }) => moduleId);
   return files.every((file) => {
     const tests = (ran.get(file) ?? []).flatMap((module) => [...module.children.allTests()]);
