@@ -27,6 +27,12 @@ const Positions = z.object({
 });
 const Body = z.union([Parked, Positions]);
 
+/**
+ * Maximum number of empty answers while a shard is read. A shard may answer some requests without records although more records follow. A
+ * shard that is still open answers without end, so the number is limited for the case that the last position does not exist.
+ */
+const EMPTY_ANSWERS = 100;
+
 /** Returns undefined if the stream has already deleted one of the records. A stream stores records for 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
@@ -60,12 +66,16 @@ async function readPositions(
   const last = BigInt(endSequenceNumber);
   const found: DynamoDBRecord[] = [];
   let { ShardIterator } = await streams.send(start);
+  let empty = 0;
   while (ShardIterator !== undefined) {
     const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
     for (const record of Records) {
       const position = BigInt(record.dynamodb?.SequenceNumber ?? 0);
       if (position <= last) found.push(lambdaRecord(record));
       if (position >= last) return found;
+    }
+    if (Records.length === 0 && ++empty > EMPTY_ANSWERS) {
+      throw new Error(`the shard ${shardId} has no record at the position ${endSequenceNumber}`);
     }
     ShardIterator = NextShardIterator;
   }

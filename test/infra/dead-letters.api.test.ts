@@ -118,6 +118,17 @@ test("failed stream records become events, whether a message holds the record or
   }
 });
 
+test("the command ends if a message names a position that the stream has not reached", async () => {
+  const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Cid" } }), 201);
+  const { shardId, record } = await inStream(id);
+  const startSequenceNumber = present(record.dynamodb?.SequenceNumber);
+  const between = { shardId, startSequenceNumber, endSequenceNumber: `${startSequenceNumber}0000`, batchSize: 1 };
+  await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
+  const ended = await deadLetters("redrive", "parked-records");
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain(`has no record at the position ${between.endSequenceNumber}`);
+});
+
 test("a delivery whose message failed is sent exactly once", async () => {
   const { receiver, webhook } = await listen(60);
   dataOf(await as.rep.POST("/api/prospects", { body: { name: "Bob" } }), 201);
