@@ -283,34 +283,24 @@ export const sampledProspect = (item: Item): StoredProspect =>
 
 /** Parses a row of shape 2. The separate attributes are validated. The attribute `fields` is only parsed as JSON. */
 function unpacked(item: Item): StoredProspect {
-  const { fields = "", type, id, companyId, assignedToUserId, version, deletedAt, importId } = separateColumns(item);
+  // The schema takes longer than the parsing of `fields`. It parses deleted rows, and damaged ones, whose faults it reports.
+  const separate = isUsual(item) ? item : Columns.parse(item);
+  const { fields = "", type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));
   const address = filledFields.address ? unpackedAddress(filledFields.address) : null;
   const optional = { ...(deletedAt !== undefined && { deletedAt }), ...(importId !== undefined && { importId }) };
   return { ...emptyFields, ...filledFields, address, type, id, companyId, assignedToUserId, version, ...optional };
 }
 
-/**
- * Validates the separate attributes. The schema parses only rows that the quick check does not accept: deleted rows, and damaged ones, whose
- * faults it reports. The schema takes longer than the parsing of `fields`.
- */
-function separateColumns(item: Item): z.infer<typeof Columns> {
-  const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = item;
-  const isUsual =
-    type === "prospect" &&
-    isId(id) &&
-    isId(companyId) &&
-    (assignedToUserId === null || isId(assignedToUserId)) &&
-    typeof version === "number" &&
-    Number.isSafeInteger(version) &&
-    deletedAt === undefined &&
-    (importId === undefined || typeof importId === "string") &&
-    typeof fields === "string";
-  return isUsual ? { fields, type, id, companyId, assignedToUserId, version, importId } : Columns.parse(item);
-}
-
-const isId = (value: unknown): value is number =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
+/** Checks the separate attributes of a row that is not deleted. Each row that passes also fits the schema `Columns`. */
+const isUsual = (item: Item): item is Item & z.infer<typeof Columns> =>
+  item.type === "prospect" &&
+  typeof item.fields === "string" &&
+  (item.importId === undefined || typeof item.importId === "string") &&
+  item.deletedAt === undefined &&
+  [item.id, item.companyId, item.version, item.assignedToUserId ?? 1].every(
+    (n) => Number.isSafeInteger(n) && Number(n) > 0,
+  );
 
 function unpackedAddress({
   id,
