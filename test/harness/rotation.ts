@@ -1,13 +1,22 @@
-/** The expensive test files of which each run of CI executes only a third. `npm run test:deep` executes all of them. */
+/** The expensive test files of which each run of CI executes only a quarter. `npm run test:deep` executes all of them. */
 
-/** The groups need about the same processor time: 90 to 100 s. Each file starts whole processes, or works with data of the largest size. */
+/**
+ * Each group needs one and a half to two minutes of processor time. Each file starts whole processes, works with data of the largest size,
+ * or repeats work under load.
+ */
 const GROUPS: readonly (readonly string[])[] = [
-  ["test/http/answer-limits.api.deep.test.ts", "test/load/load.deep.test.ts", "test/infra/deploy.deep.test.ts"],
+  [
+    "test/http/answer-limits.api.deep.test.ts",
+    "test/load/load.deep.test.ts",
+    "test/infra/deploy.deep.test.ts",
+    "test/infra/csv-import.api.deep.test.ts",
+  ],
   [
     "test/releases/two-releases.deep.test.ts",
     "test/infra/restore-drill.deep.test.ts",
     "test/infra/company-end.deep.test.ts",
     "test/infra/receiver-commands.deep.test.ts",
+    "test/infra/csv-export.api.deep.test.ts",
   ],
   [
     "test/webhooks/fan-out.deep.test.ts",
@@ -15,6 +24,7 @@ const GROUPS: readonly (readonly string[])[] = [
     "test/infra/app.deep.test.ts",
     "test/infra/usage.deep.test.ts",
   ],
+  ["test/security/people.deep.test.ts", "test/webhooks/isolation.deep.test.ts", "test/db/throttling.deep.test.ts"],
 ];
 
 /** Returns the paths of the files that a run of CI does not execute. `draw` is the number in `TEST_DRAW`. */
