@@ -22,11 +22,11 @@ const start = async (demo: boolean): Promise<LocalService> => {
   return service;
 };
 
-async function post(service: LocalService, path: string, body: object): Promise<Response> {
+async function post(service: LocalService, path: string, body: object, key = `key ${path}`): Promise<Response> {
   const token = await service.tokenOf("admin@acme.test");
   return fetch(`${service.url}${path}`, {
     method: "POST",
-    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json", "Idempotency-Key": `key ${path}` },
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json", "Idempotency-Key": key },
     body: JSON.stringify(body),
   });
 }
@@ -44,6 +44,13 @@ const posts: [path: string, body: object][] = [
   ["/api/prospects/exports", {}],
   ["/api/prospects/bulk", { ids: [1], action: { set: { currentStatusId: null } } }],
 ];
+
+/** Starts the function of each request. The bodies are invalid and the import does not exist, so these requests have no effect. */
+async function warmUp(service: LocalService): Promise<void> {
+  const paths = [...posts.map(([path]) => path), "/api/prospects/imports/1/undo"];
+  const answers = await Promise.all(paths.map((path) => post(service, path, [], `warm ${path}`)));
+  for (const { status } of answers) expect(status).toBeGreaterThanOrEqual(400);
+}
 
 /** Imports a prospect and returns the id of the import. */
 async function imported(service: LocalService): Promise<number> {
@@ -65,6 +72,8 @@ test("the retry of each killed POST gets 409 with Retry-After", async () => {
   // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine. If it started after the
   // requests, their claims on the idempotency keys could expire in the meantime.
   const second = await start(false);
+  // The functions start before the requests, for the same reason.
+  for (const service of [first, second]) await warmUp(service);
   // A request with an idempotency key first writes a claim on the key. Then one transaction writes the effect and the answer of the
   // request. The fault below makes this transaction hang.
   const reached = Promise.withResolvers<void>();
