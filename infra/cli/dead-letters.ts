@@ -10,8 +10,7 @@ import * as z from "zod/mini";
 import { clientConfig } from "#shared/aws/client-config.ts";
 import { openQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
-import { DELTA_TYPE } from "#shared/company-index/delta.ts";
-import { flushStream } from "#shared/company-index/write/flush.ts";
+import { flushStream, flushTypes } from "#shared/company-index/write/flush.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
@@ -110,7 +109,7 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
     }
-    const types: readonly string[] = consumer === "events" ? publishedTypes : [DELTA_TYPE];
+    const types: readonly string[] = consumer === "events" ? publishedTypes : flushTypes;
     const Records = found.filter(({ dynamodb }) => types.includes(dynamodb?.NewImage?.type?.S ?? ""));
     const { batchItemFailures } = await consumers[consumer]({ Records });
     if (batchItemFailures.length > 0) throw new Error("the work failed again: see the log above");

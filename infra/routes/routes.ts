@@ -124,6 +124,7 @@ export const eventFunctions = {
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
+        cursorDataKeys: ["GetItem"],
         changeLog: ["PutItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],

@@ -6,6 +6,7 @@
 
 import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
+import { bytesOf, type DeltaSize, weightOf } from "#shared/company-index/delta-size.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
@@ -17,7 +18,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** All unflushed entries, and the head row of the index, which lists its runs. One Query reads both. */
-export interface Unflushed {
+export interface Unflushed extends DeltaSize {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
@@ -26,13 +27,6 @@ export interface Unflushed {
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty in `entries` and `notes`. */
   readonly withLongText: ReadonlySet<string>;
-  /** Sum of the weights of all entries (see `weightOf`). A flush starts when the sum is large enough. */
-  readonly weight: number;
-  /**
-   * Approximate bytes of all entries and the head row, without texts in separate rows. They determine how many units DynamoDB charges for
-   * the read.
-   */
-  readonly bytes: number;
 }
 
 /**
@@ -40,9 +34,6 @@ export interface Unflushed {
  * read.
  */
 const TEXT_BYTES = 256;
-/** An entry has a weight of 1, plus 1 for each 1 024 bytes of its fields and text. A flush starts when the total weight is large enough. */
-const ENTRY_BYTES = 1_024;
-
 /** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
 export const DELTA_TYPE = "delta";
 
@@ -179,21 +170,6 @@ export async function removeUnflushed(
 
 type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
-/** Returns the weight of a stored entry, which is at least 1. The total weight of the unflushed entries decides when a flush starts. */
-export function weightOf(row: Item): number {
-  const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
-  return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
-}
-
-/** Returns the approximate size of a row. DynamoDB adds the lengths of names and values. A number has about half a byte for each digit. */
-function bytesOf(row: Item): number {
-  let bytes = 0;
-  for (const [name, value] of Object.entries(row)) {
-    bytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : JSON.stringify(value).length);
-  }
-  return bytes;
-}
-
 type DeltaItem = z.infer<typeof DeltaItem>;
 
 /** Its functions are called for each entry of a prospect or note, with the parsed entry and the stored item. */
@@ -224,16 +200,6 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
   }
   return { head, entries, notes, changes, keys: found, withLongText, weight, bytes };
 }
-
-/**
- * The attributes that determine the weight of an entry. `aside` is the number of bytes of a text in a separate row. It is undefined if
- * the entry contains its text.
- */
-const Weighed = z.object({
-  row: z.optional(z.string()),
-  note: z.optional(z.string()),
-  aside: z.optional(z.number()),
-});
 
 export const DeltaItem = z.object({
   pk: z.string(),

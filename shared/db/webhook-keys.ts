@@ -123,6 +123,9 @@ export const replayKeys = {
   }),
 } as const;
 
+/** The `type` attribute of the rows of `secretKeys`. */
+export const DATA_KEY_TYPE = "data-key";
+
 export const secretKeys = {
   /**
    * The data key that encrypts the secrets of the company's webhooks. It has a separate partition, so that most functions' IAM policies can

@@ -12,7 +12,7 @@ import type { Item } from "#shared/db/expression.ts";
 import { absent } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { secretKeys } from "#shared/db/webhook-keys.ts";
+import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import { failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
@@ -26,7 +26,7 @@ export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
 export const StoredDataKey = z.object({
-  type: z.literal("data-key"),
+  type: z.literal(DATA_KEY_TYPE),
   companyId: Id,
   wrapped: Bytes,
   createdAt: Timestamp,
@@ -95,7 +95,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   async function createKey(owner: KeyOwner): Promise<KeyObject> {
     const { plain, wrapped } = await kms().generateDataKey(contextOf(owner));
     const row: z.infer<typeof StoredDataKey> = {
-      type: "data-key",
+      type: DATA_KEY_TYPE,
       companyId: owner.companyId,
       wrapped,
       createdAt: iso(systemClock.now()),

@@ -9,6 +9,7 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
+import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import type { ProspectPatch } from "#shared/prospects/input.ts";
 import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
@@ -19,8 +20,8 @@ import type { Stage } from "./stage.ts";
 
 /** Number of prospects in one page of a snapshot. */
 const PAGE = 500;
-/** Number of unflushed entries. A flush starts when there are 64, so 63 is the maximum. */
-const UNFLUSHED = 63;
+/** Number of creations after which a flush is tried each time, as the flush function does. */
+const CREATIONS = 63;
 const CHANGED = 60;
 /**
  * Difference between the ids of two successive prospects in `apart`. A partition contains 128 consecutive ids, so these prospects are
@@ -51,7 +52,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     limit,
     measured,
   });
-  const lines = (text: string, units: number, rounds: number, usage: Usage): Budget[] => [
+  const lines = (text: string, units: number, rounds: number, usage: Pick<Usage, "readUnits" | "rounds">): Budget[] => [
     line(`${text}, read units`, units, usage.readUnits),
     line(`${text}, rounds`, rounds, usage.rounds),
   ];
@@ -100,20 +101,29 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   await change(apart, { assignedToUserId: caller.userId });
   await flushed();
   const scattered = await pull();
-  for (let i = 0; i < UNFLUSHED; i++) await create(i);
-  for (let i = 0; i < 2; i++) await pull();
-  const busy = await pull();
-  const share = await chunkShare(context, company.id, UNFLUSHED);
+  for (let i = 0; i < CREATIONS; i++) await create(i);
+  const share = await chunkShare(context, company.id, CREATIONS);
+  // The data key shows the flush that devices of the company read changes. `secrets` above does not create it.
+  await table.write({ put: { ...secretKeys.cursorDataKey(company.id), type: DATA_KEY_TYPE } });
+  const busy = { readUnits: 0, rounds: 0 };
+  for (let i = 0; i < CREATIONS; i++) {
+    await create(i);
+    await flush(context, company.id, { settleMs: 0 });
+    await pull();
+    const { readUnits, rounds } = await pull();
+    busy.readUnits = Math.max(busy.readUnits, readUnits);
+    busy.rounds = Math.max(busy.rounds, rounds);
+  }
   const most = 2 + CHANGED / 4;
   return [
     ...lines("request for changes that finds nothing", 2, 1, idle),
-    ...lines(`request for changes that finds nothing, with ${UNFLUSHED} unflushed creations`, 4, 1, busy),
+    ...lines(`request for changes that finds nothing, maximum after each of ${CREATIONS} creations`, 2, 1, busy),
     ...lines(`${CHANGED} changed neighbours, not flushed`, most, 2, unflushed),
     ...lines(`${CHANGED} changed neighbours, after two flushes`, most, 2, afterFlushes),
     ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, 2 + CHANGED / 2, 2, scattered),
     line(`page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
     line(`page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
-    line(`change log, write units of a creation, mean of ${UNFLUSHED}`, 0.2, share),
+    line(`change log, write units of a creation, mean of ${CREATIONS}`, 0.2, share),
   ];
 }
 

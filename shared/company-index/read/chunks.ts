@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import { TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -84,7 +85,7 @@ const EARLY_BYTES = 512 * 1_024;
  * must not cost more than two units. In this range, it therefore does not read chunks at the same time, because a Query costs half a unit
  * even if it finds nothing.
  */
-const TWO_UNITS = [4_096, 8_192] as const;
+const TWO_UNITS = [4_096, TWO_UNITS_BYTES] as const;
 
 /**
  * The version of the newest chunk that this function instance has seen, by company id. Only companies whose last read cost two units are in

@@ -8,7 +8,8 @@ import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 
 import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import { chunkWrites, type Logged, logAfter } from "#shared/company-index/change-log.ts";
-import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
+import { DELTA_TYPE, readUnflushed, removeUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
+import { type DeltaSize, deltaSizeOf, TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { type Head, moveHead, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
@@ -20,13 +21,20 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/write/publish.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import type { Table } from "#shared/db/table.ts";
+import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
  * The total weight of unflushed entries at which a flush starts. An entry of up to 1 KB has the weight 1. A flush writes at least six
- * items. With fewer entries this is not worthwhile, because they add only a few kilobytes to each read.
+ * items. With fewer entries a flush is only worthwhile if devices often read the entries (see `hasDevices`).
  */
 export const FLUSH_ENTRIES = 64;
+
+/** Milliseconds for which a function remembers that no device of a company reads changes. */
+const NO_DEVICES_MS = 60_000;
+
+/** The types of the stream records that the flush handles. The record of a data key can be the first sign of a company's devices. */
+export const flushTypes = [DELTA_TYPE, DATA_KEY_TYPE] as const;
 
 const TEXT_TRIES = 5;
 
@@ -38,8 +46,8 @@ const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /** Weight of the entries that this flush has not moved, because they are too few or because another flush moves them. */
-  readonly left: number;
+  /** The size of the entries that this flush has not moved, because they are too few or because another flush moves them. */
+  readonly left: DeltaSize;
   readonly merges: number;
 }
 
@@ -56,7 +64,10 @@ export async function flush(
   const unflushed = await readUnflushedFacts(table, companyId);
   const { head } = unflushed;
   const entries = unflushed.keys.length;
-  if (unflushed.weight < least) return { entries: 0, left: unflushed.weight, merges: 0 };
+  const left = { weight: unflushed.weight, bytes: unflushed.bytes };
+  if (left.weight < least && !(isDear(left) && (await hasDevices(table, companyId)))) {
+    return { entries: 0, left, merges: 0 };
+  }
   const [runManifests, activity] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
@@ -70,14 +81,27 @@ export async function flush(
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
     : putNewRun(context, companyId, before, built, logged));
-  if (after === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
+  if (after === undefined) return { entries: 0, left, merges: 0 };
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
   // The entries are deleted before the merge. A merge may drop the records of deletions. If older entries of a deleted record still existed
   // then, the record would become visible again.
-  return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
+  return {
+    entries,
+    left: { weight: 0, bytes: 0 },
+    merges: after.merges + (await mergeAll(context, companyId, after.state)),
+  };
 }
+
+const isDear = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
+
+/**
+ * Returns true if devices of the company read `GET /api/changes`. Most of their requests find nothing, and each of them reads all unflushed
+ * entries. An earlier flush therefore costs less than it saves. The first request of a company's devices stores the data key of its cursors.
+ */
+const hasDevices = async (table: Table, companyId: number): Promise<boolean> =>
+  (await table.get(secretKeys.cursorDataKey(companyId))) !== undefined;
 
 interface Put {
   readonly state: IndexState;
@@ -216,12 +240,12 @@ async function putRun(
  * A run is merged with all newer runs if the newer runs together have at least this many times its rows. A higher ratio means that readers
  * must read more runs. It also means that rows are rewritten less often, because each merge rewrites all rows of its runs.
  */
-export const MERGE_RATIO = 6;
+export const MERGE_RATIO = 9;
 
 /**
  * Returns the position of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
  *
- * As in an LSM tree, the sizes of runs grow sevenfold from level to level, and each level has up to six runs. There are therefore few runs,
+ * As in an LSM tree, the sizes of runs grow tenfold from level to level, and each level has up to nine runs. There are therefore few runs,
  * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
  */
 function mergeable(runs: readonly Sized[]): number | undefined {
@@ -275,29 +299,39 @@ async function hasRemainders(
 }
 
 /**
- * Handles a batch of stream records: adds up the weights of each company's new entries, and flushes the companies with enough weight.
+ * Handles a batch of stream records: adds up the sizes of each company's new entries, and flushes the companies with enough of them.
  *
- * A warm function remembers the weight since a company's last flush. A cold function does not know it, so it tries a flush at the company's
- * first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at the end.
+ * A warm function remembers the size of the entries since a company's last flush. A cold function does not know it, so it tries a flush at
+ * the company's first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at
+ * the end.
  */
 export function flushStream(
   context: () => IndexContext,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
-  const weights = new Map<number, number>();
+  const sizes = new Map<number, DeltaSize>();
+  /** By company id: the time in milliseconds until which the company counts as one without devices. */
+  const noDevicesUntil = new Map<number, number>();
+  async function isDue(companyId: number, size: DeltaSize): Promise<boolean> {
+    if (size.weight >= FLUSH_ENTRIES) return true;
+    const { table, clock } = context();
+    if (!isDear(size) || clock.now() < (noDevicesUntil.get(companyId) ?? 0)) return false;
+    if (await hasDevices(table, companyId)) return true;
+    noDevicesUntil.set(companyId, clock.now() + NO_DEVICES_MS);
+    return false;
+  }
+  async function flushIfDue(companyId: number, records: readonly DynamoDBRecord[]): Promise<void> {
+    const images = records.map(({ dynamodb }) => itemOfImage(dynamodb?.NewImage ?? {}));
+    const known = images.some(({ type }) => type === DATA_KEY_TYPE) ? undefined : sizes.get(companyId);
+    const size = known === undefined ? UNKNOWN : sum(known, deltaSizeOf(images));
+    sizes.set(companyId, size);
+    if (await isDue(companyId, size)) sizes.set(companyId, await flushCompany(context(), companyId));
+  }
   return async ({ Records }) => {
-    const companies = Map.groupBy(Records, companyOf);
+    const companies = Map.groupBy(Records.filter(isFlushed), companyOf);
     const failed: string[] = [];
     for (const [companyId, records] of companies) {
-      const added = records.reduce(
-        (weight, { dynamodb }) =>
-          weight + weightOf(dynamodb?.NewImage === undefined ? {} : itemOfImage(dynamodb.NewImage)),
-        0,
-      );
-      const entries = (weights.get(companyId) ?? FLUSH_ENTRIES) + added;
-      weights.set(companyId, entries);
-      if (entries < FLUSH_ENTRIES) continue;
       try {
-        weights.set(companyId, await withLogContext({ companyId }, () => flushCompany(context(), companyId)));
+        await withLogContext({ companyId }, () => flushIfDue(companyId, records));
       } catch (error) {
         log.error("index not flushed", { companyId, ...errorFields(error) });
         failed.push(records[0]?.dynamodb?.SequenceNumber ?? "");
@@ -307,15 +341,26 @@ export function flushStream(
   };
 }
 
-async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
+/** The size that makes a function try a flush, which reads the true size. */
+const UNKNOWN: DeltaSize = { weight: FLUSH_ENTRIES, bytes: 0 };
+
+const sum = (a: DeltaSize, b: DeltaSize): DeltaSize => ({ weight: a.weight + b.weight, bytes: a.bytes + b.bytes });
+
+async function flushCompany(context: IndexContext, companyId: number): Promise<DeltaSize> {
   const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);
   return left;
 }
 
-/** Returns the company id in the partition key of an entry, `C#<company>#X`. */
+/** Returns false for the data keys of webhooks and of the console, because the flush needs only those of cursors. */
+const isFlushed = ({ dynamodb }: DynamoDBRecord): boolean =>
+  dynamodb?.NewImage?.type?.S !== DATA_KEY_TYPE || flushedKey.test(dynamodb.Keys?.pk?.S ?? "");
+
+/** The partition key of an entry, or of the data key of a company's cursors. */
+const flushedKey = /^C#(\d+)#(?:X|CK)$/;
+
 function companyOf({ dynamodb }: DynamoDBRecord): number {
-  const [, companyId] = /^C#(\d+)#X$/.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
-  if (companyId === undefined) throw new Error("the stream record is not a delta entry");
+  const [, companyId] = flushedKey.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
+  if (companyId === undefined) throw new Error("the stream record is neither a delta entry nor a data key");
   return Number(companyId);
 }

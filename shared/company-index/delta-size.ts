@@ -1,0 +1,57 @@
+/** The size of a company's unflushed entries. It decides when a flush starts. */
+import * as z from "zod/mini";
+import type { Item } from "#shared/db/expression.ts";
+
+export interface DeltaSize {
+  /** Sum of the weights of the entries. An entry has a weight of 1, plus 1 for each 1 024 bytes of its fields and text. */
+  readonly weight: number;
+  /**
+   * Approximate bytes of the entries and the head row, without texts in separate rows. They determine how many units DynamoDB charges for
+   * the read.
+   */
+  readonly bytes: number;
+}
+
+/**
+ * Maximum bytes of the unflushed entries and the head row for which DynamoDB charges at most two units. A request that reads them and finds
+ * no change must not cost more.
+ */
+export const TWO_UNITS_BYTES = 8_192;
+
+/** Bytes of the fields and text of an entry that increase its weight by 1. */
+const ENTRY_BYTES = 1_024;
+
+/**
+ * The attributes that determine the weight of an entry. `aside` is the number of bytes of a text in a separate row. It is undefined if
+ * the entry contains its text.
+ */
+const Weighed = z.object({
+  row: z.optional(z.string()),
+  note: z.optional(z.string()),
+  aside: z.optional(z.number()),
+});
+
+/** Returns the sizes of stored entries, without the head row. */
+export function deltaSizeOf(rows: readonly Item[]): DeltaSize {
+  let [weight, bytes] = [0, 0];
+  for (const row of rows) {
+    weight += weightOf(row);
+    bytes += bytesOf(row);
+  }
+  return { weight, bytes };
+}
+
+/** Returns the weight of a stored entry, which is at least 1. */
+export function weightOf(row: Item): number {
+  const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
+  return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
+}
+
+/** Returns the approximate size of a row. DynamoDB adds the lengths of names and values. A number has about half a byte for each digit. */
+export function bytesOf(row: Item): number {
+  let bytes = 0;
+  for (const [name, value] of Object.entries(row)) {
+    bytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : JSON.stringify(value).length);
+  }
+  return bytes;
+}
