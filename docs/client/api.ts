@@ -6385,7 +6385,7 @@ export interface operations {
                      *           "type": "pin",
                      *           "id": 1030,
                      *           "lat": 39.7392,
-                     *           "lng": -104.9503,
+                     *           "lng": -104.9903,
                      *           "count": 1,
                      *           "statusColor": "#10B981"
                      *         }

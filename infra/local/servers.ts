@@ -44,7 +44,6 @@ export async function startServers(
     queues,
     files,
     variables: {
-      AWS_ACCESS_KEY_ID: "local",
       AWS_SECRET_ACCESS_KEY: "local",
       AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
       AWS_ENDPOINT_URL_SQS: queues.endpoint,

@@ -274,7 +274,7 @@ const components: Readonly<Record<string, unknown>> = {
         ],
         bbox: [-104.991, 39.7385, -104.9893, 39.7396],
       },
-      { type: "pin", id: 1030, lat: 39.7392, lng: -104.9503, count: 1, statusColor: "#10B981" },
+      { type: "pin", id: 1030, lat: 39.7392, lng: -104.9903, count: 1, statusColor: "#10B981" },
     ],
     total: 4,
     unmapped: 12,

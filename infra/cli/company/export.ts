@@ -216,10 +216,10 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
 
 /**
  * Matches the partition keys that are not exported. These partitions contain the search index with its change log, the stored responses for
- * repeated requests, the receipts of operations, the client ids of prospects (the prospects' rows contain them too), and the key that
- * encrypts secrets.
+ * repeated requests, the receipts of operations, the client ids of prospects (the prospects' rows contain them too), and the
+ * data keys that encrypt secrets, sessions and cursors.
  */
-const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK)$/;
+const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);

@@ -8,7 +8,7 @@ import { request as httpsRequest } from "node:https";
 import { Transform } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
+import { backoff, CutOff, Failed, fileFault, Gone, reasonOf, TRIES } from "./fault.ts";
 
 /** Time in milliseconds after which a connection without traffic is treated as broken. */
 const IDLE_MS = 60_000;
@@ -32,7 +32,10 @@ interface Upload {
   readonly bytes: number;
 }
 
-/** Sends a file and returns the response. The server may respond before the whole file is sent. Rejects if no response comes. */
+/**
+ * Sends a file and returns the response. The server may respond before the whole file is sent. Rejects if no response comes.
+ * Throws Failed if the file cannot be read or has another length.
+ */
 export async function sendFile(
   { url, headers, file, bytes }: Upload,
   signal: AbortSignal,
@@ -41,21 +44,29 @@ export async function sendFile(
   const { request, answer } = open("PUT", url, { ...headers, expect: "100-continue" }, signal);
   let isSending = false;
   let sent = 0;
+  /** The fault of the file. The rejection of `answer` only says that the request was aborted. */
+  let failure: Failed | undefined;
+  const hasChanged = (): Failed => {
+    failure = new Failed("the file has changed during the upload");
+    return failure;
+  };
   const counter = new Transform({
     transform(chunk: Buffer, _, done) {
       sent += chunk.length;
+      if (sent > bytes) return done(hasChanged());
       onBytes(sent);
       done(null, chunk);
     },
-    flush: (done) => done(sent === bytes ? null : new Error("the file has become shorter")),
+    flush: (done) => done(sent === bytes ? null : hasChanged()),
   });
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // If the file or the connection fails, the request must fail, too. `destroy` makes the promise `answer` reject with this error.
-    pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
-      request.destroy(error),
-    );
+    const content = createReadStream(file).once("error", (error) => {
+      failure = fileFault(error, file);
+    });
+    // If the file or the connection fails, `pipeline` aborts the request. The promise `answer` then rejects.
+    pipeline(content, counter, request).catch(() => {});
   };
   const late = setTimeout(send, CONTINUE_MS);
   request.once("continue", send).flushHeaders();
@@ -63,6 +74,8 @@ export async function sendFile(
     const received = await answer;
     isSending = true;
     return { status: received.statusCode ?? 0, body: await text(received) };
+  } catch (error) {
+    throw failure ?? error;
   } finally {
     clearTimeout(late);
     request.destroy();
