@@ -106,7 +106,7 @@ export default defineConfig({
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
       // CI runs each API test once. The files that Prism can forward run in `deep-prism`, and all other API tests run in this project.
       { test: { name: "ci-api", include: all(".api.test.ts"), exclude: throughPrism, ...api, ...short } },
-      // CI runs only a quarter of the most expensive deep tests.
+      // CI runs only a quarter of the expensive deep tests.
       {
         test: {
           name: "ci-deep",

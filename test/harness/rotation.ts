@@ -1,8 +1,8 @@
 /** The expensive test files of which each run of CI executes only a quarter. `npm run test:deep` executes all of them. */
 
 /**
- * Each group needs one and a half to two minutes of processor time. Each file starts whole processes, works with data of the largest size,
- * or repeats work under load.
+ * Each group needs about two minutes of processor time. Each file starts whole processes, works with data of the largest size, or repeats
+ * work under load or with many simulated crashes.
  */
 const GROUPS: readonly (readonly string[])[] = [
   [
@@ -10,6 +10,8 @@ const GROUPS: readonly (readonly string[])[] = [
     "test/load/load.deep.test.ts",
     "test/infra/deploy.deep.test.ts",
     "test/infra/csv-import.api.deep.test.ts",
+    "test/infra/docs-page.api.deep.test.ts",
+    "test/clients/client-tools.api.deep.test.ts",
   ],
   [
     "test/releases/two-releases.deep.test.ts",
@@ -23,8 +25,22 @@ const GROUPS: readonly (readonly string[])[] = [
     "test/infra/local-process.deep.test.ts",
     "test/infra/app.deep.test.ts",
     "test/infra/usage.deep.test.ts",
+    "test/webhooks/restart.deep.test.ts",
+    "test/webhooks/deleting.deep.test.ts",
+    "test/webhooks/reconcile.deep.test.ts",
   ],
-  ["test/security/people.deep.test.ts", "test/webhooks/isolation.deep.test.ts", "test/db/throttling.deep.test.ts"],
+  [
+    "test/security/people.deep.test.ts",
+    "test/webhooks/isolation.deep.test.ts",
+    "test/db/throttling.deep.test.ts",
+    "test/jobs/import-jobs.deep.test.ts",
+    "test/jobs/matched-import.deep.test.ts",
+    "test/company-index/verify.deep.test.ts",
+    "test/company-index/rebuild.deep.test.ts",
+    "test/prospects/export.deep.test.ts",
+    "test/infra/restore-company.deep.test.ts",
+    "test/offline/browser.api.deep.test.ts",
+  ],
 ];
 
 /** Returns the paths of the files that a run of CI does not execute. `draw` is the number in `TEST_DRAW`. */

@@ -23,10 +23,10 @@ import { dataOf } from "../harness/shapes.ts";
 /** The factor by which the clocks of the service and of the commands run faster. A wait of 16 minutes then takes six seconds. */
 const SCALE = 160;
 /**
- * Value of the header Retry-After in the receiver's answers, in seconds. The message of the failed delivery waits in the queue for this
- * time. A message can wait at most 15 minutes.
+ * Value of the header Retry-After in the receiver's first answer, in seconds. The message of the failed delivery waits in the queue for
+ * this time. A message can wait at most 15 minutes.
  */
-const RETRY_AFTER = "600";
+const RETRY_AFTER_SECONDS = 600;
 const since = Date.now();
 const directory = mkdtempSync(join(tmpdir(), "canvassing-end-"));
 const undo: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
@@ -123,8 +123,9 @@ async function company(name: string): Promise<Company> {
   dataOf(await owner.POST("/api/users", { body: rep }), 201);
   account.users.set(rep.email, subjectOf(await tokenOf(rep.email)));
   let isRepaired = false;
-  const receiver = await startReceiver((_, response) => {
-    response.writeHead(isRepaired ? 200 : 503, { "Retry-After": RETRY_AFTER }).end();
+  // Each wait is longer than the one before. With equal waits, a slow machine would use all attempts of the delivery before the repair.
+  const receiver = await startReceiver((_, response, count) => {
+    response.writeHead(isRepaired ? 200 : 503, { "Retry-After": count * RETRY_AFTER_SECONDS }).end();
   });
   undo.push(() => receiver.close());
   const webhook = { name, url: receiver.url, registrations: [{ event: "note.created" as const }] };
