@@ -3,7 +3,8 @@ import { type ComponentType, lazy, Suspense } from "react";
 import { Route, Switch } from "wouter";
 import { isAdmin, useMe } from "./api/reference.ts";
 import { Shell } from "./shell/shell.tsx";
-import { Answer, Empty, Loading } from "./ui/states.tsx";
+import { Page } from "./ui/page.tsx";
+import { Answer, Loading } from "./ui/states.tsx";
 
 const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
 
@@ -33,7 +34,9 @@ export function App() {
               {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
               {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
               <Route>
-                <Empty title="This page does not exist">Choose a page from the navigation.</Empty>
+                <Page title="This page does not exist" lead="Choose a page from the navigation.">
+                  {null}
+                </Page>
               </Route>
             </Switch>
           </Suspense>

@@ -13,6 +13,7 @@ import {
   BEING_SENT,
   browserForAll,
   chooseUser,
+  closeMessages,
   figuresOf,
   isBeingSent,
   phone,
@@ -159,6 +160,29 @@ describe("an admin", () => {
     };
     expect(await tried(2_000)).toBe("/api/prospects/import");
     expect(await tried(2_001)).toBe("/api/prospects/imports");
+  });
+
+  test("cancels an import whose file is being sent, and one in the list, and is told what remains", async ({
+    skip,
+  }) => {
+    browserOr(skip);
+    const { page, context } = owner;
+    const waiting = dataOf(await team.admin.POST("/api/prospects/imports", { body: {} }), 201);
+    const uploads = /\/uploads\//;
+    await context.route(uploads, () => undefined);
+    await page.getByRole("button", { name: "Import 2,000 rows" }).click();
+    await page.getByRole("button", { name: "Cancel the import", exact: true }).click();
+    const told = message(page, "The import is cancelled. It creates no prospects.");
+    await told.waitFor();
+    await page.getByRole("progressbar", { name: "Progress of the import" }).waitFor({ state: "detached" });
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByRole("button", { name: /^Cancel the import of/ }).click();
+    await expect.poll(() => told.count()).toBe(2);
+    await context.unroute(uploads);
+    const { items } = dataOf(await team.admin.GET("/api/prospects/imports", { params: { query: { limit: 2 } } }));
+    expect(items.map(({ state }) => state)).toEqual(["cancelled", "cancelled"]);
+    expect(items.map(({ id }) => id)).toContain(waiting.id);
+    await closeMessages(page);
   });
 
   test("makes a territory with the keyboard, and assigns the prospects inside", async ({ skip }) => {

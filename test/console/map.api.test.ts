@@ -9,6 +9,7 @@ import { newTeam, type Team } from "../harness/team.ts";
 import {
   browserForAll,
   chooseUser,
+  closeMessages,
   drawn,
   figuresOf,
   jumpTo,
@@ -181,6 +182,51 @@ describe("an admin", () => {
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByRole("status").getByText("2 prospects restored.").waitFor();
     expect(await namesOf(team.rep)).toEqual([]);
+  });
+
+  test("selects prospects with a frame by the keyboard, assigns them, and undoes it", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    const { keyboard } = page;
+    await jumpTo(page, [-104.955, 39.755], 12);
+    const button = page.getByRole("button", { name: "Select an area" });
+    await button.focus();
+    await keyboard.press("Enter");
+    const frame = page.getByRole("application", { name: "Frame around prospects" });
+    const inside = async (count: string, ...keys: readonly string[]): Promise<void> => {
+      for (const key of keys) await keyboard.press(key);
+      await frame.getByText(count, { exact: true }).waitFor();
+    };
+    const times = (count: number, key: string) => Array.from({ length: count }, () => key);
+    await inside("2 prospects");
+    // Ann is to the east of the middle and Bob to the west. The left edge of the frame moves to the middle.
+    const width: number = await page.evaluate("shownMap.getContainer().clientWidth");
+    await inside("1 prospect", ...times(Math.round(width / 4 / 20), "ArrowRight"));
+    await inside("0 prospects", ...times(9, "Shift+ArrowUp"));
+    expect(await violationsOf(page)).toEqual([]);
+    await keyboard.press("Escape");
+    await frame.waitFor({ state: "detached" });
+    expect(await button.evaluate((element) => element.matches(":focus"))).toBe(true);
+    await keyboard.press("Enter");
+    await inside("2 prospects");
+    // Cid is far in the north. When the frame is at the upper edge of the map, the map moves, and Ann and Bob are then below the frame.
+    await inside("1 prospect", ...times(3, "-"), ...times(9, "ArrowUp"));
+    await keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("This concerns 1 prospect.").waitFor();
+    await dialog.getByRole("combobox", { name: "To", exact: true }).focus();
+    await keyboard.type("Ravi Rep");
+    await dialog.getByRole("button", { name: "Assign to: 1 prospect" }).waitFor();
+    await keyboard.press("Tab");
+    expect(await namesOf(team.rep)).toEqual([]);
+    await keyboard.press("Enter");
+    await page.getByRole("status").getByText("1 prospect changed.").waitFor();
+    expect(await namesOf(team.rep)).toEqual(["Cid"]);
+    await page.getByRole("button", { name: "Undo" }).focus();
+    await keyboard.press("Enter");
+    await page.getByRole("status").getByText("1 prospect restored.").waitFor();
+    expect(await namesOf(team.rep)).toEqual([]);
+    await closeMessages(page);
   });
 
   test("draws a territory, moves its corners, and assigns the prospects inside", async ({ skip }) => {

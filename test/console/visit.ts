@@ -106,6 +106,12 @@ export async function pressUntil(page: Page, button: Locator, message: string): 
   await expect.poll(press, { timeout: 60_000 }).toBe(true);
 }
 
+/** Closes all messages. They cover a part of a small window, with the buttons that are there. */
+export async function closeMessages(page: Page): Promise<void> {
+  const close = page.getByRole("button", { name: "Close this message" });
+  for (let left = await close.count(); left > 0; left--) await close.first().click();
+}
+
 /** Waits until the map is ready and the number of prospects is known. The map has then drawn everything. Returns the number. */
 export async function mapOf(page: Page): Promise<number> {
   await page.locator('[data-ready="true"] canvas').waitFor();

@@ -3,6 +3,7 @@ import type { ActivityGroup } from "canvassing-client/api";
 import { numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
 
+export const BAR_COLOR = "#0f766e";
 const HEIGHT = 120;
 const GAP = 0.2;
 const DAY_MS = 86_400_000;
@@ -25,7 +26,7 @@ export function DayChart({ from, to, groups }: ChartProps) {
           const count = counts.get(day) ?? 0;
           const height = (HEIGHT * count) / most;
           return (
-            <rect key={day} x={index + GAP / 2} y={HEIGHT - height} width={1 - GAP} height={height} fill="#0f766e">
+            <rect key={day} x={index + GAP / 2} y={HEIGHT - height} width={1 - GAP} height={height} fill={BAR_COLOR}>
               <title>{`${day}: ${count}`}</title>
             </rect>
           );

@@ -1,9 +1,10 @@
 /**
- * The page with the report on what users have done: charts of each day, of each user and of each status, with tables of the same numbers.
+ * The page with the report on what users have done: charts of each day, of each user and of each status, and tables of the same numbers and
+ * of territories.
  */
 import { useQuery } from "@tanstack/react-query";
 import type { ActivityGroup, ActivityReport } from "canvassing-client/api";
-import type { ReactNode } from "react";
+import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { nameOf } from "../api/reference.ts";
@@ -12,9 +13,10 @@ import { Button } from "../ui/button.tsx";
 import { Select } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
-import { numberText } from "../ui/text.ts";
+import { numberText, timeText } from "../ui/text.ts";
 import style from "./activity.module.css";
-import { DayChart } from "./day-chart.tsx";
+import { Bars } from "./bars.tsx";
+import { BAR_COLOR, DayChart } from "./day-chart.tsx";
 import { ActivityTable } from "./table.tsx";
 
 const DAY_MS = 86_400_000;
@@ -61,8 +63,11 @@ export function ActivityPage() {
       }
     >
       <Answer query={byDay} what="the activity">
-        {({ totals, items }) => (
+        {({ totals, items, countedSince, from }) => (
           <>
+            {countedSince !== null && countedSince > from && (
+              <p>Activity before {timeText(countedSince)} is not or only partly counted.</p>
+            )}
             <dl className={style.totals}>
               <Total name="Status changes">{totals.statusChanges}</Total>
               <Total name="Notes">{totals.notes}</Total>
@@ -79,7 +84,7 @@ export function ActivityPage() {
               <DayChart {...rangeOf(days)} groups={items} />
               <details>
                 <summary>As a table</summary>
-                <ActivityTable label="Activity by day" head="Day" groups={items} nameOf={({ day = "" }) => day} />
+                <ActivityTable label="Activity by day" head="Day" groups={items} nameOf={dayOf} keyOf={dayOf} />
               </details>
             </Panel>
           </>
@@ -87,6 +92,7 @@ export function ActivityPage() {
       </Answer>
       <ByUser days={days} />
       <ByStatus days={days} />
+      <ByTerritory days={days} />
     </Page>
   );
 }
@@ -100,14 +106,40 @@ function Total({ name, children }: { name: string; children: number }) {
   );
 }
 
+const dayOf = ({ day = "" }: ActivityGroup): string => day;
 const userOf = ({ user }: ActivityGroup): string => (user ? nameOf(user) : "Nobody");
+
+const byMost = (a: ActivityGroup, b: ActivityGroup): number => b.statusChanges - a.statusChanges;
+const hasChanges = ({ statusChanges }: ActivityGroup): boolean => statusChanges > 0;
 
 function ByUser({ days }: { days: number }) {
   const query = useReport(days, "user");
   return (
-    <Panel title="By user">
+    <Panel title="Status changes by user">
       <Answer query={query} what="the activity of users">
-        {({ items }) => <ActivityTable label="Activity by user" head="User" groups={items} nameOf={userOf} />}
+        {({ items }) => (
+          <>
+            <Bars
+              label="Status changes by user"
+              bars={items
+                .filter(hasChanges)
+                .toSorted(byMost)
+                .map((group) => ({
+                  key: group.user?.id ?? 0,
+                  label: userOf(group),
+                  color: BAR_COLOR,
+                  count: group.statusChanges,
+                }))}
+            />
+            <ActivityTable
+              label="Activity by user"
+              head="User"
+              groups={items}
+              nameOf={userOf}
+              keyOf={({ user }) => user?.id ?? 0}
+            />
+          </>
+        )}
       </Answer>
     </Panel>
   );
@@ -119,21 +151,21 @@ function ByStatus({ days }: { days: number }) {
     <Panel title="Status changes by status">
       <Answer query={query} what="the activity of statuses">
         {({ items }) => {
-          const counted = items.filter(({ statusChanges }) => statusChanges > 0);
-          const most = Math.max(1, ...counted.map(({ statusChanges }) => statusChanges));
+          const counted = items.filter(hasChanges);
           if (counted.length === 0) return <p>No status was changed in this time span.</p>;
           return (
-            <ul className={style.bars}>
-              {counted.map(({ status, statusChanges }) => (
-                <Bar
-                  key={status?.id ?? 0}
-                  label={status?.value ?? "No status"}
-                  color={status?.color ?? "#9CA3AF"}
-                  count={statusChanges}
-                  most={most}
-                />
-              ))}
-            </ul>
+            <Bars
+              label="Status changes by status"
+              bars={counted.map(({ status, statusChanges: count }) => {
+                const color = status?.color ?? "#9CA3AF";
+                const label = (
+                  <>
+                    <Dot color={color} /> {status?.value ?? "No status"}
+                  </>
+                );
+                return { key: status?.id ?? 0, label, color, count };
+              })}
+            />
           );
         }}
       </Answer>
@@ -141,16 +173,37 @@ function ByStatus({ days }: { days: number }) {
   );
 }
 
-function Bar({ label, color, count, most }: { label: ReactNode; color: string; count: number; most: number }) {
+const territoryOf = ({ territory }: ActivityGroup): string => territory?.name ?? "Outside all territories";
+
+/** This report reads more than the others, so the page requests it only when the user unfolds it. */
+function ByTerritory({ days }: { days: number }) {
+  const [isOpen, setOpen] = useState(false);
   return (
-    <li>
-      <span className={style.label}>
-        <Dot color={color} /> {label}
-      </span>
-      <svg className={style.bar} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-        <rect width={(100 * count) / most} height="10" rx="1" fill={color} />
-      </svg>
-      <span className={style.count}>{numberText(count)}</span>
-    </li>
+    <Panel title="By territory">
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>As a table</summary>
+        {isOpen && <TerritoryReport days={days} />}
+      </details>
+    </Panel>
+  );
+}
+
+function TerritoryReport({ days }: { days: number }) {
+  const query = useReport(days, "territory");
+  return (
+    <Answer query={query} what="the activity in territories">
+      {({ items }) => (
+        <>
+          <p>Activity counts for each territory in which the prospect is now.</p>
+          <ActivityTable
+            label="Activity by territory"
+            head="Territory"
+            groups={items}
+            nameOf={territoryOf}
+            keyOf={({ territory }) => territory?.id ?? 0}
+          />
+        </>
+      )}
+    </Answer>
   );
 }

@@ -9,6 +9,8 @@ interface TableProps {
   readonly head: string;
   readonly groups: readonly ActivityGroup[];
   readonly nameOf: (group: ActivityGroup) => string;
+  /** Returns what identifies a group. Names of users and territories need not be unique. */
+  readonly keyOf: (group: ActivityGroup) => string | number;
 }
 
 const counts: readonly Column<ActivityGroup>[] = [
@@ -18,8 +20,8 @@ const counts: readonly Column<ActivityGroup>[] = [
   { id: "new", header: "New prospects", align: "right", minor: true, cell: (group) => numberText(group.creations) },
 ];
 
-export function ActivityTable({ label, head, groups, nameOf }: TableProps) {
+export function ActivityTable({ label, head, groups, nameOf, keyOf }: TableProps) {
   const columns = useMemo(() => [{ id: "name", header: head, cell: nameOf }, ...counts], [head, nameOf]);
   if (groups.length === 0) return <p>Nothing has been done in this time span.</p>;
-  return <DataTable label={label} columns={columns} rows={groups} rowKey={nameOf} />;
+  return <DataTable label={label} columns={columns} rows={groups} rowKey={keyOf} />;
 }

@@ -9,7 +9,7 @@ import { amount } from "../ui/text.ts";
 import { DropZone } from "./drop-zone.tsx";
 import style from "./files.module.css";
 import { type ImportOptions, type ImportOutcome, MATCHES, ON_MATCH } from "./import-request.ts";
-import { JOB_BYTES, useImport, useUndoImport } from "./queries.ts";
+import { JOB_BYTES, useCancelImport, useImport, useUndoImport } from "./queries.ts";
 import { RowFaults } from "./row-faults.tsx";
 
 const matchLabels = { id: "the id", sourceId: "the source's id", emailAddress: "the e-mail address" } as const;
@@ -23,7 +23,9 @@ const start: ImportOptions = { mapping: {}, matchBy: undefined, onMatch: "update
 export function ImportPanel() {
   const [file, setFile] = useState<File>();
   const [options, setOptions] = useState(start);
-  const { send, progress } = useImport();
+  const { send, progress, stopUpload } = useImport();
+  const cancel = useCancelImport(stopUpload);
+  const jobId = progress?.jobId;
   const result = send.data;
 
   const choose = (chosen: File) => {
@@ -48,6 +50,13 @@ export function ImportPanel() {
         <div className={style.progress}>
           <p role="status">{progress.text}</p>
           <progress value={progress.share} aria-label="Progress of the import" />
+          {jobId !== undefined && (
+            <div>
+              <Button disabled={cancel.isPending || cancel.data?.id === jobId} onClick={() => cancel.mutate(jobId)}>
+                {send.variables?.dryRun === true ? "Cancel the check" : "Cancel the import"}
+              </Button>
+            </div>
+          )}
         </div>
       )}
       {file !== undefined && result !== undefined && !send.isPending && (

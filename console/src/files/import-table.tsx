@@ -6,7 +6,7 @@ import { DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
-import { useImports, useUndoImport } from "./queries.ts";
+import { isUnfinished, useCancelImport, useImports, useUndoImport } from "./queries.ts";
 
 const kinds = {
   awaiting_upload: "warn",
@@ -21,6 +21,20 @@ function UndoButton({ id }: { id: number }) {
   return (
     <Button kind="quiet" disabled={undo.isPending || undo.isSuccess} onClick={() => undo.mutate(id)}>
       Undo
+    </Button>
+  );
+}
+
+function CancelButton({ id, createdAt }: Pick<ImportSummary, "id" | "createdAt">) {
+  const cancel = useCancelImport();
+  return (
+    <Button
+      kind="quiet"
+      aria-label={`Cancel the import of ${timeText(createdAt)}`}
+      disabled={cancel.isPending}
+      onClick={() => cancel.mutate(id)}
+    >
+      Cancel
     </Button>
   );
 }
@@ -56,8 +70,12 @@ const columns = [
     id: "undo",
     header: "Actions",
     isQuiet: true,
-    cell: ({ id, state, dryRun, imported }: ImportSummary) =>
-      state === "completed" && !dryRun && imported > 0 && <UndoButton id={id} />,
+    cell: ({ id, state, dryRun, imported, createdAt }: ImportSummary) => (
+      <>
+        {state === "completed" && !dryRun && imported > 0 && <UndoButton id={id} />}
+        {isUnfinished({ state }) && <CancelButton id={id} createdAt={createdAt} />}
+      </>
+    ),
   },
 ];
 

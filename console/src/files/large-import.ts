@@ -6,15 +6,22 @@ import type { ImportOutcome, ImportRequest } from "./import-request.ts";
 
 export interface Progress {
   readonly text: string;
+  /** The id of the import job. Undefined before the job exists, and for an import with one request, which cannot be cancelled. */
+  readonly jobId?: number;
   /** From 0 to 1. Undefined if it is not known how much is left. */
   readonly share: number | undefined;
 }
 
 const POLL_MS = 1_000;
 
+/** Thrown if the user has cancelled the import. */
+export class ImportCancelled extends Error {}
+
+/** If the user cancels the import, `signal` stops the upload. The job itself is cancelled by a request of its own. */
 export async function importByJob(
   { file, options: { mapping, matchBy, onMatch }, dryRun }: ImportRequest,
   show: (progress: Progress) => void,
+  signal: AbortSignal,
 ): Promise<ImportOutcome> {
   const body = {
     bytes: file.size,
@@ -24,14 +31,21 @@ export async function importByJob(
   };
   const begun = await answer(api.POST("/api/prospects/imports", { body }));
   if (begun.upload === null) throw new Error("The service did not say where to send the file.");
-  await send(file, begun.upload, (share) => show({ text: `Sending ${file.name} …`, share }));
-  const ended = await end(begun.id, (job) => show(progressOf(job)));
+  const { id: jobId, upload } = begun;
+  await send(file, upload, signal, (share) => show({ text: `Sending ${file.name} …`, share, jobId }));
+  const ended = await end(jobId, (job) => show({ ...progressOf(job), jobId }));
+  if (ended.state === "cancelled") throw new ImportCancelled();
   if (ended.state !== "completed") throw new Error(ended.failure ?? `The import is ${ended.state}.`);
   return { ...ended, id: dryRun ? null : ended.id, errorReport: ended.errorReport?.url };
 }
 
 /** Sends the file with XMLHttpRequest, because `fetch` cannot report the progress of an upload in all browsers. */
-function send(file: File, { url, method, headers }: Upload, show: (share: number) => void): Promise<void> {
+function send(
+  file: File,
+  { url, method, headers }: Upload,
+  signal: AbortSignal,
+  show: (share: number) => void,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const request = new XMLHttpRequest();
   request.open(method, url);
@@ -45,6 +59,8 @@ function send(file: File, { url, method, headers }: Upload, show: (share: number
     else reject(new Error(`The bucket refused the file with status ${request.status}.`));
   });
   request.addEventListener("error", () => reject(new TypeError("the upload has failed")));
+  request.addEventListener("abort", () => reject(new ImportCancelled()));
+  signal.addEventListener("abort", () => request.abort());
   show(0);
   request.send(file);
   return promise;

@@ -1,12 +1,14 @@
 /** Hooks that import CSV files, undo imports, and read the lists of imports and jobs. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import type { ImportSummary } from "canvassing-client/api";
+import { useRef, useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { watchJob } from "../jobs/watch.tsx";
 import { forgetProspects } from "../prospects/queries.ts";
-import { notifyFailed } from "../ui/notices.tsx";
+import { notifyFailed, notifyTask } from "../ui/notices.tsx";
+import { amount } from "../ui/text.ts";
 import type { ImportOutcome, ImportRequest } from "./import-request.ts";
-import { importByJob, type Progress } from "./large-import.ts";
+import { ImportCancelled, importByJob, type Progress } from "./large-import.ts";
 
 /** A file within both limits is imported with one request. A job imports a larger file. */
 const MOST_BYTES = 4_000_000;
@@ -41,25 +43,66 @@ function importAtOnce({ file, options: { mapping, matchBy, onMatch }, dryRun }: 
 export function useImport() {
   const queries = useQueryClient();
   const [progress, setProgress] = useState<Progress>();
+  const stopping = useRef(new AbortController());
   const send = useMutation({
     mutationFn: async (request: ImportRequest) => {
+      stopping.current = new AbortController();
       setProgress({ text: `Reading ${request.file.name} …`, share: undefined });
-      return (await needsJob(request.file)) ? importByJob(request, setProgress) : importAtOnce(request);
+      return (await needsJob(request.file))
+        ? importByJob(request, setProgress, stopping.current.signal)
+        : importAtOnce(request);
     },
     onSuccess: async ({ dryRun }) => {
       if (dryRun) return;
       await queries.invalidateQueries({ queryKey: ["imports"] });
       await forgetProspects(queries);
     },
+    onError: (error) => {
+      if (!(error instanceof ImportCancelled)) notifyFailed(error);
+    },
+  });
+  return {
+    send,
+    progress: send.isPending ? progress : undefined,
+    /** Call this when the job is cancelled. */
+    stopUpload: () => stopping.current.abort(),
+  };
+}
+
+/** Cancels an import job, and then says what of it remains. */
+export function useCancelImport(onCancelled?: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (id: number) => answer(api.POST("/api/prospects/imports/{id}/cancel", { params: { path: { id } } })),
+    onSuccess: async (summary) => {
+      onCancelled?.();
+      notifyTask(remainderOf(summary));
+      await queries.invalidateQueries({ queryKey: ["imports"] });
+      await forgetProspects(queries);
+    },
     onError: notifyFailed,
   });
-  return { send, progress: send.isPending ? progress : undefined };
 }
+
+function remainderOf({ dryRun, updated }: ImportSummary): string {
+  if (dryRun) return "The check is cancelled. Nothing was written.";
+  const start = "The import is cancelled. It creates no prospects.";
+  // The job stores the number only every few seconds, so it may have updated more.
+  if (updated > 0) return `${start} It has updated at least ${amount(updated, "prospect")}. These updates remain.`;
+  return `${start} If it has already updated prospects, these updates remain.`;
+}
+
+const RUNNING_POLL_MS = 3_000;
+
+/** Returns true for an import that has not ended. */
+export const isUnfinished = ({ state }: Pick<ImportSummary, "state">): boolean =>
+  state === "awaiting_upload" || state === "running";
 
 export const useImports = () =>
   useQuery({
     queryKey: ["imports"],
     queryFn: () => answer(api.GET("/api/prospects/imports", { params: { query: { limit: 20 } } })),
+    refetchInterval: ({ state: { data } }) => (data?.items.some(isUnfinished) === true ? RUNNING_POLL_MS : false),
   });
 
 export const useJobs = () =>

@@ -1,7 +1,7 @@
 /** Shows the progress of a job as a message, and offers to undo it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Job } from "canvassing-client/api";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyFailed, notifyTask } from "../ui/notices.tsx";
@@ -21,9 +21,21 @@ export const useJob = (id: number) =>
   });
 
 /** Opens a message with the progress of the job. It stays until the user closes it. */
-export const watchJob = (id: number): void => notifyTask(<JobProgress id={id} />);
+export const watchJob = (id: number): void => notifyTask(<WatchedJob id={id} />);
 
-export function JobProgress({ id }: { id: number }) {
+/** After an undo, the same message shows the progress of the undo. Two messages would cover more of the page. */
+function WatchedJob({ id }: { id: number }) {
+  const [shown, setShown] = useState(id);
+  return <JobProgress key={shown} id={shown} onUndone={setShown} />;
+}
+
+interface ProgressProps {
+  readonly id: number;
+  /** Called with the id of the job that undoes this one. */
+  readonly onUndone: (id: number) => void;
+}
+
+export function JobProgress({ id, onUndone }: ProgressProps) {
   const query = useJob(id);
   const queries = useQueryClient();
   const job = query.data;
@@ -40,7 +52,9 @@ export function JobProgress({ id }: { id: number }) {
       {isRunning(job) && (
         <progress max={job.total} value={job.total - job.unprocessed} aria-label="Progress of the job" />
       )}
-      {done && job.undoableUntil !== null && job.undoneBy === null && job.changed > 0 && <UndoButton job={job} />}
+      {done && job.undoableUntil !== null && job.undoneBy === null && job.changed > 0 && (
+        <UndoButton job={job} onUndone={onUndone} />
+      )}
     </div>
   );
 }
@@ -57,12 +71,12 @@ function textOf(job: Job): string {
   return `${amount(job.changed, "prospect")} ${verb}${rest.map((part) => `, ${part}`).join("")}.${state}`;
 }
 
-function UndoButton({ job: { id } }: { job: Job }) {
+function UndoButton({ job: { id }, onUndone }: { job: Job; onUndone: (id: number) => void }) {
   const queries = useQueryClient();
   const undo = useMutation({
     mutationFn: () => answer(api.POST("/api/jobs/{id}/undo", { params: { path: { id } }, body: {} })),
     onSuccess: (job) => {
-      watchJob(job.id);
+      onUndone(job.id);
       return queries.invalidateQueries({ queryKey: ["jobs", id] });
     },
     onError: notifyFailed,

@@ -1,7 +1,7 @@
-/** Selects the prospects inside an area that the user draws. */
+/** Selects the prospects inside an area that the user draws with a pointer. `Frame` does the same with the keyboard. */
 import { useMutation } from "@tanstack/react-query";
 import type { Map as MapLibre } from "maplibre-gl";
-import { useEffect } from "react";
+import { type RefObject, useEffect } from "react";
 import { answer, api } from "../api/client.ts";
 import type { Filter } from "../prospects/filter.ts";
 import { LARGEST_PAGE } from "../prospects/queries.ts";
@@ -18,10 +18,11 @@ interface LassoProps {
   readonly filter: Filter;
   readonly isDrawing: boolean;
   readonly setDrawing: (isDrawing: boolean) => void;
+  readonly button: RefObject<HTMLButtonElement | null>;
   readonly onSelect: (ids: readonly number[]) => void;
 }
 
-export function Lasso({ map, filter, isDrawing, setDrawing, onSelect }: LassoProps) {
+export function Lasso({ map, filter, isDrawing, setDrawing, button, onSelect }: LassoProps) {
   const find = useMutation({
     mutationFn: (polygon: number[][]) => idsInside(filter, polygon),
     onSuccess: (ids) => {
@@ -39,8 +40,8 @@ export function Lasso({ map, filter, isDrawing, setDrawing, onSelect }: LassoPro
     });
   }, [isDrawing, setDrawing, map, mutate]);
   return (
-    <Button aria-pressed={isDrawing} disabled={find.isPending} onClick={() => setDrawing(!isDrawing)}>
-      {isDrawing ? "Draw around the prospects" : "Select an area"}
+    <Button ref={button} aria-pressed={isDrawing} disabled={find.isPending} onClick={() => setDrawing(!isDrawing)}>
+      {isDrawing ? "Stop selecting" : "Select an area"}
     </Button>
   );
 }

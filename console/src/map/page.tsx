@@ -4,7 +4,7 @@
  */
 import type { Me } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { mayManage, useMe } from "../api/reference.ts";
 import { BulkDialog, type Target } from "../prospects/bulk-dialog.tsx";
@@ -17,6 +17,7 @@ import { Loading, messageOf } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import { Canvas } from "./canvas.tsx";
 import { collection, point } from "./features.ts";
+import { Frame } from "./frame.tsx";
 import { Lasso } from "./lasso.tsx";
 import { prepareLayers, prospectLayers, setData } from "./layers.ts";
 import style from "./page.module.css";
@@ -37,6 +38,12 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   const { filter, change, parameters } = state;
   const [map, setMap] = useState<MapLibre>();
   const [isDrawing, setDrawing] = useState(false);
+  const selectButton = useRef<HTMLButtonElement>(null);
+  // The frame has the focus and is then removed. The button gets the focus, so that the keyboard continues there.
+  const stopDrawing = (): void => {
+    setDrawing(false);
+    selectButton.current?.focus();
+  };
   const [target, setTarget] = useState<Target>();
   const overview = useOverview(filter);
   const box = useView(map);
@@ -84,6 +91,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                 filter={filter}
                 isDrawing={isDrawing}
                 setDrawing={setDrawing}
+                button={selectButton}
                 onSelect={(ids) => setTarget({ ids })}
               />
             )}
@@ -94,6 +102,17 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
         <div className={style.split}>
           <div className={style.map}>
             <Canvas label="Map of prospects" bounds={shownFirst} onReady={onReady} />
+            {map !== undefined && isDrawing && (
+              <Frame
+                map={map}
+                filter={filter}
+                onCancel={stopDrawing}
+                onSelect={(selected) => {
+                  stopDrawing();
+                  setTarget({ filter: selected });
+                }}
+              />
+            )}
           </div>
           {hasTable && (
             <section className={style.table} aria-label="Prospects of the map">

@@ -11,9 +11,9 @@ import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import style from "./bulk-bar.module.css";
-import type { Filter } from "./filter.ts";
+import type { PlacedFilter } from "./queries.ts";
 
-export type Target = { readonly ids: readonly number[] } | { readonly filter: Filter };
+export type Target = { readonly ids: readonly number[] } | { readonly filter: PlacedFilter };
 
 interface BulkDialogProps {
   readonly target: Target;

@@ -95,6 +95,11 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
                 />
               )}
             </div>
+            {items.length === 0 && (
+              <Empty title="This page of the list is empty">
+                <Button onClick={() => change({ page: undefined })}>Show the first page</Button>
+              </Empty>
+            )}
             <DataTable
               label="Prospects"
               columns={columns}

@@ -7,7 +7,7 @@ import type { Filter } from "./filter.ts";
 export const LARGEST_PAGE = 500;
 
 /** The filters, and a part of the map: `west,south,east,north`. */
-type PlacedFilter = Filter & { readonly bbox?: string };
+export type PlacedFilter = Filter & { readonly bbox?: string };
 
 export const useProspects = (filter: PlacedFilter, page: number, pageSize: number) =>
   useQuery({

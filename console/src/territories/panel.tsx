@@ -62,12 +62,15 @@ function Counts({ id }: { id: number }) {
   const stats = useStats(id);
   return (
     <Answer query={stats} what="the counts">
-      {({ total, byStatus, byAssignee }) => (
+      {({ total, byStatus, byAssignee, untouchedDays }) => (
         <>
           <p>
             <strong>{amount(total, "prospect")}</strong> inside.{" "}
             <Link href={`/prospects?territoryId=${id}`}>Show them</Link>
           </p>
+          {untouchedDays !== null && (
+            <p>The prospect that was changed the longest ago: {amount(untouchedDays, "day")} ago.</p>
+          )}
           <Bars title="By status" total={total}>
             {byStatus.map(({ status, count }) => [status?.id ?? 0, <StatusMark key="mark" status={status} />, count])}
           </Bars>
