@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { serveOnLoopback } from "../../infra/local/listener.ts";
 import { xml } from "./cloud/xml.ts";
-import { iamActions } from "./iam-actions.ts";
+import { iamActions, signatureOf } from "./iam-actions.ts";
 import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 
 export const STACK = "Canvassing";
@@ -83,7 +83,7 @@ export async function startAccountEndpoint(
   }
 
   const server = await serveOnLoopback(async (request, response) => {
-    const service = serviceOf(request);
+    const { service } = signatureOf(request.headers);
     calls.push(service);
     if (passing-- <= 0) return held();
     const content = await buffer(request);
@@ -112,13 +112,6 @@ export async function startAccountEndpoint(
     held = then;
   };
   return { environment, users, parameters, calls, actions, holdAfter, stop: server.stop };
-}
-
-/** Returns the AWS service that a request's signature names: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
-function serviceOf({ headers }: IncomingMessage): string {
-  const [, service = "unsigned"] =
-    /Credential=[^/]+\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(headers.authorization ?? "") ?? [];
-  return service;
 }
 
 async function relay(to: string, request: IncomingMessage, content: Buffer, response: ServerResponse): Promise<void> {

@@ -29,11 +29,20 @@ export interface SentRequest {
   readonly body: string;
 }
 
+/** Returns what the signature of a request names: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
+export function signatureOf({ authorization }: SentRequest["headers"]): { caller: string; service: string } {
+  const [, caller = "nobody", service = "unsigned"] =
+    /Credential=([^/]+)\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(String(authorization)) ?? [];
+  return { caller, service };
+}
+
 /** Throws an error for a request that this function does not know. */
 export function iamActions({ service, method, url, headers, body }: SentRequest): string[] {
   const target = headers["x-amz-target"];
   if (typeof target === "string") return jsonActions(target, body);
-  if (service === "cloudformation") return [`cloudformation:${new URLSearchParams(body).get("Action")}`];
+  if (service === "cloudformation" || service === "sts")
+    return [`${service}:${new URLSearchParams(body).get("Action")}`];
+  if (service === "lambda") return lambdaActions(method, url);
   if (service === "s3") return s3Actions(method, new URL(url, "http://bucket"), headers);
   throw new Error(`no action is known for ${service} ${method} ${url}`);
 }
@@ -56,9 +65,23 @@ function jsonActions(target: string, body: string): string[] {
   return [`${prefix}:${operation}`];
 }
 
+function lambdaActions(method: string, url: string): string[] {
+  const [, id] = /\/event-source-mappings\/?([^/?]*)/.exec(url) ?? [];
+  if (id === undefined) throw new Error(`no action is known for Lambda: ${method} ${url}`);
+  if (method === "PUT") return ["lambda:UpdateEventSourceMapping"];
+  return [id === "" ? "lambda:ListEventSourceMappings" : "lambda:GetEventSourceMapping"];
+}
+
+const bucketSettings: Readonly<Record<string, string>> = {
+  location: "s3:GetBucketLocation",
+  encryption: "s3:GetEncryptionConfiguration",
+  notification: "s3:GetBucketNotification",
+};
+
 function s3Actions(method: string, { pathname, searchParams }: URL, headers: SentRequest["headers"]): string[] {
   const isBucket = pathname.split("/").filter(Boolean).length < 2;
-  if (method === "GET" && isBucket) return ["s3:ListBucket"];
+  const setting = Object.keys(bucketSettings).find((name) => searchParams.has(name));
+  if (method === "GET" && isBucket) return [bucketSettings[setting ?? ""] ?? "s3:ListBucket"];
   if (method === "POST" && searchParams.has("delete")) return ["s3:DeleteObject"];
   if (method === "GET" || method === "HEAD") return ["s3:GetObject"];
   if (method === "PUT")

@@ -17,11 +17,22 @@ import {
 import { GetBucketNotificationConfigurationCommand, S3Client } from "@aws-sdk/client-s3";
 import { GetParameterCommand, ParameterNotFound, SSMClient } from "@aws-sdk/client-ssm";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { type Deployment, deploymentOf, documented, documentedContext } from "../harness/cloud/cdk-command.ts";
+import * as z from "zod/mini";
+import { policyOf } from "../../infra/security/people.ts";
+import { ACCOUNT, REGION } from "../harness/cloud/account.ts";
+import {
+  type Deployment,
+  deploymentOf,
+  documented,
+  documentedContext,
+  writeProfiles,
+} from "../harness/cloud/cdk-command.ts";
 import { type LocalCloud, serveCloud } from "../harness/cloud/server.ts";
+import { at, listed } from "./template.ts";
 
 const STAGE = "deploy-test";
 const [SERVICE, DATA] = [`Canvassing-${STAGE}`, `Canvassing-${STAGE}-Data`];
+const DEPLOYER = "operator";
 const given = process.env.AWS_ENDPOINT_URL;
 
 let local: LocalCloud | undefined;
@@ -37,7 +48,7 @@ beforeAll(async () => {
     for (const [name, value] of Object.entries({
       AWS_ENDPOINT_URL: local.endpoint,
       AWS_REGION: "eu-west-1",
-      AWS_ACCESS_KEY_ID: "local",
+      AWS_ACCESS_KEY_ID: DEPLOYER,
       AWS_SECRET_ACCESS_KEY: "local",
     })) {
       vi.stubEnv(name, value);
@@ -46,9 +57,13 @@ beforeAll(async () => {
     settings = { ...settings, domain: "api.example.com", certificate };
   }
   const aws = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("AWS_")));
-  deployment = deploymentOf(STAGE, mkdtempSync(join(tmpdir(), "canvassing-deploy-")), aws);
-  cloudFormation = new CloudFormationClient();
-  s3 = new S3Client({ forcePathStyle: true });
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-deploy-"));
+  if (local !== undefined) writeProfiles(directory, { account: ACCOUNT, region: REGION });
+  deployment = deploymentOf(STAGE, directory, aws);
+  // The requests of this test have a caller of their own, so that they do not count as requests of the deployer.
+  const own = local === undefined ? {} : { credentials: { accessKeyId: "test", secretAccessKey: "local" } };
+  cloudFormation = new CloudFormationClient(own);
+  s3 = new S3Client({ forcePathStyle: true, ...own });
   if (given === undefined) return;
   if (await isBootstrapped()) return;
   // `cdk bootstrap` reads the account and the region from a synthesized app.
@@ -244,7 +259,13 @@ it("a new deployment adopts them with the commands of the document", async () =>
 
   // After the import, the bucket still sends its notifications to the old queue. The second command corrects this.
   expect(await notifiedQueue(adopted.bucket ?? "")).toBe(oldQueue);
+  const [, drift = "", again = ""] = documented("No copy for two days", "docs/runbook.md");
+  expect(again).toBe(revert);
+  if (local !== undefined) {
+    expect((await deployment.run(drift)).output).toMatch(/AWS::S3::Bucket Files.*\/NotificationConfiguration/s);
+  }
   await succeed(revert);
+  if (local !== undefined) expect((await deployment.run(drift)).output).toContain("No drift detected");
   const [, queue] = [...data].find(([id]) => id.startsWith("ImportsQueue") && !id.includes("Policy")) ?? [];
   expect(queue).toBeDefined();
   expect(queue).toContain(await notifiedQueue(adopted.bucket ?? ""));
@@ -254,3 +275,75 @@ it("a new deployment adopts them with the commands of the document", async () =>
   await succeed("npx cdk deploy --all");
   expect(await both(eventsOf)).toEqual(before);
 });
+
+/** The rights that AWS's managed policies of the roles contain, as far as they are about CloudFormation. */
+const managed: Readonly<Record<string, readonly string[]>> = {
+  AWSCloudFormationReadOnlyAccess: [
+    "Describe*",
+    "Detect*",
+    "EstimateTemplateCost",
+    "Get*",
+    "List*",
+    "ValidateTemplate",
+  ],
+  ReadOnlyAccess: ["Describe*", "Detect*", "EstimateTemplateCost", "Get*", "List*", "ValidateTemplate"],
+};
+
+const isAllowed = (patterns: readonly string[], action: string): boolean =>
+  patterns.some((pattern) => new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(action));
+
+/** Returns the actions that the template of `cdk bootstrap` allows each of its roles, by the word in the name of the role. */
+async function rightsOfRoles(): Promise<Map<string, string[]>> {
+  const { output } = await deployment.run("npx cdk bootstrap --show-template --json");
+  const Template = z.object({ Resources: z.record(z.string(), z.object({ Properties: z.optional(z.unknown()) })) });
+  const { Resources } = z.parse(Template, JSON.parse(output.slice(output.indexOf("{"), output.lastIndexOf("}") + 1)));
+  const policies = Object.values(Resources).map(({ Properties }) => Properties);
+  const roles = Object.entries(Resources).flatMap(([id, { Properties }]) => {
+    const [, name] = /-([a-z]+(?:-[a-z]+)?)-role-/.exec(String(at(Properties, "RoleName", "Fn::Sub"))) ?? [];
+    return name === undefined ? [] : [{ id, name, properties: Properties }];
+  });
+  return new Map(
+    roles.map(({ id, name, properties }) => {
+      const attached = policies.filter((policy) => JSON.stringify(at(policy, "Roles") ?? "").includes(`"${id}"`));
+      const inline = listed(at(properties, "Policies"));
+      const statements = [...inline, ...attached].flatMap((policy) =>
+        listed(at(policy, "PolicyDocument", "Statement")),
+      );
+      const own = statements
+        .filter((statement) => at(statement, "Effect") === "Allow")
+        .flatMap((statement) => [at(statement, "Action")].flat().map(String));
+      const ofAws = Object.entries(managed)
+        .filter(([policy]) => JSON.stringify(properties).includes(`:policy/${policy}"`))
+        .flatMap(([, actions]) => actions.map((action) => `cloudformation:${action}`));
+      return [name, [...own, ...ofAws]];
+    }),
+  );
+}
+
+it.skipIf(given !== undefined)(
+  "all these commands used exactly the rights of the deployer and no others of the roles",
+  async () => {
+    const used = new Map(local?.used);
+    used.delete("test");
+    // AWS allows this action to everybody.
+    const deployer = [...(used.get(DEPLOYER) ?? [])].filter((action) => action !== "sts:GetCallerIdentity");
+    used.delete(DEPLOYER);
+    const allowed = policyOf("deployer").Statement.flatMap(({ Action }) => Action);
+    // A test of the `aws` commands shows the other rights (people.deep.test.ts).
+    const ofCdk = allowed.filter((action) => /^(?:sts|cloudformation):/.test(action));
+    expect(deployer.toSorted()).toEqual(ofCdk.toSorted());
+
+    const roles = await rightsOfRoles();
+    const named = new Map(
+      [...used].map(([caller, actions]) => [/^cdk-hnb659fds-(.+)-role-/.exec(caller)?.[1], actions]),
+    );
+    expect([...named.keys()].toSorted()).toEqual(["deploy", "file-publishing", "lookup"]);
+    for (const [role = "", actions] of named) {
+      const refused = [...actions].filter((action) => !isAllowed(roles.get(role) ?? [], action));
+      expect(
+        refused.filter((action) => action !== "sts:GetCallerIdentity"),
+        role,
+      ).toEqual([]);
+    }
+  },
+);

@@ -69,16 +69,21 @@ async function faultOfScript(name: string, args: readonly string[]): Promise<str
   return code !== FAILED || output.includes("usage:") ? `${code}: ${output}` : "";
 }
 
-let cdkOptions = "";
+const subcommands = ["bootstrap", "deploy", "destroy", "drift"] as const;
+const help = new Map<string, string>();
 beforeAll(async () => {
-  cdkOptions = (await run("node_modules/aws-cdk/bin/cdk", ["deploy", "--help"])).output;
+  for (const name of subcommands) {
+    help.set(name, (await run("node_modules/aws-cdk/bin/cdk", [name, "--help"])).output);
+  }
 });
 
-/** Checks the options and the settings of a `cdk deploy` command. Returns the error, or an empty text if there is none. */
-function faultOfDeployment(args: readonly string[]): string {
+/** Checks the options and the settings of a `cdk` command. Returns the error, or an empty text if there is none. */
+function faultOfCdk(name: string, args: readonly string[]): string {
+  const text = help.get(name);
+  if (text?.startsWith(`cdk ${name}`) !== true) return `cdk has no command ${name}`;
   const options = args.filter((arg) => arg.startsWith("-"));
-  const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(cdkOptions));
-  if (unknown.length > 0) return `cdk deploy has no option ${unknown}`;
+  const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(text));
+  if (unknown.length > 0) return `cdk ${name} has no option ${unknown}`;
   const context = args.flatMap((arg, at) => (args[at - 1] === "-c" ? [arg.split("=")] : []));
   try {
     readConfig(Object.fromEntries(context));
@@ -106,9 +111,6 @@ const firstRelease = Release.parse(JSON.parse(read("releases/0.1.0/release.json"
 
 /** Commands that this test does not check, because other tests run them or because they are not commands of this project. */
 const known = new Set([
-  "npx cdk bootstrap",
-  "npx cdk destroy Canvassing",
-  "npx cdk destroy Canvassing-Data",
   "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project deep test/infra/deploy.deep.test.ts",
   "npm ci",
   `git checkout ${firstRelease}`,
@@ -117,9 +119,9 @@ const known = new Set([
 
 async function faultOf(command: string): Promise<string> {
   if (known.has(command)) return "";
-  const [program, subcommand, name = "", ...args] = wordsOf(command);
+  const [program, subcommand, name = "", ...args] = wordsOf(command.replace(/^AWS_PROFILE=\S+ /, ""));
   if (program === "npm" && subcommand === "run") return faultOfScript(name, args.slice(1));
-  if (program === "npx" && subcommand === "cdk" && name === "deploy") return faultOfDeployment(args);
+  if (program === "npx" && subcommand === "cdk") return faultOfCdk(name, args);
   if (program === "aws") return faultOfAws(wordsOf(command));
   return "this test does not know the command";
 }
@@ -136,6 +138,8 @@ describe("the commands of the documents", () => {
     "npm run company -- suspend --company Acme",
     "npm run no-such-script -- list",
     "npx cdk deploy --everything",
+    "npx cdk undeploy Canvassing",
+    "npx cdk drift Canvassing-Data --revert-drift",
     "npx cdk deploy --all -c deliverySender=50",
     "aws dynamodb delete-table --table-name Canvassing-restored",
     "aws ssm put-parameters --name /canvassing/secret --value text",

@@ -66,10 +66,15 @@ export function deploymentOf(stage: string, directory: string, environment: Node
         await sendAws(words, environment.AWS_ENDPOINT_URL);
         return { code: 0, output: words.join(" ") };
       }
-      const [npx, name, ...rest] = words;
+      const [, profile] = /^AWS_PROFILE=(\S+)$/.exec(words[0] ?? "") ?? [];
+      const [npx, name, ...rest] = profile === undefined ? words : words.slice(1);
       if (npx !== "npx" || name !== "cdk") throw new Error(`the test cannot run: ${command}`);
       cdk ??= fork(join(import.meta.dirname, "cdk-process.ts"), { cwd: directory, env });
-      const { code, output } = await resultOf(cdk, { args: rest, app: assembly });
+      const { code, output } = await resultOf(cdk, {
+        args: rest,
+        app: assembly,
+        ...(profile !== undefined && { profile }),
+      });
       return { code, output: `${command}\n${output}` };
     },
     stop: () => void cdk?.kill(),
@@ -87,19 +92,31 @@ function resultOf(cdk: ChildProcess, command: CdkCommand): Promise<CdkResult> {
   });
 }
 
-/** Returns the commands in the shell blocks (`sh aws`) below a heading of docs/deploy.md. */
-export function documented(heading: string): string[] {
-  const section = sections().find((part) => part.startsWith(`${heading}\n`));
-  if (section === undefined) throw new Error(`docs/deploy.md has no section ${heading}`);
+/** Returns the commands in the shell blocks (`sh aws`) below a heading of a document. */
+export function documented(heading: string, document = "docs/deploy.md"): string[] {
+  const section = sections(document).find((part) => part.startsWith(`${heading}\n`));
+  if (section === undefined) throw new Error(`${document} has no section ${heading}`);
   return [...section.matchAll(/^```sh aws\n([\s\S]*?)^```$/gm)].flatMap(([, lines = ""]) => lines.trim().split("\n"));
 }
 
 /** Returns the context keys in the JSON block below a heading of docs/deploy.md. */
 export function documentedContext(heading: string): string[] {
-  const section = sections().find((part) => part.startsWith(`${heading}\n`)) ?? "";
+  const section = sections("docs/deploy.md").find((part) => part.startsWith(`${heading}\n`)) ?? "";
   const [, block = "{}"] = /^```json\n([\s\S]*?)^```$/m.exec(section) ?? [];
   const { context }: { context?: object } = JSON.parse(block);
   return Object.keys(context ?? {});
 }
 
-const sections = (): string[] => readFileSync(join(root, "docs/deploy.md"), "utf8").split(/^##? /m);
+const sections = (document: string): string[] => readFileSync(join(root, document), "utf8").split(/^##? /m);
+
+/** Writes the profile of docs/permissions.md, and a profile with the credentials of an operator, into the home directory. */
+export function writeProfiles(home: string, { account, region }: { account: string; region: string }): void {
+  const [, block = ""] =
+    /^```ini\n([\s\S]*?)^```$/m.exec(readFileSync(join(root, "docs/permissions.md"), "utf8")) ?? [];
+  mkdirSync(join(home, ".aws"));
+  writeFileSync(join(home, ".aws/config"), block.replaceAll("ACCOUNT", account).replaceAll("REGION", region));
+  writeFileSync(
+    join(home, ".aws/credentials"),
+    "[default]\naws_access_key_id = operator\naws_secret_access_key = local\n",
+  );
+}

@@ -10,6 +10,8 @@ export interface CdkCommand {
   readonly args: readonly string[];
   /** The directory of the assembly. */
   readonly app: string;
+  /** The profile of the AWS configuration whose credentials replace those of the environment. */
+  readonly profile?: string;
 }
 
 export interface CdkResult {
@@ -32,8 +34,11 @@ const collect = (chunk: unknown, ...rest: readonly unknown[]): boolean => {
 process.stdout.write = collect;
 process.stderr.write = collect;
 
-process.on("message", ({ args, app }: CdkCommand) => {
-  process.env.CDK_APP = app;
+const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...others } = process.env;
+const keys = { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY };
+
+process.on("message", ({ args, app, profile }: CdkCommand) => {
+  process.env = { ...others, CDK_APP: app, ...(profile === undefined ? keys : { AWS_PROFILE: profile }) };
   output = "";
   const end = (code: number): void => {
     const result: CdkResult = { code, output };

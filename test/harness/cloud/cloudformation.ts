@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Fields } from "../../infra/template.ts";
 import { ACCOUNT, type Account, REGION } from "./account.ts";
+import { detectionOf, driftsOf } from "./drift.ts";
 import { type Cloud, deploy, destroy, importable, newStack, now, type Plan, type Stack } from "./stacks.ts";
 import { readTemplate, type Template, ValidationError } from "./template.ts";
 import type { XmlValue } from "./xml.ts";
@@ -64,6 +65,12 @@ export const actions: Readonly<Record<string, Action>> = {
     destroy(cloud, stack);
     return {};
   },
+  DetectStackDrift: (cloud, query) => ({ StackDriftDetectionId: stackOf(cloud, query.get("StackName")).id }),
+  DescribeStackDriftDetectionStatus: (cloud, query) =>
+    detectionOf(cloud, stackOf(cloud, query.get("StackDriftDetectionId"))),
+  DescribeStackResourceDrifts: (cloud, query) => ({
+    StackResourceDrifts: driftsOf(cloud, stackOf(cloud, query.get("StackName"))).map(({ described }) => described),
+  }),
   CreateChangeSet: (cloud, query) => createChangeSet(cloud, query),
   DescribeChangeSet(cloud, query) {
     const { id, name, stack, status, reason, changes, executed } = changeSetOf(cloud, query);

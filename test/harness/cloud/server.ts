@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { type LocalServer, serveOnLoopback } from "../../../infra/local/listener.ts";
 import { at, type Fields, listed } from "../../infra/template.ts";
+import { iamActions, signatureOf } from "../iam-actions.ts";
 import { ACCOUNT, type Account, bootstrappedAccount, find, type Made, nameOfArn, REGION } from "./account.ts";
 import { actions, type CloudFormation, openCloudFormation, type Query } from "./cloudformation.ts";
 import { ValidationError } from "./template.ts";
@@ -14,15 +15,23 @@ import { type XmlValue, xml } from "./xml.ts";
 export interface LocalCloud extends LocalServer {
   readonly cloudFormation: CloudFormation;
   readonly account: Account;
+  /** The IAM actions of the requests so far, by their caller: the name of an assumed role, or the access key of a person. */
+  readonly used: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 export async function serveCloud(): Promise<LocalCloud> {
   const account = bootstrappedAccount();
   const cloudFormation = openCloudFormation(account);
+  const used = new Map<string, Set<string>>();
   const server = await serveOnLoopback(async (request, response) => {
     const body = await buffer(request);
-    const target = request.headers["x-amz-target"];
-    const isQuery = /x-www-form-urlencoded/.test(request.headers["content-type"] ?? "");
+    const { method = "GET", url = "/", headers } = request;
+    const { caller, service } = signatureOf(headers);
+    const actions = used.get(caller) ?? new Set();
+    for (const action of iamActions({ service, method, url, headers, body: body.toString() })) actions.add(action);
+    used.set(caller, actions);
+    const target = headers["x-amz-target"];
+    const isQuery = /x-www-form-urlencoded/.test(headers["content-type"] ?? "");
     const { status, ...answer } =
       typeof target === "string"
         ? answerJson(account, target, body)
@@ -32,7 +41,7 @@ export async function serveCloud(): Promise<LocalCloud> {
     const type = typeof target === "string" ? "application/x-amz-json-1.1" : "text/xml";
     response.writeHead(status, { "content-type": type, "x-amzn-requestid": "local" }).end(answer.body);
   });
-  return { ...server, cloudFormation, account };
+  return { ...server, cloudFormation, account, used };
 }
 
 function answerQuery(cloud: CloudFormation, query: Query): Answer {
@@ -51,14 +60,14 @@ function answerQuery(cloud: CloudFormation, query: Query): Answer {
   }
 }
 
-/** The actions of STS. `AssumeRole` succeeds only for a role that exists. */
+/** The actions of STS. `AssumeRole` succeeds only for a role that exists, and its access key is the name of the role. */
 const security: Readonly<Record<string, (cloud: CloudFormation, query: Query) => XmlValue>> = {
   GetCallerIdentity: () => ({ Account: ACCOUNT, Arn: `arn:aws:iam::${ACCOUNT}:user/operator`, UserId: "operator" }),
   AssumeRole({ account }, query) {
     const role = nameOfArn(query.get("RoleArn"));
     if (find(account, "AWS::IAM::Role", role) === undefined) throw new Error(`not authorized to assume ${role}`);
     const Expiration = new Date(Date.now() + 3_600_000).toISOString();
-    const Credentials = { AccessKeyId: "ASIALOCAL", SecretAccessKey: "local", SessionToken: "local", Expiration };
+    const Credentials = { AccessKeyId: role, SecretAccessKey: "local", SessionToken: "local", Expiration };
     return { Credentials, AssumedRoleUser: { Arn: query.get("RoleArn"), AssumedRoleId: "local" } };
   },
 };
