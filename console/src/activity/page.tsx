@@ -30,8 +30,10 @@ type GroupBy = ActivityReport["groupBy"];
 const dateOf = (time: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: timezone }).format(time);
 
 function rangeOf(days: number): { from: string; to: string } {
-  const now = Date.now();
-  return { from: dateOf(now - (days - 1) * DAY_MS), to: dateOf(now) };
+  const to = dateOf(Date.now());
+  // Both dates are taken as dates in UTC, where each day has 24 hours.
+  const from = new Date(Date.parse(to) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+  return { from, to };
 }
 
 function useReport(days: number, groupBy: GroupBy) {

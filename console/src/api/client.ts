@@ -9,17 +9,38 @@ export const api = apiClient({ baseUrl: location.origin, headers: SAME_SITE, fet
 
 let refresh: Promise<boolean> | undefined;
 
+/** No response came. The browser's own message ("Failed to fetch") would tell the user nothing. */
+export class ServiceAway extends Error {
+  constructor(options?: ErrorOptions) {
+    super("The service did not answer. Check your connection.", options);
+    this.name = "ServiceAway";
+  }
+}
+
+async function send(request: Request): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch (cause) {
+    // An aborted request is no fault: its caller no longer needs the response.
+    throw request.signal.aborted ? cause : new ServiceAway({ cause });
+  }
+}
+
 /**
- * Replaces the tokens of the session. Returns false if the session has ended. Requests that are refused at the same time wait for the same
- * refresh.
+ * Replaces the tokens of the session. Returns false if the session has ended. Throws ServiceAway or RequestFailed if the session may still
+ * be valid. Requests that are refused at the same time wait for the same refresh.
  */
 export function renewSession(): Promise<boolean> {
-  refresh ??= fetch("/api/session/refresh", { method: "POST", headers: SAME_SITE })
-    .then(({ ok }) => ok)
-    .finally(() => {
-      refresh = undefined;
-    });
+  refresh ??= renewed().finally(() => {
+    refresh = undefined;
+  });
   return refresh;
+}
+
+async function renewed(): Promise<boolean> {
+  const { ok, status } = await send(new Request("/api/session/refresh", { method: "POST", headers: SAME_SITE }));
+  if (status === 429 || status >= 500) throw new RequestFailed(status, undefined);
+  return ok;
 }
 
 /**
@@ -28,8 +49,8 @@ export function renewSession(): Promise<boolean> {
  */
 export async function withSession(request: Request): Promise<Response> {
   const again = request.clone();
-  const response = await fetch(request);
-  return response.status === 401 && (await renewSession()) ? fetch(again) : response;
+  const response = await send(request);
+  return response.status === 401 && (await renewSession()) ? send(again) : response;
 }
 
 /** A request that the service refused or could not answer. The message is for the user. */

@@ -1,6 +1,6 @@
 /** Imports a file by a job: the file goes to the bucket by a presigned URL, and the job reads it there. */
 import type { ImportJob, Upload } from "canvassing-client/api";
-import { answer, api } from "../api/client.ts";
+import { answer, api, ServiceAway } from "../api/client.ts";
 import { amount } from "../ui/text.ts";
 import type { ImportOutcome, ImportRequest } from "./import-request.ts";
 
@@ -58,7 +58,7 @@ function send(
     if (request.status === 200) resolve();
     else reject(new Error(`The bucket refused the file with status ${request.status}.`));
   });
-  request.addEventListener("error", () => reject(new TypeError("the upload has failed")));
+  request.addEventListener("error", () => reject(new ServiceAway()));
   request.addEventListener("abort", () => reject(new ImportCancelled()));
   signal.addEventListener("abort", () => request.abort());
   show(0);

@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ImportSummary } from "canvassing-client/api";
 import { useRef, useState } from "react";
-import { answer, api } from "../api/client.ts";
+import { answer, api, RequestFailed } from "../api/client.ts";
 import { watchJob } from "../jobs/watch.tsx";
 import { forgetProspects } from "../prospects/queries.ts";
 import { notifyFailed, notifyTask } from "../ui/notices.tsx";
@@ -48,9 +48,14 @@ export function useImport() {
     mutationFn: async (request: ImportRequest) => {
       stopping.current = new AbortController();
       setProgress({ text: `Reading ${request.file.name} …`, share: undefined });
-      return (await needsJob(request.file))
-        ? importByJob(request, setProgress, stopping.current.signal)
-        : importAtOnce(request);
+      if (await needsJob(request.file)) return importByJob(request, setProgress, stopping.current.signal);
+      try {
+        return await importAtOnce(request);
+      } catch (error) {
+        // 413 means that the file has too many changes for one request, which only the service knows.
+        if (!(error instanceof RequestFailed && error.status === 413)) throw error;
+        return importByJob(request, setProgress, stopping.current.signal);
+      }
     },
     onSuccess: async ({ dryRun }) => {
       if (dryRun) return;

@@ -14,11 +14,12 @@ const columns = [
 /** @param total the number of rows with a fault, of which `faults` may be the first ones */
 export function RowFaults({ faults, total }: { faults: readonly RowFault[]; total: number }) {
   if (faults.length === 0) return null;
+  const shown = Math.min(faults.length, SHOWN);
   return (
     <>
       <h3>
         {amount(total, "row")} with a fault
-        {total > SHOWN && `; these are the first ${Math.min(faults.length, SHOWN)}`}
+        {total > shown && `; these are the first ${shown}`}
       </h3>
       <DataTable label="Rows with faults" columns={columns} rows={faults.slice(0, SHOWN)} rowKey={({ row }) => row} />
     </>

@@ -1,11 +1,10 @@
 /** Shows the progress of a job as a message, and offers to undo it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Job } from "canvassing-client/api";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyFailed, notifyTask } from "../ui/notices.tsx";
-import { messageOf } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import style from "./watch.module.css";
 
@@ -40,11 +39,16 @@ export function JobProgress({ id, onUndone }: ProgressProps) {
   const queries = useQueryClient();
   const job = query.data;
   const done = job !== undefined && !isRunning(job);
-  // A finished job has changed prospects, so all data except the jobs is loaded again.
+  const wasRunning = useRef(false);
+  // A job that has just finished has changed prospects, so all data except the jobs is loaded again.
   useEffect(() => {
-    if (done) void queries.invalidateQueries({ predicate: ({ queryKey: [first] }) => first !== "jobs" });
-  }, [done, queries]);
-  if (query.error !== null) return <p>{messageOf(query.error)}</p>;
+    if (job === undefined) return;
+    if (done && wasRunning.current) {
+      void queries.invalidateQueries({ predicate: ({ queryKey: [first] }) => first !== "jobs" });
+    }
+    wasRunning.current = !done;
+  }, [job, done, queries]);
+  if (query.error !== null) return <p>{query.error.message}</p>;
   if (job === undefined) return <p>The job begins …</p>;
   return (
     <div className={style.job}>

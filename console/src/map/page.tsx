@@ -13,7 +13,7 @@ import { type FilterState, useFilter, withFilter } from "../prospects/filter.ts"
 import { FilterBar } from "../prospects/filter-bar.tsx";
 import { useProspect } from "../prospects/queries.ts";
 import { Button } from "../ui/button.tsx";
-import { Loading, messageOf } from "../ui/states.tsx";
+import { Loading } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import { Canvas } from "./canvas.tsx";
 import { collection, point } from "./features.ts";
@@ -73,7 +73,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
           <div className={style.title}>
             <h1>Map</h1>
             <p aria-live="polite" data-count={overview.data?.mapped}>
-              {overview.error === null ? textOf(overview.data) : messageOf(overview.error)}
+              {overview.error === null ? textOf(overview.data) : overview.error.message}
             </p>
             {fault !== undefined && (
               <p role="alert">

@@ -50,7 +50,10 @@ export function useTiles(
       if (count >= RETRIES) setFault(error);
       else if (!(error instanceof AJAXError) || error.status !== 401) {
         timer = window.setTimeout(again, FIRST_PAUSE_MS * 2 ** count);
-      } else if (await renewSession()) again();
+      } else await signedInAgain().catch(setFault);
+    };
+    const signedInAgain = async (): Promise<void> => {
+      if (await renewSession()) again();
       else await signIn();
     };
     const loaded = () => {

@@ -1,6 +1,6 @@
 /** The frame around every page: the name of the company, the navigation and the signed-in user. */
 import type { Me } from "canvassing-client/api";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { signOut } from "../api/client.ts";
 import { isAdmin, nameOf } from "../api/reference.ts";
@@ -15,7 +15,6 @@ import style from "./shell.module.css";
 export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
-  const main = useRef<HTMLElement>(null);
   const shown = destinations.filter(({ adminsOnly = false }) => !adminsOnly || isAdmin(me));
   const current = shown.find((destination) => isCurrent(destination, path));
 
@@ -70,7 +69,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
           </Button>
         </div>
       </aside>
-      <main id="content" className={style.main} ref={main} tabIndex={-1}>
+      <main id="content" className={style.main} tabIndex={-1}>
         <Connection />
         {children}
       </main>

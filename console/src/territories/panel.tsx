@@ -1,7 +1,7 @@
 /** The panel for one territory: how many prospects are inside, and what the user can do with the territory. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { mayManage, nameOf, useMe } from "../api/reference.ts";
 import { editPolygon } from "../map/draw.ts";
@@ -110,10 +110,9 @@ function Bars({ title, total, children }: BarsProps) {
 /** Lets the user drag the corners on the map. The service gets the new polygon only when the user saves it. */
 function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }) {
   const [editing, setEditing] = useState<{ stop: () => void; ring: () => number[][] | undefined }>();
-  const finish = () => {
-    editing?.stop();
-    setEditing(undefined);
-  };
+  const finish = () => setEditing(undefined);
+  // Also stops if the user closes the panel while the corners are moved.
+  useEffect(() => () => editing?.stop(), [editing]);
   const save = useSave(territory.id, finish);
   if (editing === undefined) {
     return <Button onClick={() => setEditing(editPolygon(map, closed(territory.polygon)))}>Move corners</Button>;

@@ -3,7 +3,6 @@ import { type ReactNode, useSyncExternalStore } from "react";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 import style from "./notices.module.css";
-import { messageOf } from "./states.tsx";
 
 interface Notice {
   readonly id: number;
@@ -35,7 +34,7 @@ function show(kind: Notice["kind"], text: ReactNode): void {
 
 export const notifyDone = (text: ReactNode): void => show("done", text);
 /** Shows an error. The message stays until the user closes it. */
-export const notifyFailed = (error: Error): void => show("failed", messageOf(error));
+export const notifyFailed = (error: Error): void => show("failed", error.message);
 
 /** Shows the progress of an action that takes some time. The message stays until the user closes it. */
 export const notifyTask = (task: ReactNode): void => show("task", task);

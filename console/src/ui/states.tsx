@@ -26,18 +26,11 @@ export function Failure({ what, error, retry }: { what: string; error: Error; re
   return (
     <div className={style.state} role="alert">
       <h2>The console could not load {what}</h2>
-      <p className={style.detail}>{messageOf(error)}</p>
+      <p className={style.detail}>{error.message}</p>
       {retry !== undefined && <Button onClick={retry}>Try again</Button>}
     </div>
   );
 }
-
-/**
- * Returns the text of an error for users. If the service could not be reached, the browser's own text ("Failed to fetch") would tell them
- * nothing.
- */
-export const messageOf = (error: Error): string =>
-  error instanceof TypeError ? "The service did not answer. Check your connection." : error.message;
 
 /**
  * Shows the result of a query. While there is no result yet, shows that it is loading or has failed. An old result stays visible while it

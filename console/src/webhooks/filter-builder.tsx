@@ -4,7 +4,6 @@ import { matchesFilter } from "../../../shared/webhooks/subscriptions/filter-mat
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
-import { messageOf } from "../ui/states.tsx";
 import { amount, timeText } from "../ui/text.ts";
 import { type Built, type Condition, operatorNames, operators, pathsIn } from "./conditions.ts";
 import { type LastEvent, PREVIEWED_EVENTS, useLastEvents } from "./last-events.ts";
@@ -102,7 +101,7 @@ export function FilterPreview({ webhookId, event, filter }: PreviewProps) {
   const { data: events, error } = useLastEvents(webhookId, event);
   return (
     <section className={style.preview} aria-label="Preview">
-      <p role="status">{error === null ? summaryOf(events, event, filter) : messageOf(error)}</p>
+      <p role="status">{error === null ? summaryOf(events, event, filter) : error.message}</p>
       {events !== undefined && events.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a long list
         <ul className={style.list} aria-label="Last events" tabIndex={0}>
