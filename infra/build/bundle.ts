@@ -93,7 +93,8 @@ export async function bundle(
     if (!isNearLimit(made)) return [file, made];
     const output = join(outDir, file, "index.mjs");
     const source = { cwd: root, input: `functions/${file}.ts`, alias, neverLoaded: NEVER_LOADED };
-    return [file, { ...made, bytes: await shake({ ...source, file: output }) }];
+    const limitBytes = BUNDLE_BUDGET_BYTES[budgetGroup(made)];
+    return [file, { ...made, bytes: await shake({ ...source, file: output, limitBytes }) }];
   });
   return new Map(await Promise.all(shaken));
 }

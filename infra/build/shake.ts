@@ -5,7 +5,6 @@
  * effects.
  */
 import { writeFileSync } from "node:fs";
-import { minify } from "@swc/core";
 import { rolldown } from "rolldown";
 
 export interface Shaken {
@@ -17,6 +16,8 @@ export interface Shaken {
   readonly alias: Record<string, string>;
   /** Matches modules that are not bundled if they are imported dynamically. */
   readonly neverLoaded: RegExp;
+  /** A bundle above this size is minified a second time. */
+  readonly limitBytes: number;
 }
 
 /**
@@ -26,7 +27,7 @@ export interface Shaken {
 const WITHOUT_SIDE_EFFECTS = /\/node_modules\/robust-predicates\//;
 
 /** Writes a bundle with one ES module that imports only modules of Node.js. Returns its size in bytes. */
-export async function shake({ cwd, input, file, alias, neverLoaded }: Shaken): Promise<number> {
+export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }: Shaken): Promise<number> {
   const build = await rolldown({
     cwd,
     input,
@@ -43,11 +44,18 @@ export async function shake({ cwd, input, file, alias, neverLoaded }: Shaken): P
   });
   try {
     const { output } = await build.generate({ format: "esm", minify: true, comments: false, codeSplitting: false });
-    // SWC makes the output of Rolldown's minifier 2 % smaller.
-    const { code } = await minify(output[0].code, { module: true, compress: { passes: 2 }, mangle: true, ecma: 2022 });
+    const [{ code: made }] = output;
+    const code = Buffer.byteLength(made) > limitBytes ? await minified(made) : made;
     writeFileSync(file, code);
     return Buffer.byteLength(code);
   } finally {
     await build.close();
   }
+}
+
+/** SWC makes the output of Rolldown's minifier 2 % smaller, but needs as much processor time as Rolldown. */
+async function minified(made: string): Promise<string> {
+  const { minify } = await import("@swc/core");
+  const { code } = await minify(made, { module: true, compress: { passes: 2 }, mangle: true, ecma: 2022 });
+  return code;
 }
