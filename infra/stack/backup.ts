@@ -10,7 +10,7 @@ import {
   BackupVault,
   CfnBackupVault,
 } from "aws-cdk-lib/aws-backup";
-import { ComparisonOperator, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnRule, Schedule } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
@@ -74,41 +74,57 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
     resources: tables.map((table) => BackupResource.fromArn(table.tableArn)),
     disableDefaultBackupPolicy: true,
   });
-  const logGroup = logJobs(home, vault, logDays);
+  const { logGroup, completed } = logJobs(home, vault, logDays);
   failureAlarm(home, logGroup);
   // Monthly copies alone have no alarm, because CloudWatch looks back at most a week.
-  if (plan.dailyDays > 0) absenceAlarm(home, logGroup);
+  if (plan.dailyDays > 0) absenceAlarm(home, completed);
+}
+
+interface LoggedJobs {
+  readonly logGroup: LogGroup;
+  /** The rule that matches each completed copy of a table. */
+  readonly completed: CfnRule;
 }
 
 /**
- * Writes the events of the vault's jobs into a log group, from which the alarms count them. AWS Backup has metrics of jobs too, but the
- * events also contain the reason of a failure, and the metrics of restores do not name the vault.
+ * Writes the events of the vault's jobs into a log group, from which an alarm counts the failed ones. AWS Backup has metrics of jobs too,
+ * but the events also contain the reason of a failure, and the metrics of restores do not name the vault.
  */
-function logJobs(home: Construct, vault: BackupVault, logDays: number): LogGroup {
+function logJobs(home: Construct, vault: BackupVault, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
     // EventBridge expects this prefix.
     logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
   });
-  const rule = new CfnRule(home, "JobEvents", {
-    description: "Logs the jobs of AWS Backup.",
+  const targets = [{ id: "log", arn: arnOf(logGroup) }];
+  const copy = { "detail-type": ["Backup Job State Change"] };
+  const backupVaultName = [vault.backupVaultName];
+  const jobs = new CfnRule(home, "JobEvents", {
+    description: "Logs the jobs of AWS Backup, except completed copies.",
     eventPattern: {
       source: ["aws.backup"],
       $or: [
-        { "detail-type": ["Backup Job State Change"], detail: { backupVaultName: [vault.backupVaultName] } },
+        { ...copy, detail: { backupVaultName, state: [{ "anything-but": ["COMPLETED"] }] } },
         { "detail-type": ["Copy Job State Change"], detail: { sourceBackupVaultArn: [vault.backupVaultArn] } },
         // Only some events of restores name the vault, so this also matches restores of other tables in the account and region.
         { "detail-type": ["Restore Job State Change"], detail: { resourceType: [{ prefix: "DynamoDB" }] } },
       ],
     },
-    targets: [{ id: "log", arn: arnOf(logGroup) }],
+    targets,
   });
-  accept(rule, {
-    "Serverless-EventBusDLQ": "EventBridge repeats a failed delivery for a day. Then the next copy reports.",
+  const completed = new CfnRule(home, "CopyEvents", {
+    description: "Logs the completed copies of AWS Backup.",
+    eventPattern: { source: ["aws.backup"], ...copy, detail: { backupVaultName, state: ["COMPLETED"] } },
+    targets,
   });
-  allowEvents(logGroup, rule);
-  return logGroup;
+  for (const rule of [jobs, completed]) {
+    accept(rule, {
+      "Serverless-EventBusDLQ": "EventBridge repeats a failed delivery for a day. Then the next copy reports.",
+    });
+  }
+  allowEvents(logGroup, [jobs, completed]);
+  return { logGroup, completed };
 }
 
 /** The last states of a job without a copy or a restored table. */
@@ -142,26 +158,21 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
 const HOURS_WITHOUT_COPY = 48;
 
 /** Makes an alarm that goes off if no copy is completed for two days. A copy that the plan never starts has no event of a failure. */
-function absenceAlarm(home: Construct, logGroup: LogGroup): void {
-  const filter = new MetricFilter(home, "CompletedCopies", {
-    logGroup,
-    // A copy of a copy to another vault is also completed, but its event has the field `copyJobId` instead.
-    filterPattern: FilterPattern.all(
-      FilterPattern.stringValue("$.detail.state", "=", "COMPLETED"),
-      FilterPattern.exists("$.detail.backupJobId"),
-    ),
-    metricNamespace: Stack.of(home).stackName,
-    metricName: "CompletedCopies",
-    metricValue: "1",
-  });
+function absenceAlarm(home: Construct, completed: CfnRule): void {
   alarm(home, "Missing", {
-    metric: filter.metric({ period: Duration.hours(1), statistic: "Sum" }),
+    // EventBridge counts for free. It may lose a value, but two copies lie in the two days.
+    metric: new Metric({
+      namespace: "AWS/Events",
+      metricName: "Invocations",
+      dimensionsMap: { RuleName: completed.ref },
+      period: Duration.hours(1),
+      statistic: "Sum",
+    }),
     threshold: 1,
     comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
     periods: HOURS_WITHOUT_COPY,
     // An hour without a completed copy has no data.
     missing: TreatMissingData.BREACHING,
-
     title: "No copy for two days",
     impact: "Users notice nothing, but AWS Backup has completed no copy of the table for two days.",
   });
@@ -176,8 +187,8 @@ const arnOf = (logGroup: LogGroup): string =>
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
 
-/** Allows EventBridge to write the events of the rule into the log group, with the two statements that AWS documents. */
-function allowEvents(logGroup: LogGroup, rule: CfnRule): void {
+/** Allows EventBridge to write the events of the rules into the log group, with the two statements that AWS documents. */
+function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
   const principals = [
     new ServicePrincipal("events.amazonaws.com"),
     new ServicePrincipal("delivery.logs.amazonaws.com"),
@@ -189,7 +200,7 @@ function allowEvents(logGroup: LogGroup, rule: CfnRule): void {
       principals,
       actions: ["logs:PutLogEvents"],
       resources,
-      conditions: { ArnEquals: { "aws:SourceArn": rule.attrArn } },
+      conditions: { ArnEquals: { "aws:SourceArn": rules.map(({ attrArn }) => attrArn) } },
     }),
   );
 }

@@ -103,7 +103,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
     "JobEvents",
     "FailedJobs",
     "Failed",
-    "CompletedCopies",
+    "CopyEvents",
     "Missing",
   ];
   const others = ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms"];

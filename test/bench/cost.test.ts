@@ -6,7 +6,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
+import { prices } from "../../infra/settings/prices.ts";
 import { sized } from "../harness/tier.ts";
+import { withBackups } from "../infra/template.ts";
 import { designOf } from "./cost/design.ts";
 import { LOADED_PROSPECTS } from "./cost/index-costs.ts";
 import { latencyReport, REPS } from "./cost/latency.ts";
@@ -45,6 +47,18 @@ test.each([
   [{ reps: 1_000, companies: 20, prospects: 1_000_000 }, 200],
 ])("%o costs at most %d dollars a month", (scenario, dollars) => {
   expect(costs.find((cost) => isDeepStrictEqual(cost.scenario, scenario))?.total).toBeLessThanOrEqual(dollars);
+});
+
+test("one large company costs at most 110 dollars a month also with the alarms of the backups", async () => {
+  const { alarms, metrics } = await monthlyResources(withBackups);
+  const dollars =
+    (alarms - measured.resources.alarms) * prices.cloudWatch.alarmMonth +
+    (metrics - measured.resources.metrics) * prices.cloudWatch.metricMonth;
+  expect(report(measured, costs)).toContain(`two alarms, which cost ${dollars.toFixed(2)} dollars a month`);
+  const large = costs.find(
+    ({ scenario: { reps, companies, prospects } }) => reps === 1_000 && companies === 1 && prospects === 100_000,
+  );
+  expect((large?.total ?? Number.NaN) + dollars).toBeLessThanOrEqual(110);
 });
 
 test("a lone rep finds prospects in memory, and a company of 1 000 reps has too many for it", () => {

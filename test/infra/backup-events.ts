@@ -62,7 +62,7 @@ export const foreign: readonly BackupEvent[] = [
   { "detail-type": "Backup Vault State Change", detail: { backupVaultName: VAULT, state: "DELETED" } },
 ];
 
-/** Returns the log lines that EventBridge writes for these events by the rule of the template. */
+/** Returns the log lines that EventBridge writes for these events by the rules of the template. The file of a line is the id of its rule. */
 export function loggedBackupEvents(template: Template, events: readonly BackupEvent[]): LogLine[] {
   return template.all("AWS::Events::Rule").flatMap(({ id, properties }) => {
     if (properties.EventPattern === undefined) return [];
@@ -71,11 +71,11 @@ export function loggedBackupEvents(template: Template, events: readonly BackupEv
     return events
       .map((event) => ({ version: "0", source: "aws.backup", account: "123456789012", region: "eu-west-1", ...event }))
       .filter(matches)
-      .map((event) => ({ file: "aws.backup", group, text: JSON.stringify(event) }));
+      .map((event) => ({ file: id, group, text: JSON.stringify(event) }));
   });
 }
 
-/** Returns the patterns of the alternatives below `$or`, with the name and the ARN of the vault. */
+/** Returns the patterns of the alternatives below `$or`, or the whole pattern without `$or`, with the name and the ARN of the vault. */
 function alternatives(template: Template, pattern: unknown): { Pattern: string }[] {
   const [vault] = template.all("AWS::Backup::BackupVault");
   const text = JSON.stringify(pattern, (_, value: unknown) => {
@@ -83,6 +83,7 @@ function alternatives(template: Template, pattern: unknown): { Pattern: string }
     return at(value, "Ref") !== undefined || at(value, "Fn::GetAtt", 1) === "BackupVaultName" ? VAULT : vaultArn(VAULT);
   });
   const { $or, ...common }: Record<string, unknown> = JSON.parse(text);
+  if ($or === undefined) return [{ Pattern: JSON.stringify(common) }];
   return listed($or).map((one) => ({ Pattern: JSON.stringify({ ...common, ...(isFields(one) ? one : {}) }) }));
 }
 

@@ -2,7 +2,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
-import { matches } from "./filter-pattern.ts";
 import { at, listed, synthesized, type Template, target } from "./template.ts";
 
 const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
@@ -45,8 +44,11 @@ describe("the copies of AWS Backup", () => {
     expectMails("FailedBackupJobs");
   });
 
+  /** Returns the alarm of the data stack that watches this metric. */
   const alarmOn = (template: Template, metric: string) =>
-    template.all("AWS::CloudWatch::Alarm").find(({ properties }) => properties.MetricName === metric);
+    template
+      .all("AWS::CloudWatch::Alarm")
+      .find(({ id, properties }) => properties.MetricName === metric && id in template.stacks.data.Resources);
 
   function expectMails(metric: string): void {
     const [topic] = production.all("AWS::SNS::Topic");
@@ -58,24 +60,20 @@ describe("the copies of AWS Backup", () => {
   }
 
   it("are missed after two days: only a completed copy of a table counts, and the alarm mails", () => {
-    const [filter] = production
-      .all("AWS::Logs::MetricFilter")
-      .filter(({ properties }) => at(properties, "MetricTransformations", 0, "MetricName") === "CompletedCopies");
-    const counted = loggedBackupEvents(production, [...successes, ...failures])
-      .map(({ text }) => text)
-      .filter((text) => matches(String(filter?.properties.FilterPattern), text));
-    expect(counted.map((text) => JSON.parse(text))).toMatchObject([
-      { "detail-type": "Backup Job State Change", detail: { state: "COMPLETED" } },
-    ]);
-    const { Period, EvaluationPeriods } = alarmOn(production, "CompletedCopies")?.properties ?? {};
+    const rule = target(at(listed(alarmOn(production, "Invocations")?.properties.Dimensions)[0], "Value"));
+    const logged = loggedBackupEvents(production, [...successes, ...failures, ...foreign]);
+    const counted = logged.filter(({ file }) => file === rule).map(({ text }) => JSON.parse(text));
+    expect(counted).toMatchObject([{ "detail-type": "Backup Job State Change", detail: { state: "COMPLETED" } }]);
+    expect(logged, "each job is logged once").toHaveLength(successes.length + failures.length);
+    const { Period, EvaluationPeriods } = alarmOn(production, "Invocations")?.properties ?? {};
     expect(Number(Period) * Number(EvaluationPeriods)).toBe(2 * 86_400);
-    expectMails("CompletedCopies");
+    expectMails("Invocations");
   });
 
   it("are not missed if the plan makes only monthly copies", async () => {
     const monthly = await synthesized(configured({ backupMonthlyDays: 120, alarmEmail: "operator@example.com" }));
     expect(alarmOn(monthly, "FailedBackupJobs")).toBeDefined();
-    expect(alarmOn(monthly, "CompletedCopies")).toBeUndefined();
+    expect(alarmOn(monthly, "Invocations")).toBeUndefined();
   });
 
   it("select the service's table, and a restored one as well", () => {

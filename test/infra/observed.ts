@@ -58,6 +58,10 @@ export function metricOf(template: Template, alarm: Fields, observed: Observed):
       const queue = observed.queues[dimension ?? ""];
       return MetricName === "ApproximateAgeOfOldestMessage" ? queue?.oldestSeconds : queue?.visible;
     }
+    case "AWS/Events": {
+      const logged = observed.lines.filter(({ file }) => file === dimension).length;
+      return logged === 0 ? undefined : logged;
+    }
     default:
       return ofFilters(template, alarm, observed.lines);
   }

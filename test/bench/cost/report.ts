@@ -108,7 +108,7 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
     `- A deployment with 50 reps or fewer uses the preset \`small\`. A deployment with more reps uses the preset \`production\`.`,
     `- The costs of cold starts and of loading search indexes come from a [simulation](../test/bench/cost/working-day.ts) of working days. Its parameters are
   in [assumptions.ts](../test/bench/cost/assumptions.ts).`,
-    `- The costs of webhook deliveries, imports, exports and mail are not included. Backups and their two alarms, which cost 0.80 dollars a month, are not
+    `- The costs of webhook deliveries, imports, exports and mail are not included. Backups and their two alarms, which cost 0.50 dollars a month, are not
   included either.`,
     `- The costs of the users of the Cognito user pool (plan Essentials) are not included. Each user who signs in or refreshes a token in a month costs
   about ${cognito.activeUserMonth} dollars. The first ${cognito.freeUsers / 1_000} 000 users are free. This is the price for users who sign in at the user pool itself or with a social
