@@ -65,12 +65,13 @@ describe("the map of the demo company", () => {
   test.for([admin, rep])(
     "draws for %s exactly the prospects of the list that have a place",
     async (email, { skip }) => {
-      const { context, page, faults, paths } = await visit(browserOr(skip), email, "/");
+      const visited = await visit(browserOr(skip), email, "/");
+      const { context, page, faults } = visited;
       const all = await placedIds(email);
       expect(await mapOf(page)).toBe(all.length);
       await expect.poll(() => drawnIds(page), soon).toEqual(all);
       if (email === admin) {
-        const { stated, measured } = figuresOf("First visit of the map", paths);
+        const { stated, measured } = await figuresOf("First visit of the map", visited);
         expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
         await picture(page, "map");
       }

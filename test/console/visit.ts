@@ -39,6 +39,15 @@ const Features = z.array(
 );
 const Position = z.tuple([z.number(), z.number()]);
 
+/** With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures. */
+const isWriting = process.env.CONSOLE_DOCS === "1";
+
+/** Stores the time when the map has first drawn pins or clusters, in milliseconds since the browser has requested the page. */
+const FIRST_PINS = `addEventListener("mapready", ({ detail: map }) => map.on("render", () => {
+  const isPin = ({ sourceLayer }) => sourceLayer === "pins" || sourceLayer === "clusters";
+  if (map.queryRenderedFeatures().some(isPin)) window.firstShown ??= performance.now();
+}));`;
+
 /**
  * A page may load at most this many times the kilobytes that docs/console.md states. If it loads more, the figures of the document must be
  * made again.
@@ -74,6 +83,7 @@ export async function visit(browser: Browser, email: string, path: string, viewp
   const paths = new Set<string>();
   context.on("request", (request) => paths.add(new URL(request.url()).pathname));
   await page.addInitScript("addEventListener('mapready', ({ detail }) => { window.shownMap = detail; })");
+  if (isWriting) await page.addInitScript(FIRST_PINS);
   await page.goto(`/api/session/login?returnTo=${encodeURIComponent(path)}`);
   await chooseUser(page, email);
   return { context, page, faults, paths };
@@ -156,9 +166,6 @@ export async function violationsOf(page: Page): Promise<string[]> {
     .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`);
 }
 
-/** With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures. */
-const isWriting = process.env.CONSOLE_DOCS === "1";
-
 export async function picture(page: Page, name: string): Promise<void> {
   if (!isWriting) return;
   mkdirSync(join(root, "docs/console"), { recursive: true });
@@ -167,8 +174,11 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 const DOCUMENT = join(root, "docs/console.md");
 
-/** Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. */
-export function figuresOf(name: string, paths: ReadonlySet<string>): { stated: number; measured: number } {
+/**
+ * Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. Call it when
+ * the page has shown its first records.
+ */
+export async function figuresOf(name: string, { page, paths }: Visit): Promise<{ stated: number; measured: number }> {
   const files = [...paths].filter((path) => path.startsWith("/assets/")).map((path) => path.slice(1));
   const bytes = ["index.html", ...files].map((file) => gzipSync(readFileSync(join(consoleDirectory, file))).length);
   const measured = Math.round(bytes.reduce((sum, one) => sum + one, 0) / 1000);
@@ -176,7 +186,8 @@ export function figuresOf(name: string, paths: ReadonlySet<string>): { stated: n
   const row = new RegExp(`^\\| ${name} \\|.*$`, "m");
   const text = readFileSync(DOCUMENT, "utf8");
   if (isWriting) {
-    const line = `| ${name} | ${bytes.length} | ${measured} KB | ${calls} |`;
+    const shownMs = z.number().parse(await page.evaluate("window.firstShown ?? performance.now()"));
+    const line = `| ${name} | ${bytes.length} | ${measured} KB | ${calls} | ${(shownMs / 1000).toFixed(1)} s |`;
     writeFileSync(DOCUMENT, text.replace(row, line));
     return { stated: measured, measured };
   }

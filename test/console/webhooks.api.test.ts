@@ -1,5 +1,5 @@
 /**
- * Tests webhooks, activity and bulk changes in a real browser. An admin sees the preview of a filter and the headers of an attempt, and
+ * Tests webhooks, users, activity and bulk changes in a real browser. An admin sees the preview of a filter and the headers of an attempt, and
  * sends a delivery again. Also tests what pages do without a connection and after the end of a session.
  */
 import { setTimeout as wait } from "node:timers/promises";
@@ -10,9 +10,22 @@ import { baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, chooseUser, isBeingSent, pressUntil, violationsOf, visit } from "./visit.ts";
+import {
+  browserForAll,
+  chooseUser,
+  closeMessages,
+  desktop,
+  isBeingSent,
+  phone,
+  pressUntil,
+  type Visit,
+  violationsOf,
+  visit,
+} from "./visit.ts";
 
 let team: Team;
+/** A page of the team's admin. The tests use it one after the other, because each sign-in loads the console again. */
+let admin: Visit;
 /**
  * A page whose access token is valid for only a second. The service accepts the token for another minute after that. The page is therefore
  * opened before all tests, so that this minute passes during them.
@@ -22,6 +35,8 @@ let shortLived: { readonly page: Page; readonly expiredAt: number };
 const browserOr = browserForAll(async (browser) => {
   team = await newTeam();
   shortLived = await visitForASecond(browser, team.viewer.email, "/prospects?sort=name");
+  admin = await visit(browser, team.admin.email, "/webhooks");
+  await admin.page.getByRole("heading", { name: "Webhooks", exact: true }).waitFor();
 });
 
 const LEEWAY_MS = 60_000;
@@ -49,9 +64,20 @@ async function setStatus(id: number, value: string): Promise<void> {
   dataOf(await team.admin.PATCH("/api/prospects/{id}", { params: { path: { id } }, body }));
 }
 
+test("a time span without activity offers the longest one", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  // This test is the first, because the company must not have any activity.
+  await page.goto("/activity?days=7");
+  const offer = page.getByRole("button", { name: "Show the last 365 days" });
+  await offer.click();
+  await page.waitForURL("**/activity?days=365");
+  await offer.waitFor({ state: "detached" });
+});
+
 describe("a webhook", () => {
   test("shows which of the last events a filter would match, as the service decides it", async ({ skip }) => {
-    const browser = browserOr(skip);
+    browserOr(skip);
     const receiver = await startReceiver();
     onTestFinished(receiver.close);
     const { id } = dataOf(
@@ -64,7 +90,8 @@ describe("a webhook", () => {
       await setStatus((await newProspect(`Previewed ${value}`)).id, value);
     }
     await receiver.until(3);
-    const { context, page, faults } = await visit(browser, team.admin.email, `/webhooks/${id}`);
+    const { page, faults } = admin;
+    await page.goto(`/webhooks/${id}`);
     await page.getByRole("button", { name: "Add a registration" }).click();
     const dialog = page.getByRole("dialog");
     const preview = dialog.getByRole("region", { name: "Preview" });
@@ -96,11 +123,10 @@ describe("a webhook", () => {
     const { registrations } = dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } }));
     expect(registrations.map(({ filter }) => filter)).toContainEqual({ "newStatus.id": numbers });
     expect(faults).toEqual([]);
-    await context.close();
   });
 
   test("shows the headers that the receiver got, and sends a failed delivery again", async ({ skip }) => {
-    const browser = browserOr(skip);
+    browserOr(skip);
     let isBroken = true;
     const receiver = await startReceiver((_, response) => {
       // Retry-After postpones the attempts of the retry plan until after this test.
@@ -112,7 +138,8 @@ describe("a webhook", () => {
       await team.admin.POST("/api/webhooks", { body: { name: "Broken", url: receiver.url } }),
       201,
     );
-    const { context, page, faults } = await visit(browser, team.admin.email, `/webhooks/${id}`);
+    const { page, faults } = admin;
+    await page.goto(`/webhooks/${id}`);
     await page.getByRole("button", { name: "Send a test event" }).click();
     await receiver.until(1);
     const log = page.getByRole("region", { name: "Deliveries" });
@@ -145,12 +172,53 @@ describe("a webhook", () => {
     await pressUntil(page, log.getByRole("button", { name: /^Send now: webhook.test/ }), "The delivery is sent again.");
     await log.getByText("delivered").waitFor();
     expect(faults.filter((fault) => !isBeingSent(fault))).toEqual([]);
-    await context.close();
+    await closeMessages(page);
+
+    const isActive = async () =>
+      dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } })).status === "active";
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    expect(await isActive()).toBe(false);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    expect(await isActive()).toBe(true);
+    const count = receiver.receipts.length;
+    await page.getByRole("button", { name: "Send again …" }).click();
+    await dialog.getByLabel("Which").selectOption({ label: "All" });
+    await dialog.getByRole("button", { name: "Send again" }).click();
+    await receiver.until(count + 1);
   });
 });
 
+test("an admin invites a user and changes the user's permissions, on a phone too", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.setViewportSize(phone);
+  await page.goto("/users");
+  await page.getByRole("button", { name: "Invite a user" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("First name").fill("Nora");
+  await dialog.getByLabel("Last name").fill("New");
+  const email = `nora-${team.admin.email}`;
+  await dialog.getByLabel("E-mail").fill(email);
+  await dialog.getByRole("button", { name: "Send the invitation" }).click();
+  await page.getByText("The user is invited.").waitFor();
+  await closeMessages(page);
+  await page.getByRole("button", { name: "Edit Nora New" }).click();
+  await dialog.getByLabel("Sees all prospects").check();
+  expect(await violationsOf(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByText("The user is saved.").waitFor();
+  const user = dataOf(await team.admin.GET("/api/users")).find((one) => one.email === email);
+  expect(user).toMatchObject({ role: "sales", permissions: ["canViewAllProspects"], isActive: true });
+  expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  await page.setViewportSize(desktop);
+});
+
 test("without a connection a page says so, and with it the page shows what has changed", async ({ skip }) => {
-  const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?search=Offline");
+  browserOr(skip);
+  const { context, page } = admin;
+  await page.goto("/prospects?search=Offline");
   await page.getByRole("heading", { name: "No prospect matches" }).waitFor();
   await context.setOffline(true);
   const notice = page.getByText("You are offline.");
@@ -160,13 +228,13 @@ test("without a connection a page says so, and with it the page shows what has c
   await context.setOffline(false);
   await notice.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Offline Olga" }).waitFor();
-  await context.close();
 });
 
 test("the activity page shows the numbers of the report", async ({ skip }) => {
-  const browser = browserOr(skip);
+  browserOr(skip);
+  const { page } = admin;
   await setStatus((await newProspect("Active Ann")).id, "Interested");
-  const { context, page } = await visit(browser, team.admin.email, "/activity?days=7");
+  await page.goto("/activity?days=7");
   const totals = page.locator("dl");
   await totals.waitFor();
   const [timezone, today]: string[] = JSON.parse(
@@ -195,23 +263,21 @@ test("the activity page shows the numbers of the report", async ({ skip }) => {
     ].join("\t"),
   );
   expect((await rows.allInnerTexts()).sort()).toEqual(users.sort());
+  const bars = await page.getByRole("list", { name: "Status changes by user" }).getByRole("listitem").allInnerTexts();
+  expect(bars.map((text) => Number(/\d+$/.exec(text)?.[0])).reduce((sum, one) => sum + one, 0)).toBe(statusChanges);
+  await page.locator("summary").last().click();
+  const inTerritories = page.getByRole("region", { name: "Activity by territory" }).locator("tbody tr");
+  expect((await inTerritories.first().innerText()).split("\t")).toEqual(
+    ["Outside all territories", statusChanges, notes, appointments, creations].map(String),
+  );
   expect(await violationsOf(page)).toEqual([]);
-  await context.close();
-});
-
-test("a time span without activity offers the longest one", async ({ skip }) => {
-  const { admin } = await newTeam();
-  const { context, page } = await visit(browserOr(skip), admin.email, "/activity?days=7");
-  const offer = page.getByRole("button", { name: "Show the last 365 days" });
-  await offer.click();
-  await page.waitForURL("**/activity?days=365");
-  await offer.waitFor({ state: "detached" });
-  await context.close();
 });
 
 test("a change of many prospects shows their number before, and can be undone after", async ({ skip }) => {
   for (const name of ["Bulk Ann", "Bulk Bob", "Bulk Cid"]) await newProspect(name);
-  const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?search=Bulk");
+  browserOr(skip);
+  const { page } = admin;
+  await page.goto("/prospects?search=Bulk");
   const statuses = async (): Promise<(string | undefined)[]> => {
     const { items } = dataOf(await team.admin.GET("/api/prospects", { params: { query: { search: "Bulk" } } }));
     return items.map(({ currentStatus }) => currentStatus?.value);
@@ -229,7 +295,6 @@ test("a change of many prospects shows their number before, and can be undone af
   await page.getByRole("button", { name: "Undo" }).click();
   await notices.getByText("3 prospects restored.").waitFor();
   expect(await statuses()).toEqual(["New", "New", "New"]);
-  await context.close();
 });
 
 describe("the end of a session", () => {
@@ -257,7 +322,9 @@ describe("the end of a session", () => {
   });
 
   test("without a session, a page signs in and comes back with its filters", async ({ skip }) => {
-    const { context, page } = await visit(browserOr(skip), team.admin.email, "/prospects?status=New&sort=-name");
+    browserOr(skip);
+    const { context, page } = admin;
+    await page.goto("/prospects?status=New&sort=-name");
     await page.getByRole("heading", { name: "Prospects", exact: true }).waitFor();
     await context.clearCookies();
     await page.getByLabel("Search prospects").fill("Bulk");
@@ -268,6 +335,10 @@ describe("the end of a session", () => {
       sort: "-name",
       search: "Bulk",
     });
-    await context.close();
+    await context.clearCookies();
+    await page.goto("/territories?territory=0");
+    await chooseUser(page, team.admin.email);
+    await page.getByRole("heading", { name: "Territories", exact: true }).waitFor();
+    expect(new URL(page.url()).search).toBe("?territory=0");
   });
 });

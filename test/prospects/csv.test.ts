@@ -9,9 +9,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { draftOf } from "#shared/prospects/csv/draft.ts";
 import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
-import { BadFile, exportColumns, guarded, unguarded } from "#shared/prospects/csv/format.ts";
+import { BadFile, delimiterOf, exportColumns, guarded, unguarded } from "#shared/prospects/csv/format.ts";
 import { type Header, MappingText, readHeader } from "#shared/prospects/csv/header.ts";
-import { type CsvRow, delimiterOf, openCsv } from "#shared/prospects/csv/read.ts";
+import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {

@@ -18,7 +18,7 @@ export function Bars({ label, bars }: { label: string; bars: readonly BarData[] 
         <li key={key}>
           <span className={style.label}>{name}</span>
           <svg className={style.bar} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-            <rect width={(100 * count) / most} height="10" rx="1" fill={color} />
+            <rect width={(100 * count) / most} height="10" fill={color} />
           </svg>
           <span className={style.count}>{numberText(count)}</span>
         </li>

@@ -71,7 +71,7 @@ export function ImportPanel() {
               send.reset();
             }}
           />
-          <RowFaults faults={result.errors} total={result.skipped} />
+          <RowFaults file={file} result={result} />
           {result.errorReport !== undefined && (
             <p>
               <a href={result.errorReport}>Download all faults as a CSV file</a>

@@ -23,6 +23,7 @@ export type ImportOutcome = Pick<
   FileResult,
   "id" | "dryRun" | "imported" | "updated" | "skipped" | "ignoredColumns" | "errors"
 > & {
+  readonly encoding: FileResult["encoding"] | null;
   /** The URL of a file with all faults. It is present only if there are more faults than `errors` contains. */
   readonly errorReport?: string | undefined;
 };

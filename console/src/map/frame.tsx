@@ -67,8 +67,12 @@ export function Frame({ map, filter, onSelect, onCancel }: FrameProps) {
   return (
     <>
       <p id={id} className={style.help}>
-        Draw around the prospects. Or use the keyboard: the arrow keys move the frame, with Shift they change its size,
-        + and − zoom the map, Enter selects the prospects inside, and Escape ends the selection.
+        Draw around the prospects.
+        <span className={style.keys}>
+          {" "}
+          Or use the keyboard: the arrow keys move the frame, with Shift they change its size, + and − zoom the map,
+          Enter selects the prospects inside, and Escape ends the selection.
+        </span>
       </p>
       <div
         ref={frame}

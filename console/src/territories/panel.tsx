@@ -69,7 +69,7 @@ function Counts({ id }: { id: number }) {
             <Link href={`/prospects?territoryId=${id}`}>Show them</Link>
           </p>
           {untouchedDays !== null && (
-            <p>The prospect that was changed the longest ago: {amount(untouchedDays, "day")} ago.</p>
+            <p>Longest time without a change of a prospect: {amount(untouchedDays, "day")}.</p>
           )}
           <Bars title="By status" total={total}>
             {byStatus.map(({ status, count }) => [status?.id ?? 0, <StatusMark key="mark" status={status} />, count])}

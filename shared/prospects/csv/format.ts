@@ -67,3 +67,24 @@ export async function* templateText(): AsyncGenerator<string> {
   // The names of columns need no quotes. They are therefore joined here, and the CSV library need not be loaded.
   yield `${importColumns.join(",")}\r\n`;
 }
+
+const delimiters = [",", ";", "\t"] as const;
+
+/** A first line that tells Excel the delimiter. Excel then shows the next line as row 1. */
+const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
+
+/** Returns the delimiter of a file that begins with this text, and the text without a line such as `sep=;`. */
+export function beginningOf(text: string): { readonly delimiter: string; readonly rest: string } {
+  const [line = "", separator] = separatorLine.exec(text) ?? [];
+  return { delimiter: separator ?? delimiterOf(text), rest: text.slice(line.length) };
+}
+
+/** Returns the most frequent delimiter in the header, outside quotes. */
+export function delimiterOf(text: string): string {
+  const [header = ""] = text
+    .trimStart()
+    .replace(/"[^"]*"?/g, "")
+    .split(/[\r\n]/, 1);
+  const counts = delimiters.map((delimiter) => header.split(delimiter).length);
+  return delimiters[counts.indexOf(Math.max(...counts))] ?? ",";
+}

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CsvError, type Options, type Parser, parse } from "csv-parse";
 import * as limits from "#shared/limits.ts";
-import { BadFile } from "#shared/prospects/csv/format.ts";
+import { BadFile, beginningOf } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
   /**
@@ -14,24 +14,17 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-const delimiters = [",", ";", "\t"] as const;
-
 export interface Csv {
   readonly delimiter: string;
   /** All rows that are not blank, including the header row. Throws BadFile if a quoted cell does not end or a row is too long. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
-/** A first line that tells Excel the delimiter. Excel then shows the next line as row 1. */
-const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
-
 /** Finds the delimiter at the beginning of the text. Returns the rows as a stream. */
 export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
-  const beginning = await firstLine(pieces);
-  const [line = "", separator] = separatorLine.exec(beginning) ?? [];
-  const delimiter = separator ?? delimiterOf(beginning);
-  return { delimiter, rows: filledRows(parsed(beginning.slice(line.length), pieces, delimiter)) };
+  const { delimiter, rest } = beginningOf(await firstLine(pieces));
+  return { delimiter, rows: filledRows(parsed(rest, pieces, delimiter)) };
 }
 
 /**
@@ -123,14 +116,4 @@ async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
     text += next.value;
   }
   return text;
-}
-
-/** Returns the most frequent delimiter in the header, outside quotes. */
-export function delimiterOf(text: string): string {
-  const [header = ""] = text
-    .trimStart()
-    .replace(/"[^"]*"?/g, "")
-    .split(/[\r\n]/, 1);
-  const counts = delimiters.map((delimiter) => header.split(delimiter).length);
-  return delimiters[counts.indexOf(Math.max(...counts))] ?? ",";
 }
