@@ -24,7 +24,7 @@ const columns = [
     minor: true,
     cell: ({ createdBy }: Job) => (createdBy === null ? "" : nameOf(createdBy)),
   },
-  { id: "result", header: "Result", cell: ({ id }: Job) => <JobProgress id={id} onUndone={watchJob} /> },
+  { id: "result", header: "Result", cell: ({ id }: Job) => <JobProgress id={id} isNew={false} onUndone={watchJob} /> },
 ];
 
 export function JobTable() {

@@ -25,21 +25,23 @@ export const watchJob = (id: number): void => notifyTask(<WatchedJob id={id} />)
 /** After an undo, the same message shows the progress of the undo. Two messages would cover more of the page. */
 function WatchedJob({ id }: { id: number }) {
   const [shown, setShown] = useState(id);
-  return <JobProgress key={shown} id={shown} onUndone={setShown} />;
+  return <JobProgress key={shown} id={shown} isNew onUndone={setShown} />;
 }
 
 interface ProgressProps {
   readonly id: number;
+  /** True if the job has just been created. It may have ended before its state is read for the first time. */
+  readonly isNew: boolean;
   /** Called with the id of the job that undoes this one. */
   readonly onUndone: (id: number) => void;
 }
 
-export function JobProgress({ id, onUndone }: ProgressProps) {
+export function JobProgress({ id, isNew, onUndone }: ProgressProps) {
   const query = useJob(id);
   const queries = useQueryClient();
   const job = query.data;
   const done = job !== undefined && !isRunning(job);
-  const wasRunning = useRef(false);
+  const wasRunning = useRef(isNew);
   // A job that has just finished has changed prospects, so all data except the jobs is loaded again.
   useEffect(() => {
     if (job === undefined) return;
