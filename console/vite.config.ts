@@ -20,13 +20,14 @@ export default defineConfig({
     // The code of MapLibre alone exceeds Vite's default limit. A test limits the size of the code that every page loads.
     chunkSizeWarningLimit: 1500,
     rolldownOptions: {
-      // Two kinds of messages are left out. Packages mark modules with directives for React on servers, which have no meaning here. The
-      // times of plugins depend only on the load of the machine.
+      // Hide two kinds of log messages: warnings about directives such as "use client", which have no effect in a browser bundle, and
+      // warnings about slow plugins.
       onLog(level, log, report) {
         if (log.code !== "MODULE_LEVEL_DIRECTIVE" && log.code !== "PLUGIN_TIMINGS") report(level, log);
       },
       output: {
-        // A server that does not know `.mjs` would send MapLibre's worker with a type that browsers refuse for scripts.
+        // MapLibre's worker gets the ending `.js` instead of `.mjs`. Some servers do not know `.mjs` and would send the worker with a
+        // content type that browsers refuse for scripts.
         assetFileNames: ({ names }) =>
           names.some((name) => name.endsWith(".mjs")) ? "assets/[name]-[hash].js" : "assets/[name]-[hash][extname]",
       },

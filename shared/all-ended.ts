@@ -3,7 +3,7 @@
  * fails, the caller would handle the error while the other promises still run.
  */
 
-/** Returns both results, or throws the first failure after both promises have ended. */
+/** Waits until both promises have settled, and returns both results. If both fail, throws the error of `a`. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];

@@ -8,8 +8,8 @@ export interface ApiClientOptions {
   /** The URL of the service, without `/api`. */
   readonly baseUrl: string;
   /**
-   * Returns an access token of the service's issuer. It is called before each request, so that it can renew an expired token. The console
-   * leaves it out, because it uses a cookie.
+   * Returns an access token for the user. The client calls this function before each request, so the function can renew an expired token.
+   * The console omits this option, because the console sends a session cookie instead of a token.
    */
   readonly accessToken?: () => string | Promise<string>;
   /** Headers of every request. */
@@ -19,8 +19,8 @@ export interface ApiClientOptions {
 }
 
 /**
- * Returns the client. An HTTP error status is not an exception: the result then contains the problem body as `error`. A call rejects only
- * if there is no response.
+ * Returns the client. An HTTP error status is not an exception: the result then contains the problem body as `error`. If no response
+ * arrives, the call rejects.
  */
 export function apiClient({
   baseUrl,

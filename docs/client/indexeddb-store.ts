@@ -1,4 +1,4 @@
-/** A store for web apps, in the browser's IndexedDB. */
+/** Implements the offline client's `Store` for web apps. The data is in the browser's IndexedDB. */
 import { type Commit, type Entry, isCurrent, newState, type State, type Store, type StoredRecord } from "./store.ts";
 
 const TABLES = ["state", "records", "outbox"];

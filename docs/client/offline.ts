@@ -28,9 +28,9 @@ export interface OfflineOptions {
 }
 
 /**
- * The result of `sync`. `synced`: nothing is left to send or to read. `offline`: the service did not answer, or has asked to wait.
- * `signed-out`: the service does not accept the token. The store keeps all operations in each case, so that the app can call `sync` again
- * at any time.
+ * The result of `sync`. `synced`: nothing is left to send or to read. `offline`: several attempts failed, so something may be left.
+ * `signed-out`: the service does not accept the token. In each case, the store keeps the operations that are not applied, and the app can
+ * call `sync` again at any time.
  */
 export type Outcome = "synced" | "offline" | "signed-out";
 
@@ -116,16 +116,16 @@ export function offlineClient({
       const answered = batch.map((entry) => settled(entry, results.get(entry.opId), response));
       await store.commit({ save: answered });
       if (answered.some((entry, i) => entry !== batch[i])) failures = 0;
-      // After the last try, `backOff` would end `run`. This `return` ends only `push`, and `run` continues with `pull`. The app can
-      // therefore read, even if the service always answers `retry` to some operations.
+      // The service may answer `retry` to the same operations each time. After the last attempt, return instead of calling `backOff`,
+      // which would throw. `run` then still calls `pull`, so the phone gets the changes of other users.
       else if (failures + 1 >= maxAttempts) return "offline";
       else await backOff(response);
     }
   }
 
   async function pull(): Promise<void> {
-    // Operations that the service had applied before this pull. A page contains every write whose response came before the page was
-    // requested. After the last page, the store therefore contains the effect of these operations, and they leave the outbox.
+    // The service has already applied these operations, so the pages of this pull contain their effect. The client therefore removes these
+    // operations from the outbox when it stores the last page.
     const applied = (await store.outbox()).filter(({ state }) => state === "applied");
     for (let resets = 0; ; ) {
       const state = await store.state();
@@ -207,8 +207,8 @@ export function offlineClient({
       const opId = crypto.randomUUID();
       const occurredAt = new Date(now() + clockOffsetMs).toISOString();
       const { record, raises } = await namesOf(operation);
-      // An earlier operation in the outbox raises the version of this record. The new operation must expect the raised version. With the
-      // version that the app shows, the service would report a conflict with this phone's own change.
+      // If an earlier operation in the outbox raises the version of this record, do not send the caller's `baseVersion`: it would cause a
+      // conflict with the phone's own change. Send the raised version if it is known, and otherwise no `baseVersion`.
       const before = (await store.outbox()).findLast((entry) => entry.raises.includes(record));
       const known = before === undefined ? operation.baseVersion : versionAfter(before, record);
       const { baseVersion: _, ...rest } = operation;
@@ -240,8 +240,8 @@ export function offlineClient({
     failed: async (): Promise<Entry[]> => (await store.outbox()).filter(({ state }) => state === "failed"),
 
     /**
-     * Sends a failed operation again, with the fields of `change`. It then expects the version of the record that the service returned, so
-     * the same conflict does not occur again.
+     * Replaces a failed operation in the outbox by a new one, which the next `sync` sends. The fields of `change` replace fields of the
+     * operation. After a conflict, `baseVersion` becomes the current version from the service's answer.
      */
     async retry(entry: Entry, change: Partial<NewOperation> = {}): Promise<void> {
       const opId = crypto.randomUUID();
@@ -252,7 +252,10 @@ export function offlineClient({
       await store.commit({ save: [{ ...rest, opId, operation, state: "waiting" }] });
     },
 
-    /** Gives up a failed operation. Later operations on a record that was never created are given up too. */
+    /**
+     * Removes a failed operation from the outbox. If the operation is a `prospect.create`, all other operations on the same prospect are
+     * removed too, because the prospect does not exist.
+     */
     async discard(entry: Entry): Promise<void> {
       const isCreate = entry.operation.type === "prospect.create";
       const later = (await store.outbox()).filter(({ record }) => record === entry.record);
@@ -316,8 +319,8 @@ function serverTime({ headers }: Response): number | undefined {
 }
 
 /**
- * Returns the offset of the clocks. Differences of a few seconds are ignored, because the header has no fractions of a second and the
- * response took some time to arrive.
+ * Returns the service's clock minus the phone's clock in milliseconds. A difference below `CLOCK_TOLERANCE_MS` counts as 0, because the
+ * header `Date` has whole seconds and the response took some time to arrive.
  */
 const offsetOf = (serverTime: number, now: number): number =>
   Math.abs(serverTime - now) < CLOCK_TOLERANCE_MS ? 0 : serverTime - now;

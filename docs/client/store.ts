@@ -1,4 +1,7 @@
-/** The phone's store: records, outbox and the position in the feed of changes. One commit writes all of its parts or none. */
+/**
+ * The data that the offline client keeps on the phone: the records, the outbox, and the cursor for `GET /api/changes`. A commit writes all
+ * its parts in one transaction.
+ */
 
 import type { ChangeItem, SyncOperation, SyncOperationResult } from "./api.ts";
 
@@ -12,11 +15,11 @@ export const isUpsert = (item: ChangeItem): item is ChangeItem & Upsert => item.
 
 export type Operation = SyncOperation & { type: NonNullable<SyncOperation["type"]> };
 
-/** A record as the feed of changes last contained it. */
+/** The last version of a record that the phone has received from `GET /api/changes` (the feed). */
 export type StoredRecord = Upsert & {
   /**
-   * The feed's generation that last contained the record. Each reset of the feed begins a new generation. When its snapshot is complete,
-   * the records of older generations are removed.
+   * The generation in which the phone last received the record. If the service rejects the cursor, the client begins a new generation and
+   * reads a new snapshot. When this snapshot is complete, the client removes the records of older generations.
    */
   readonly generation: number;
 };
@@ -27,11 +30,17 @@ export interface Entry {
   readonly position?: number;
   readonly opId: string;
   readonly operation: Operation;
-  /** The name of the record on which the operation works. If the operation fails, later operations on the same record wait. */
+  /**
+   * The name of the record on which the operation works. For a new note on a prospect, this is the prospect, for example `prospects/17`. If
+   * the operation fails, later operations on the same record wait.
+   */
   readonly record: string;
-  /** The names of all records whose version the operation raises. */
+  /** All records whose version the operation raises, in the same form as `record`. */
   readonly raises: readonly string[];
-  /** `waiting`: to be sent, perhaps again. `applied`: the next complete pull shows its effect. `failed`: the user has to decide. */
+  /**
+   * `waiting`: `sync` has to send the operation. `applied`: the service has applied the operation, but the phone may not have read the
+   * changed records yet. `failed`: the user has to decide between `retry` and `discard`.
+   */
   readonly state: "waiting" | "applied" | "failed";
   readonly result?: SyncOperationResult;
 }
@@ -41,7 +50,7 @@ export interface State {
   /** The cursor for the next page of the feed. Null means that a snapshot must begin. */
   readonly cursor: string | null;
   readonly generation: number;
-  /** The service's clock minus the phone's clock, measured at the last page. */
+  /** The service's clock minus the phone's clock, measured when the last page of `GET /api/changes` arrived. */
   readonly clockOffsetMs: number;
 }
 
@@ -55,8 +64,8 @@ export interface Commit {
   /** Removes the records of all generations below this one. */
   readonly removeBelow?: number;
   /**
-   * An entry without `position` is added. An entry with `position` replaces the stored entry with this position, unless that was removed
-   * meanwhile.
+   * An entry without `position` is added. An entry with `position` replaces the stored entry with this position. If the stored entry was
+   * removed meanwhile, the new entry is not written.
    */
   readonly save?: readonly Entry[];
   readonly drop?: readonly Entry[];
@@ -72,8 +81,8 @@ export interface Store {
 }
 
 /**
- * Returns true unless the store already has a newer version of the same generation. A new generation may begin with lower versions, because
- * the service has rebuilt its index.
+ * Returns true if `record` may replace `known`, the stored copy of the record. Versions are compared only within a generation. If the
+ * service has rebuilt its index, the versions of a new generation can be lower.
  */
 export const isCurrent = (record: StoredRecord, known: StoredRecord | undefined): boolean =>
   known === undefined || record.generation > known.generation || record.version >= known.version;

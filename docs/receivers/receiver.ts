@@ -7,13 +7,16 @@ import { join } from "node:path";
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
 if (secret === "") throw new Error("WEBHOOK_SECRET is not set");
 
-/** Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again. */
+/** The service signs each attempt when it sends the attempt. A request with an older timestamp is refused, because it may be a replay. */
 const TOLERANCE_SECONDS = 300;
 const MAX_BYTES = 1_000_000;
 
 const key = secret.startsWith("whsec_") ? Buffer.from(secret.slice(6), "base64") : Buffer.from(secret, "utf8");
 
-/** Returns the delivery's id if a signature with our secret covers its id, time and bytes. Otherwise returns undefined. */
+/**
+ * Returns the delivery's id if the timestamp is recent and a signature with our secret matches the id, the timestamp and the body.
+ * Otherwise returns undefined.
+ */
 function verified(headers: IncomingHttpHeaders, body: Buffer): string | undefined {
   const header = (name: string): string => String(headers[name] ?? "");
   const [id, timestamp] = [header("webhook-id"), header("webhook-timestamp")];
@@ -61,8 +64,8 @@ async function keep(id: string, body: Buffer): Promise<boolean> {
 }
 
 /**
- * Returns the status of the response. It only stores the delivery, because the sender waits at most 10 seconds. Another process handles the
- * stored deliveries later.
+ * Stores the delivery and returns the status of the response. Another process handles the stored deliveries later, because the sender
+ * waits at most 10 seconds for the response.
  */
 async function receive(request: IncomingMessage): Promise<number> {
   if (request.method !== "POST") return 405;
@@ -76,7 +79,7 @@ async function receive(request: IncomingMessage): Promise<number> {
 
 await mkdir(INBOX, { recursive: true });
 const server = createServer(async (request, response) => {
-  // The status is not 2xx, so the service sends the delivery again later.
+  // After an error, for example if the disk is full, the response is 500. The service then sends the delivery again later.
   const status = await receive(request).catch((error: unknown) => {
     console.error(error);
     return 500;

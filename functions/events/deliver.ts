@@ -1,6 +1,6 @@
 /**
- * Handles the messages of the delivery queue. A message asks for one of three things: an attempt of a webhook delivery, the next step of
- * sending the waiting or replayed deliveries of a webhook, or the next deliveries of an event with many subscriptions.
+ * Handles the messages of the delivery queue. Most messages ask for one attempt of a webhook delivery. shared/webhooks/messages.ts defines
+ * all kinds of messages.
  */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";

@@ -1,6 +1,6 @@
 /**
  * Reads the table's stream in order, makes events from the changes, and writes one webhook delivery for each subscription that matches an
- * event. The function stops at the first record that fails. The next invocation begins with this record, so no record is skipped.
+ * event. After a transient fault, Lambda calls the function again, beginning with the record that failed.
  */
 
 import { eventContext } from "#shared/webhooks/context.ts";

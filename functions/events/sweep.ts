@@ -1,6 +1,6 @@
 /**
- * Runs every minute. Finds overdue webhook deliveries, imports and exports, and sends a new queue message for each, because its message
- * was probably lost.
+ * Runs every minute. Sends a new queue message for each overdue webhook delivery and each overdue job, because the first message was
+ * probably lost.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";

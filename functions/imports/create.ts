@@ -1,4 +1,4 @@
-/** POST /api/prospects/imports: starts an import job and returns a presigned URL for the upload of the CSV file. */
+/** POST /api/prospects/imports: creates an import job and returns a presigned URL for the upload of the CSV file. */
 
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

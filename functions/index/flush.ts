@@ -1,6 +1,6 @@
 /**
- * Keeps the company index (the search index of a company) fast to read. Reads the table's stream, and moves recent changes into the
- * stored index.
+ * Merges recent changes into the company index (the search index of a company), so that reads of the index stay fast. The table's stream
+ * triggers the function.
  */
 import { flushStream } from "#shared/company-index/write/flush.ts";
 import { apiContext } from "#shared/context.ts";

@@ -1,4 +1,4 @@
-/** GET /api/jobs: lists the jobs of the company. */
+/** GET /api/jobs: lists the jobs of the company that the caller may see. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { listJobs } from "#shared/jobs/bulk/read.ts";
 import { JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";

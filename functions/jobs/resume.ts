@@ -1,4 +1,4 @@
-/** POST /api/jobs/{id}/resume: resumes a job that has not ended. */
+/** POST /api/jobs/{id}/resume: resumes a paused job. */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

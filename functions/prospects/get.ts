@@ -1,4 +1,4 @@
-/** GET /api/prospects/{id}: reads one prospect with its notes, appointments and status history. */
+/** GET /api/prospects/{id}: reads one prospect with its newest notes, all appointments and the status history. */
 import { IdPath } from "#shared/http/paths.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { ProspectDetail } from "#shared/prospects/detail.ts";

@@ -1,4 +1,4 @@
-/** POST /api/territories/{id}/runs: creates a job that assigns the prospects of a territory. */
+/** POST /api/territories/{id}/runs: creates a job that assigns the prospects inside a territory to a user, or unassigns them. */
 import { openObjects } from "#shared/aws/s3.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -20,7 +20,7 @@ export const handler = endpoint(
     try {
       await disableOrWithdraw(context, identityProvider(), caller, path.id);
     } finally {
-      // A repeated request gets `not_found`, because the user is already disabled. It waits too, because the user's job may still be
+      // Wait even if `disableOrWithdraw` throws `not_found` because an earlier request has disabled the user. The user's job may still be
       // running.
       await untilJobsHaveRights(context, caller.companyId, path.id);
     }

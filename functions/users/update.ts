@@ -1,4 +1,4 @@
-/** PATCH /api/users/{id}: changes a user's name, role or permissions. */
+/** PATCH /api/users/{id}: changes a user's name, role or permissions, or enables or disables the user. */
 import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/replay: sends the failed deliveries of a time range again. */
+/** POST /api/webhooks/{id}/replay: sends the failed deliveries, or all deliveries, of a time range again. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

@@ -22,8 +22,8 @@ import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * The caches are below `node_modules`, which is not part of the repository. `npm ci` deletes them. Only CI sets the variable, so that a
- * fresh clone with the same sources uses the bundles of the tests.
+ * The folder of the caches, which `npm ci` deletes. CI sets `CI_CACHES` to the folder of its own checkout. A fresh clone in a test then
+ * finds the bundles that CI has already built from the same sources.
  */
 export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/canvassing");
 const CACHE = join(CACHES, "bundles");

@@ -56,8 +56,9 @@ const alias = { "node:http": join(root, "infra/build/node-http.ts") };
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
- * Writes `<outDir>/<file>/index.mjs` for each file below `functions/`.
- * @returns the bundles by file
+ * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`.
+ * @param files paths of source files below `functions/`, without `.ts`
+ * @returns the size and the modules of each bundle, by file
  */
 export async function bundle(
   files: readonly string[],

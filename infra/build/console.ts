@@ -33,8 +33,8 @@ export async function buildConsole(): Promise<boolean> {
   if (isBuilt(hash)) return false;
   mkdirSync(CACHES, { recursive: true });
   const made = join(CACHES, `console-${process.pid}`);
-  // Vite runs in a separate process with NODE_ENV=production. Tests run with another NODE_ENV, and React would be larger and slower with
-  // it.
+  // Tests call this function with NODE_ENV=test, and Vite would then bundle the larger and slower development build of React. So Vite runs
+  // in a separate process with NODE_ENV=production.
   await run(
     process.execPath,
     [join(root, "node_modules/vite/bin/vite.js"), "build", folder, "--outDir", made, "--emptyOutDir"],
@@ -52,7 +52,10 @@ export async function buildConsole(): Promise<boolean> {
 const isBuilt = (hash: string): boolean =>
   existsSync(join(consoleDirectory, "index.html")) && existsSync(STATE) && readFileSync(STATE, "utf8") === hash;
 
-/** Replaces the whole directory by renaming, because a running service may be sending files from it. */
+/**
+ * Replaces `console/dist` with the directory `made`. It renames whole directories instead of copying files, so that a running service never
+ * sends files of an incomplete build.
+ */
 function publish(made: string): void {
   const old = `${made}-old`;
   if (existsSync(consoleDirectory)) renameSync(consoleDirectory, old);

@@ -21,7 +21,7 @@ export function edgeFunction(name: "api-request" | "page-request", isSecure: boo
   return isSecure ? source : source.replaceAll('"__Host-', '"');
 }
 
-/** Returns the directory with the console's files. If the console is not built, it contains only a page that says so. */
+/** Returns the directory with the console's files. If the console is not built, returns a directory with a placeholder page. */
 export function consoleFiles(): string {
   return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
 }
@@ -36,7 +36,7 @@ export const cacheControl = (path: string): string =>
 
 /**
  * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
- * and the origin of a configured base map. Scripts may create workers only through MapLibre's policy (Trusted Types).
+ * and the origin of a configured base map. A page requires Trusted Types and allows only the policy `maplibre` (console/src/map/worker.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */
 export function contentSecurityPolicy(uploadOrigin: string, basemapStyleUrl: string | undefined): string {

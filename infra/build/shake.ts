@@ -1,8 +1,7 @@
 /**
- * Makes a bundle smaller. It bundles the function again with Rolldown, which removes unused declarations that esbuild does not remove. For
- * example, the AWS SDK declares schemas as arrays with computed keys. esbuild assumes that computing a key has side effects, so it removes
- * no schema. Rolldown reads the function's source and not esbuild's bundle, because a bundle no longer shows which modules are free of side
- * effects.
+ * Makes a bundle smaller. It bundles the function again with Rolldown, because Rolldown removes unused declarations that esbuild keeps, for
+ * example unused schemas of the AWS SDK. Rolldown reads the function's source and not esbuild's bundle, because a bundle no longer shows
+ * which modules are free of side effects.
  */
 import { writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
@@ -21,8 +20,8 @@ export interface Shaken {
 }
 
 /**
- * Modules that only declare values, although their packages do not say so. The service uses one of the four functions of
- * `robust-predicates`, and the other three would add about 1 KB.
+ * Modules without side effects whose package.json lacks `"sideEffects": false`. Without this entry, a bundle would also contain the three
+ * functions of `robust-predicates` that the service does not use (about 1 KB).
  */
 const WITHOUT_SIDE_EFFECTS = /\/node_modules\/robust-predicates\//;
 

@@ -36,8 +36,8 @@ interface Target {
 }
 
 /**
- * Returns the table and the identity provider for a new company. With `--sub`, it always chooses a deployed stack, because the local
- * service signs users in without a subject from outside.
+ * Returns the table and the identity provider for a new company. `--sub` names the owner's subject at an external identity provider. The
+ * local service never uses an external one, so with `--sub` the function always chooses a deployed stack.
  */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {

@@ -22,7 +22,8 @@ import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
  * The dead-letter queues. `url` is the name of the stack output that contains the queue's URL. `source` is the name of the output with the
- * URL of the original queue. A dead-letter queue without `source` contains stream records that its `consumer` failed to process.
+ * URL of the original queue. A dead-letter queue without `source` contains messages about records of the table's stream that its `consumer`
+ * failed to process.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
@@ -77,8 +78,8 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
 /**
- * Returns for each dead-letter queue how its messages are processed again. A message of a queue is sent back to its original queue. A
- * stream record is passed to its consumer, which runs in this process.
+ * Returns for each dead-letter queue how its messages are processed again. If the dead-letter queue has an original queue, the message is
+ * sent back to the original queue. Otherwise the message is about stream records, and their consumer processes them in this process.
  */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {

@@ -39,8 +39,8 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 /**
- * Runs a command and sets the exit code of the process. The code is the result of `main`, or 0 without a result. After an error, the code is
- * 2 for wrong usage and otherwise 1, and stderr gets the message.
+ * Runs a command and sets the exit code of the process. The code is the result of `main`, or 0 without a result. After an error, the code
+ * is 2 for wrong usage and otherwise 1, and stderr gets the message.
  */
 export async function runCommand(main: () => Promise<number | undefined>): Promise<void> {
   try {
@@ -113,5 +113,5 @@ export function unknownCommand(words: readonly string[], usage: string): WrongUs
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
   Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
 
-/** Prints the first line on stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
+/** Prints a command's target on stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
 export const nameTarget = (target: string): void => console.error(`target: ${target}`);

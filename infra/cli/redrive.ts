@@ -21,7 +21,7 @@ export interface Redrive {
 export interface Redriven {
   readonly done: number;
   readonly failed: number;
-  /** False if older messages may remain, because the queue returned too many newer ones. */
+  /** False if unprocessed messages may remain, because the last `IDLE_BATCHES` batches contained no message to process. */
   readonly isComplete: boolean;
 }
 
@@ -37,15 +37,15 @@ const POLL_SECONDS = 1;
  */
 const VISIBILITY_SECONDS = 120;
 /**
- * Maximum number of consecutive batches without a message to process. Each of them hides its messages, so that the next batch has others.
- * Without a maximum, the command would not end while new messages arrive.
+ * Maximum number of consecutive batches without a message to process. Without a maximum, the command would not end while new messages
+ * arrive.
  */
 const IDLE_BATCHES = 100;
 
 /**
- * Processes all messages that were sent up to `begunMs`, each once. It does not process newer messages. Otherwise a message that is sent
- * back and fails again would return to the dead-letter queue in an endless loop. SQS returns messages in any order, so a batch can contain
- * only newer messages while older ones wait. If a processed message cannot be deleted, it is processed twice, which all consumers tolerate.
+ * Processes each message that was sent up to `begunMs` (milliseconds since 1970) once. It skips newer messages, because a message that
+ * `work` sends back to its original queue can fail there again and return here in an endless loop. SQS returns messages in any order, so a
+ * batch can contain only newer messages while older messages wait.
  */
 export async function redrive(
   sqs: SQSClient,
@@ -54,7 +54,7 @@ export async function redrive(
   idleBatches = IDLE_BATCHES,
 ): Promise<Redriven> {
   let done = 0;
-  // The ids of failed messages, which become visible again while the command runs. SQS hides at most 120 000 messages of a queue at once.
+  // The ids of failed messages. They become visible again while the command runs, and must not be processed a second time.
   const failed = new Set<string>();
   for (let idle = 0; idle < idleBatches; ) {
     const messages = await receive(sqs, QueueUrl);

@@ -43,8 +43,8 @@ const mapOf = (values: object): string =>
     .join(",\n")}\n }`;
 
 /**
- * Returns the recorded rows, responses and schemas as JSON with one line for each of them, so that a diff of two releases shows single
- * rows.
+ * Returns the rows and responses of `recordRows` and the schemas of the release as JSON. Each row, response and schema has its own line, so
+ * that a diff of two releases shows which of them changed.
  */
 async function shapesText(): Promise<string> {
   const { companyId, owner, rows, answers } = await recordRows(root);

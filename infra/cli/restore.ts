@@ -1,6 +1,6 @@
 /**
- * Implements `npm run restore -- COMMAND`. It restores the table as it was at an earlier time, prepares a copy of AWS Backup, checks a
- * restored table, restores one company from it, or deletes it.
+ * Implements `npm run restore -- COMMAND`. It restores the table as it was at an earlier time, or prepares a table that AWS Backup has
+ * restored. It also checks a restored table, restores one company from a restored table, or deletes a restored table.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

@@ -1,5 +1,5 @@
 /**
- * Implements `npm run smoke -- [--base URL]`. It checks the main steps of a running service over HTTP. The service is local or deployed.
+ * Implements `npm run smoke -- [--base URL]`. It checks over HTTP that prospects and webhooks work on a running service, local or deployed.
  */
 
 import * as z from "zod/mini";

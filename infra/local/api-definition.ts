@@ -76,8 +76,8 @@ const responseTypes = [
 const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
 
 /**
- * The pattern must begin with ^ and end with $. AWS does not document whether API Gateway compares the pattern with the whole header or
- * with a part of it. With ^ and $, both comparisons have the same result.
+ * A regular expression for the header that contains the token. It must begin with ^ and end with $, because AWS does not document whether
+ * API Gateway compares the expression with the whole header or with a part of it. With ^ and $, both comparisons have the same result.
  */
 const WholeHeader = z
   .string()
@@ -184,7 +184,7 @@ export const Stage = z.strictObject({
   MethodSettings: z._default(z.array(MethodSetting), []),
   /** The stage variables. API Gateway accepts only the characters of `VARIABLE_VALUE` in their values. */
   Variables: z._default(z.record(z.string().check(z.regex(/^\w+$/)), z.string().check(z.regex(VARIABLE_VALUE))), {}),
-  // The following settings have no effect in the local service: it always runs the whole template, and it writes no access log.
+  // The following settings have no effect in the local service, which has no deployments, access logs, traces or tags.
   DeploymentId: Ignored,
   AccessLogSetting: Ignored,
   Description: Ignored,

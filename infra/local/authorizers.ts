@@ -125,7 +125,8 @@ export function createAuthorizer(
   let cached = new Map<string, Cached>();
 
   async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
-    // If the cache is emptied while the function works, the answer may be older than what has emptied it. It is then not cached.
+    // A `flush` during the call of the function replaces the map `cached`. The function's answer may then be outdated. It goes into the old
+    // map `into`, which is no longer read.
     const into = cached;
     const known = cached.get(token);
     if (known !== undefined && known.until > now()) return known.answer;

@@ -25,8 +25,8 @@ export interface DataDir {
   readonly log: string | undefined;
   readonly assembly: string;
   /**
-   * The directory in which V8 caches compiled code. It is null if the data is in memory. In that case the bundles are in a new temporary
-   * directory at each start, and V8 finds cached code by the path of the bundle.
+   * The directory in which V8 caches compiled code. It is null if the data is in memory: each start then has its bundles in a new temporary
+   * directory, and V8 looks up cached code by the path of the bundle, so it would never find any.
    */
   readonly compileCache: string | null;
   readonly worker: string;
@@ -93,7 +93,7 @@ function makeDirectory(directory: string): void {
 }
 
 /**
- * Returns a temporary directory for a service that stores its data in memory. It contains only the built functions. `release` removes it.
+ * Returns a temporary directory for a service that stores its data in memory. It contains only build output. `release` removes it.
  */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));

@@ -101,7 +101,7 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
   }
   await addImported(context, company.id, indexed);
   // All index entries of the synthetic prospects are added in one transaction, which has no room for so many activity facts. So activity
-  // reports do not count these prospects, and their counting begins now.
+  // reports do not count these prospects. Record that the company's counts are complete only from now on.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 

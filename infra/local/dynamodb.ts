@@ -1,6 +1,6 @@
 /**
- * Starts the DynamoDB server of the npm package, or connects to the server at DYNAMODB_ENDPOINT. Creates the template's tables on this
- * server.
+ * Starts the bundled DynamoDB-compatible server (npm package `@dynoxide/linux-x64`), or connects to the server at DYNAMODB_ENDPOINT.
+ * Creates the tables of the CloudFormation templates on this server.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -65,8 +65,7 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   // work. This process stops the server last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The server executes one request at a time. So a second worker thread would make nothing faster, but it would use an eighth more CPU
-    // time.
+    // One worker thread is enough, because the server executes one request at a time. A second thread would use an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -92,7 +91,8 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
 }
 
 /**
- * A file system in memory. A database file on it is as fast as the server's own in-memory tables, and `indexStreams` can add indexes to it.
+ * A file system in memory. In-memory tables are in a file on this file system, because `indexStreams` can add indexes only to a file. The
+ * file is as fast as the server's own in-memory tables.
  */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
@@ -214,8 +214,8 @@ export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promi
 }
 
 /**
- * Enables the stream of a table. Call this function after the demo data is loaded. The demo data must cause no events, and the server
- * writes ten times as fast while the table has no stream.
+ * Enables the stream of a table. Call this function after the demo data is loaded, for two reasons: the functions that read the stream must
+ * not process the demo data, and the server writes ten times as fast while the table has no stream.
  */
 export async function ensureStream(dynamoDb: DynamoDBClient, { name, StreamSpecification }: Table): Promise<void> {
   if (StreamSpecification === undefined) return;

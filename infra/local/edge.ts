@@ -21,7 +21,7 @@ import { originForm, type RawRequest } from "./request.ts";
 import type { Stack } from "./stack.ts";
 
 export interface Edge {
-  /** Returns the request that the API receives for this request of a client. */
+  /** Returns the client's request with the headers that the edge function has changed. The API receives the returned request. */
   readonly apiRequest: (request: RawRequest) => RawRequest;
   /** Returns true if the request is for a page or a file of the console. */
   isForConsole(request: IncomingMessage): boolean;
@@ -53,8 +53,8 @@ export function createEdge(
       return (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(path));
     },
     async serve({ method = "GET", url = "/", headers: { host } }, response) {
-      // After a sign-in, the browser returns to the host of `consoleUrl`. The browser sends the cookies of the sign-in only to the host
-      // that has set them. So a page that was opened at `localhost` redirects to the host of `consoleUrl`.
+      // A sign-in ends at the host of `consoleUrl`, for example 127.0.0.1. The browser does not send the cookies of `localhost` to that
+      // host, so requests to `localhost` are redirected to `consoleUrl` before the sign-in.
       if (host === `localhost:${port}` && host !== ownHost) {
         response.writeHead(307, { Location: `${consoleUrl}${originForm(url)}` });
         response.end();
@@ -122,13 +122,16 @@ function loadFunction(source: string): EdgeFunction {
   return (request) => EdgeRequest.parse(handler({ request, viewer: { ip: "127.0.0.1" } }));
 }
 
-/** Loads the edge function with this source code. Returns a function that changes the headers of a request as CloudFront does with it. */
+/**
+ * Returns a function that runs an edge function on a request, as CloudFront does, and returns the request with the changed headers.
+ * @param source the source code of the edge function
+ */
 export function apiRequests(source: string): Edge["apiRequest"] {
   const run = loadFunction(source);
   return (raw) => {
     const { headers, cookies } = run(eventOf(raw.verb, raw.path, raw.headers));
-    // CloudFront's header names are in lower case. API Gateway keeps the upper and lower case of the client, and functions see it. So the
-    // original spelling of each name is restored.
+    // The edge function gets header names in lower case. API Gateway passes header names to Lambda functions in the client's spelling, so
+    // this spelling is restored here.
     const spelling = new Map([...raw.headers.keys()].map((name) => [name.toLowerCase(), name]));
     const changed = new Map(
       Object.entries(headers).map(([name, value]) => [spelling.get(name) ?? name, valuesOf(value)]),

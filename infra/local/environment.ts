@@ -1,6 +1,6 @@
 /**
- * Runs a function in a worker thread with its own environment variables. It runs one invocation at a time, with a time limit. AWS calls
- * this an execution environment.
+ * Implements the execution environment of a Lambda function as a worker thread with its own environment variables. An environment runs one
+ * invocation at a time, with a time limit.
  */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";

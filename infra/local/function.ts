@@ -203,7 +203,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // The access key is the function's name. The local servers identify the calling function by its access key and check its rights.
+        // The access key is the function's name. The checks in rights.ts find the IAM policies of the calling function by this name.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,

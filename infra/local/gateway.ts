@@ -122,8 +122,8 @@ async function answerTo(
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
   const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
-  // Check the throttle of the API key before the throttle of the stage. A request that the first one refuses must not use a token of the
-  // second.
+  // Check the throttle of the API key before the throttle of the stage. A request that the API key's throttle refuses must not use a token
+  // of the stage's throttle.
   if (match.method.needsKey) {
     const verdict = keyThrottle(authorized?.apiKey, match.resource, raw.verb);
     if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";
@@ -232,8 +232,8 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // The listener has set a `Server-Timing` header with zeros for responses without a function. If the function sends its own
-  // `Server-Timing`, only that value must remain.
+  // Each response already has the `Server-Timing` header `NO_USAGE`, which is correct only if no function was called. If the function sends
+  // its own `Server-Timing`, the function's value replaces `NO_USAGE`.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
     // Node.js sets these headers itself. A second value would make the response invalid.

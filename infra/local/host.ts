@@ -102,8 +102,8 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
 }
 
 /**
- * Throws if the event source of a queue has settings that only streams support. CloudFormation would refuse such settings, too. Filters on
- * queues are not supported locally.
+ * Throws if the event source of a queue has settings that only streams support, because CloudFormation refuses these settings too. Also
+ * throws if the event source of a queue has a filter, because the local service does not support filters on queues.
  */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
@@ -117,7 +117,7 @@ function checkQueueMapping(mapping: Mapping): void {
 interface Schedules {
   readonly stack: Stack;
   readonly functions: ReadonlyMap<string, LocalFunction>;
-  /** True if the queues are new. If the table is older than the queues, the queue messages for its rows are lost. */
+  /** True if the queues were created at this start. An older table may then have rows whose queue messages no longer exist. */
   readonly areMessagesLost: boolean;
   readonly sendTo: (queueArn: string, body: object) => Promise<void>;
   readonly log: (text: string) => void;
@@ -132,8 +132,9 @@ const DEFAULT_RETRIES = 2;
 const RETRY_MS = 60_000;
 
 /**
- * Invokes functions at the rates of the template's rules, and also once at the start. If queue messages are lost, the sweeper's first event
- * has `assume: "messages-lost"`. The sweeper then sends a queue message for every waiting delivery.
+ * Invokes functions at the rates of the template's rules, and also once at the start. If queue messages are lost, the first event of the
+ * sweeper (the function that replaces lost messages) has `assume: "messages-lost"`. The sweeper then sends a queue message for every
+ * waiting webhook delivery.
  */
 function startSchedules(schedules: Schedules): RunningSource {
   const stopping = new AbortController();

@@ -31,8 +31,8 @@ const MAX_HEADER_BYTES = 1024 * 1024;
 const DRAIN_MS = 3_000;
 
 /**
- * The `Server-Timing` header of a response that no function produced. Local responses report how many units and requests they used on the
- * table. Without a function, these numbers are zero.
+ * The `Server-Timing` header of a response that no function produced. In the local service, this header shows how many DynamoDB units and
+ * requests the function used. Without a function, all values are zero.
  */
 export const NO_USAGE = [
   "Server-Timing",

@@ -38,20 +38,20 @@ export interface LocalOptions extends TemplateOptions {
   /** If true, the first demo company gets three webhooks. The deliveries of two of them fail. */
   readonly demoWebhooks?: boolean;
   /**
-   * If true, the local servers refuse calls that the functions' IAM policies do not allow. Each call to DynamoDB then passes through a
-   * proxy.
+   * If true, the local DynamoDB and S3 servers refuse calls that the functions' IAM policies do not allow. The local KMS server always
+   * refuses such calls.
    */
   readonly enforceRights?: boolean;
   /**
-   * How long and how many idle environments stay ready. By default, an environment ends after two idle minutes, and all idle environments
-   * together use about an eighth of this machine's memory.
+   * Limits how long execution environments of functions stay idle, and how many may be idle. By default, an environment ends after two idle
+   * minutes, and all idle environments together use about an eighth of this machine's memory.
    */
   readonly warmth?: Warmth;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** The URL of a DynamoDB-compatible server that is used instead of the server from the npm package. */
+  /** The URL of a DynamoDB-compatible server that is used instead of the bundled server. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
 
@@ -62,8 +62,8 @@ export interface LogLine {
 }
 
 /**
- * The capacity limits of the local service. It has fewer webhook senders than a deployment, because each local sender is a thread with
- * about 30 MB of memory.
+ * The capacity limits of the local service. They allow 5 webhook senders instead of the 50 of the preset `production`, because each local
+ * sender is a thread with about 30 MB of memory.
  */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),

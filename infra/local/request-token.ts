@@ -1,6 +1,6 @@
-/** Requests an access token from the local service. Only the local service issues a token to anyone who names a user. */
+/** Requests an access token for a user at the path `/local/token`. Only the local service has this path, and it asks for no password. */
 
-/** Returns the token as `text`. If `ok` is false, `text` is the answer's reason. Rejects if no answer comes. */
+/** Returns the token as `text`. If `ok` is false, `text` is the error message of the response. Rejects if the service does not respond. */
 export async function requestToken(base: string, email: string, signal?: AbortSignal) {
   const answer = await fetch(`${base}/local/token`, {
     method: "POST",

@@ -6,7 +6,7 @@ export interface RawRequest {
   readonly path: string;
   readonly segments: readonly string[];
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** The values of each header. The key is spelled (upper and lower case) as in the header's first occurrence. */
+  /** The values of each header by its name. A name keeps the upper and lower case of its first occurrence in the request. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -70,8 +70,7 @@ const droppedHeaders = new Set([
   "server",
   "te",
   "trailer",
-  // AWS's page lists this header only as an "exception". Node's HTTP server has already joined the chunks of the body, so the header would
-  // no longer be true.
+  // Node.js has already joined the chunks of the body, so this header would be wrong for the body that the function gets.
   "transfer-encoding",
   "upgrade",
   "www-authenticate",
@@ -116,8 +115,8 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
 }
 
 /**
- * Returns true if the list of binary media types contains this type. An entry of the list may have a star as its subtype, or a star as its
- * type and its subtype.
+ * Returns true if the content type matches an entry of the list of binary media types. The entry `image/*` matches every image type. An
+ * entry with two stars matches every type.
  */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";

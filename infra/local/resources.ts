@@ -12,7 +12,8 @@ const Resource = z.strictObject({
   Properties: z._default(Fields, {}),
   Metadata: z._default(Fields, {}),
   Condition: z.optional(z.string()),
-  // The following properties have no effect in the local service, because it never updates or deletes a resource.
+  // The following properties have no effect in the local service. It creates resources in its own order, and does not update or delete them
+  // when the template changes.
   DependsOn: z.optional(z.unknown()),
   DeletionPolicy: z.optional(z.unknown()),
   UpdateReplacePolicy: z.optional(z.unknown()),
@@ -35,8 +36,8 @@ export const Template = z.strictObject({
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
   Conditions: z._default(Fields, {}),
   Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
-  // The following properties have no effect in the local service. `Rules` check the parameters of a deployment, and the others are only for
-  // people and tools.
+  // The following properties have no effect in the local service. `Rules` checks the parameters of a deployment. The other three properties
+  // only describe the template.
   Rules: z.optional(z.unknown()),
   Metadata: z.optional(z.unknown()),
   Description: z.optional(z.unknown()),
@@ -287,7 +288,7 @@ export const ApiKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** Resource types that the local service ignores, because they have no effect on one machine. */
+/** Resource types that the local service does not run. Only rights.ts reads one of them: the policies of each `AWS::IAM::Role`. */
 export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",

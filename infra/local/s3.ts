@@ -24,7 +24,7 @@ export interface FileServer {
   readonly endpoint: string;
   /** Sets the buckets whose notifications and CORS rules the server applies. */
   configure(buckets: Stack["buckets"]): void;
-  /** After this call, the server refuses every request that the functions' policies do not allow. */
+  /** After this call, the server refuses each request of a Lambda function that the function's IAM policies do not allow. */
   enforce(rights: FileRights): void;
   stop(): void;
 }
@@ -120,7 +120,10 @@ class Files {
     return answer;
   }
 
-  /** Responds to a CORS preflight. A browser sends the preflight without the signature of the presigned URL, so no signature is checked. */
+  /**
+   * Responds to a CORS preflight. Does not check the signature of a presigned URL, because the signature is for the method of the later
+   * request and not for `OPTIONS`.
+   */
   #answerPreflight(call: Call): Answer {
     const headers = preflight(this.#bucketOf(call), call.request.headers);
     if (typeof headers !== "string") return { status: 200, headers, body: Buffer.alloc(0) };
@@ -221,7 +224,10 @@ const created = (bucket: string, object: { key: string; size: number }, etag: st
   ],
 });
 
-/** Returns the access key of the signature or of the presigned URL. It is the name of the calling function. */
+/**
+ * Returns the access key ID from the header `Authorization` or from the presigned URL. In the local service, each Lambda function has its
+ * own name as access key ID.
+ */
 function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
   const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
   return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
@@ -277,7 +283,7 @@ type Headers = Readonly<Record<string, string>>;
 /** The value of the header `Vary`. Without this header, a cache could use the response for one origin for a request from another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** Returns the CORS headers of a response. Returns no headers if the request has no origin or if no rule allows the origin. */
+/** Returns the CORS headers of a response. Returns no headers if no CORS rule allows the origin and the method. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);

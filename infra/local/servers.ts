@@ -1,4 +1,7 @@
-/** Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the template's resources on them. */
+/**
+ * Starts the local servers of DynamoDB, SQS, S3 and KMS. Creates on them the tables, queues, buckets and keys of the CloudFormation
+ * templates.
+ */
 import { dynamoDbAt } from "./clients.ts";
 import type { DataDir } from "./data-dir.ts";
 import { connectDynamoDb, dropTable, ensureTable, startDynamoDb } from "./dynamodb.ts";
@@ -66,7 +69,10 @@ export async function createStorage(stack: Stack, servers: StartedServers, optio
   return isNew;
 }
 
-/** Creates the template's KMS keys. After this call, the KMS server checks each request against the functions' policies. */
+/**
+ * Creates the KMS keys of the CloudFormation templates. After this call, the KMS server refuses each request of a Lambda function that the
+ * function's IAM policies do not allow.
+ */
 export function serveKeys({ keys, functions }: Stack, { kms }: StartedServers, templates: readonly unknown[]): void {
   const arns = keys.map(({ name }) => keyArn(name));
   kms.serve(arns, keyRefusal(templates, functions));

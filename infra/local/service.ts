@@ -1,4 +1,7 @@
-/** Runs the whole service in this process and on one HTTP port, from the synthesized CloudFormation templates. */
+/**
+ * Runs the whole service from the synthesized CloudFormation templates. The API and the console share one HTTP port. Only the DynamoDB
+ * server is a separate process.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -45,7 +48,10 @@ export interface LocalService {
    * off.
    */
   readonly refusals: readonly string[];
-  /** The rights on the table that functions have used since the start. The result is empty if the option `enforceRights` is off. */
+  /**
+   * The DynamoDB actions that each function has executed since the start. The result is empty if the option `enforceRights` is off. See
+   * `RightsGuard.uses` for the format.
+   */
   uses(): Uses;
   stop(): Promise<void>;
 }

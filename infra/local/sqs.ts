@@ -1,4 +1,4 @@
-/** Starts fauxqs, the local server of SQS and S3, and creates the template's queues and buckets on it. */
+/** Starts fauxqs, the local server of SQS and S3, and creates the queues and buckets of the CloudFormation templates on it. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -165,7 +165,7 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** Throws if the settings of a stage name an unknown method. Such settings would have no effect, so they are probably a mistake. */
+/** Throws if a stage has settings for a method that the API does not have. These settings would have no effect, so they are a mistake. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(

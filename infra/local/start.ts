@@ -39,8 +39,8 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // Until the service has started, a signal ends this process at once. No step of the start must be completed, and the DynamoDB server ends
-  // together with this process.
+  // Until the service has started, a signal ends this process at once. The DynamoDB server ends together with this process. The next start
+  // replaces demo data that is incomplete.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
   const options = readOptions(process.argv.slice(2), process.env);

@@ -92,8 +92,10 @@ async function attempt<R extends Positioned>(
 }
 
 /**
- * Returns the parts that must be processed next after a failure. If the function threw and `bisect` is on, they are the two halves of the
- * records, and this split is not counted as a retry. Otherwise the records are one part, which is retried after a pause or given up.
+ * Returns the parts of the batch that must be processed after a failure.
+ * - If the function processed some records, the other records are one part. Their next invocation is not counted as a retry.
+ * - If the function threw and `bisect` is on, the parts are the two halves of the records. The split is not counted as a retry.
+ * - Otherwise the records are one part, which is retried after a pause. After `maxRetries` retries, the records are given up.
  */
 async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],

@@ -35,8 +35,8 @@ export interface StreamSource {
 }
 
 /**
- * Maximum wait in milliseconds after a poll that found no records. The end of each invocation starts a poll at once (`kick`). So only two
- * kinds of writes wait that long: writes during an invocation, and writes of other processes.
+ * Maximum wait in milliseconds after a poll that found no records. The end of any function's invocation shortens the wait (`kick`), because
+ * the function may have written rows.
  */
 const POLL_MS = 250;
 /**

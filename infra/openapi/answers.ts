@@ -1,4 +1,4 @@
-/** Defines the example responses of the API reference, most of them by component of the OpenAPI document. All show the same records. */
+/** Defines the example responses in the OpenAPI document. The examples use the same few records, so their ids match. */
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -312,7 +312,7 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/** Example responses by function, for responses without a component or with another example than their component's. */
+/** Examples of single functions, by file: for responses without a component in the document, or whose component does not fit. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },

@@ -113,7 +113,7 @@ function compareBodies(before: Described, after: Described, tell: Tell): void {
 function compareAnswers(before: Described, after: Described, tell: Tell): void {
   for (const [status, entry] of Object.entries(before.operation.responses)) {
     const next = after.operation.responses[status];
-    // Clients handle all errors by the same problem document. So the removal of an error status breaks no client.
+    // All error responses have the same body format (`application/problem+json`), so the removal of an error status breaks no client.
     if (next === undefined && !status.startsWith("2")) continue;
     if (next === undefined) {
       tell(`the answer ${status} is gone`);
@@ -171,7 +171,7 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
 /** Keywords that have no effect on clients. They are removed from the documents that are recorded for releases. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
-/** Returns the parts of a document that `breakingChanges` compares, without descriptions and examples. */
+/** Returns the versions, paths and components of a document, without descriptions and examples. A release records this result. */
 export const contractOf = (document: object): unknown => {
   const { openapi, info, paths, components } = Document.parse(document);
   return {

@@ -1,6 +1,6 @@
 /**
- * Describes the items of `GET /api/changes` by one schema for each type, so that client generators create a discriminated union. The
- * service itself has one flat schema for all items, because each record's own schema has already checked its `data`.
+ * Describes the items in the response of `GET /api/changes`. The OpenAPI document gets one schema for each record type instead of the flat
+ * schema `ChangeItem`, so that client generators create a discriminated union.
  */
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { isSchema, type JsonSchema } from "./portable.ts";

@@ -45,7 +45,10 @@ export function documentOperation({ file }: Route, info: DocumentInfo, component
   };
 }
 
-/** The description of an endpoint for the console's sign-in. Such an endpoint has no contract, because browsers open it as a page. */
+/**
+ * The description of an endpoint for the console's sign-in, refresh or sign-out. These endpoints have no contract, because they use
+ * cookies instead of access tokens.
+ */
 export const SessionInfo = z.object({
   summary: z.string(),
   description: z.string(),
@@ -268,8 +271,8 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the response to a dry run. The example of the function shows the response without a dry run. So `file` gets a suffix for which no
- * example exists, and `success` uses the example of the component instead.
+ * Returns the description of the response to a dry run. The examples that `answers.ts` has for single functions show responses without a
+ * dry run. The suffix `?dryRun` hides these examples from `success`, which then uses the example of the response's component.
  */
 const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);

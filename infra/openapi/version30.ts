@@ -2,8 +2,8 @@
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
 /**
- * Returns the document as OpenAPI 3.0. Its schemas are converted, and its bodies have no examples. Client generators do not use examples.
- * Validators would refuse examples that contain null where the schema is a component (see `nullable`).
+ * Returns the document as OpenAPI 3.0. Converts its schemas, and removes the examples of request and response bodies. Client generators
+ * do not use examples. Validators would refuse an example that contains null in a field whose schema is a `$ref` (see `nullable`).
  */
 export const asVersion30 = (document: object): object => {
   const fields = Object.entries(document).map(([name, value]) => [name, converted(value)]);

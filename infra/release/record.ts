@@ -1,6 +1,6 @@
 /**
- * Records the stored rows of a release. It starts the release's local service, sends the requests of the scenario, and reads the rows and
- * the responses.
+ * Records the DynamoDB rows that a release writes. Tests check that later releases can read these rows. This module starts the release's
+ * local service, sends the requests of `scenario.ts`, and reads the rows and the responses.
  */
 
 import { execFile, spawn } from "node:child_process";

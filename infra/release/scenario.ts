@@ -1,6 +1,6 @@
 /**
- * Contains the requests of the scenario, which create at least one row of nearly every kind. They are the work of a small company with
- * users, prospects, files and webhooks.
+ * Sends the requests whose DynamoDB rows `record.ts` records for a release. They create at least one row of nearly every type: the rows of
+ * a small company with users, prospects, files and webhooks.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -17,8 +17,8 @@ const Job = z.object({ state: z.string() });
 const Deliveries = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
 /**
- * A note that is too long for an entry of the company's search index. So the index stores it in a separate row, which the record must
- * contain.
+ * The text of a note that is too long for an entry of the company's search index. The index stores such a text in a separate row, so the
+ * recorded rows also contain a row of this type.
  */
 const LONG_TEXT = "Asked for a second offer after the hail. ".repeat(20);
 

@@ -96,7 +96,10 @@ export interface RecordedSchema {
   readonly schema: unknown;
 }
 
-/** Returns for each schema the JSON Schema of the stored form, without descriptions, and the number of its shape. */
+/**
+ * Returns each schema as JSON Schema without descriptions, and its shape number (the version of the stored fields, see
+ * `shared/db/shapes.ts`).
+ */
 export function schemasOfRelease(): Record<string, RecordedSchema> {
   const described = Object.entries(schemas).map(([name, schema]) => {
     const [type = name] = name.split("/");
@@ -128,7 +131,10 @@ function withoutTexts(part: unknown, areNames: boolean): unknown {
   );
 }
 
-/** Returns one line for each row whose schema differs from the schema in the release although its shape number has not changed. */
+/**
+ * Compares the current schemas with the schemas of a release. Returns one line for each schema that changed without a higher shape number
+ * (the version of the stored fields), that has a lower shape number, or that is gone.
+ */
 export function unnumberedChanges(
   released: Readonly<Record<string, RecordedSchema>>,
   current: Readonly<Record<string, RecordedSchema>> = schemasOfRelease(),

@@ -1,4 +1,4 @@
-/** Defines rights to the table that several functions need. */
+/** Defines IAM permissions for the table, the queues and the bucket that the route table gives to one or more Lambda functions. */
 import type { Access, TableAccess } from "./route.ts";
 
 /** The right to read a company, user, status or tag by its id. */

@@ -3,7 +3,7 @@ import { currentDictionary, imports, indexReads, newIds, upcoming } from "./acce
 import { LONG_WORK } from "./prospects.ts";
 import type { Access, Route, TableAccess } from "./route.ts";
 
-/** The rights to add a new job to the company's list of waiting jobs. */
+/** The rights to add a job to the list of the company's bulk jobs, and to the queue of its bulk jobs that have not ended. */
 export const newJob: TableAccess = { bulkJobList: ["PutItem"], bulkQueues: ["GetItem", "PutItem"] };
 
 /** The rights to pause, resume or cancel a job. After that, the company's next job can start, so the rights include starting it. */

@@ -12,11 +12,12 @@ import {
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/** The throttle of requests that occupy a function or a job for seconds or minutes. */
-export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
 /**
- * The throttle of the map. A request for the map of a whole company needs about 50 ms of CPU time, and its response has several megabytes.
+ * The throttle of costly routes. A request to such a route keeps its function busy for seconds, or starts work that continues after the
+ * response, such as an import, an export, a bulk job or a replay of webhook deliveries.
  */
+export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
+/** The throttle of map pins. The response can contain the pins of all prospects of a company, so it can have several megabytes. */
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {

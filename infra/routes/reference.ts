@@ -17,7 +17,10 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
-/** The rights to check whether the user's running bulk job has already read the user's changed rights. The request waits until it has. */
+/**
+ * The rights to read the state of the company's running bulk job. A request that changes or deletes a user waits until a running job of
+ * this user has read the user's new permissions.
+ */
 const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 /** The rights to invite a user. An invitation claims the e-mail address and counts toward a daily limit. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };

@@ -6,12 +6,12 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface Route {
   readonly method: Method;
   readonly path: string;
-  /** The path of the function's file below `functions/`, without its extension. It is also the function's name. */
+  /** The path of the function's file below `functions/`, without its extension. Settings in `capacity.ts` name functions by it. */
   readonly file: string;
   readonly access: Access;
   /**
-   * True if the response is streamed, because it may exceed 6 MB, the limit of other responses. In this case, `stream-endpoint.ts` creates
-   * the handler.
+   * True if the response is streamed, because it may exceed 6 MB, the limit of a response that is not streamed. In this case,
+   * `shared/http/streaming.ts` creates the handler.
    */
   readonly streamed?: true;
   readonly public?: true;
@@ -25,7 +25,10 @@ export interface Rate {
   readonly burst: number;
 }
 
-/** A function without a route, which an event source starts. The event source adds the right to read its queue or stream. */
+/**
+ * A function without a route. If a queue or a stream invokes the function, `infra/stack/workers.ts` adds the right to read this queue or
+ * stream.
+ */
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
@@ -95,7 +98,7 @@ export interface Access {
   readonly settings?: readonly Setting[];
 }
 
-/** Returns true if the function uses the KMS key. */
+/** Returns true if the function uses the KMS key. Webhook secrets, session tokens and cursors have the same KMS key. */
 export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
   (secrets ?? sessionTokens ?? cursors) !== undefined;
 

@@ -68,9 +68,8 @@ export const authorizer = {
   // The function may send two requests to the issuer, and each may take three seconds. Four seconds remain for the rest of its work.
   timeoutSeconds: 10,
   access: {
-    // The identity row contains the user's rights. For users that an older release created, the user row (`reference`) contains them. The
-    // first sign-in accepts the invitation: it updates the identity row, the user row and the row of the e-mail address. It also records
-    // the change of the user for caches and for the feed of changes.
+    // The function reads the user's role and permissions from the identity row. If an older release wrote this row, the function reads them
+    // from the user row (`reference`). The function writes only at the first sign-in of an invited user, to accept the invitation.
     table: { ...signedInUser, sessions: ["GetItem"], sessionDataKeys: ["GetItem"] },
     issuer: "verify",
     // The function decrypts the tokens of a session.

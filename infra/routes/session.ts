@@ -6,8 +6,8 @@ import { namesChange } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
 /**
- * The throttle of the session routes. Anybody can call them without a token, so it limits the load on the service and on the identity
- * provider.
+ * The throttle of the session routes. Anybody can call these routes without a token, so the throttle limits the load on the service and on
+ * the identity provider.
  */
 const SIGN_IN: Rate = { perSecond: 15, burst: 100 };
 

@@ -42,7 +42,8 @@ export const syncRoutes: readonly Route[] = [
         dataKeys: ["GetItem"],
       },
       cursors: "make",
-      // Cursors that were made before cursors had data keys of their own. They live for 60 days.
+      // Older releases encrypted cursors with the data key of webhook secrets (`dataKeys`). A cursor is valid for 60 days, so the function
+      // must still decrypt old cursors.
       secrets: "sign",
     },
     streamed: true,

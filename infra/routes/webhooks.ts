@@ -78,7 +78,8 @@ export const webhookRoutes: readonly Route[] = [
     },
     rate: LONG_WORK,
   },
-  // The event types are part of the code, so this route reads nothing from the table.
+  // The event types are part of the code, so this route reads nothing from the table. It declares `table` only to get the variable
+  // TABLE_NAME, which `endpoint` needs.
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: {} } },
   {
     method: "DELETE",
@@ -130,8 +131,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // The response contains the delivery's body of up to a megabyte, and all attempts. A quotation mark in the body becomes four bytes in
-    // the response. So the response can exceed the 6 MB of a response that is not streamed.
+    // The response contains the delivery's body of up to 1 MB, and all attempts with up to 4 KB of text each. If Lambda returned the
+    // response as a whole, these texts would be escaped twice, and could exceed Lambda's limit of 6 MB.
     streamed: true,
   },
   {

@@ -28,8 +28,8 @@ export interface Package {
   /** True if only the development of this project needs the package. No function contains it. */
   readonly isDevelopment: boolean;
   /**
-   * True if the installation fails with EBADPLATFORM on other platforms. If the package were an optional dependency, npm would skip it
-   * there instead.
+   * True if the package supports only some platforms and is not optional. On any other platform, npm then stops the installation with
+   * EBADPLATFORM.
    */
   readonly needsItsPlatform: boolean;
 }

@@ -1,12 +1,13 @@
 /**
- * Lists the rights of the people who operate a deployment. `npm run permissions` writes them into docs/permissions.md, and a policy for each
- * person into docs/policies/. A test runs the commands of these people, and compares the rights with the actions that the commands use.
+ * Lists the rights of the people who operate a deployment. `npm run permissions` writes them into docs/permissions.md, and a policy for
+ * each person into docs/policies/. A test runs the commands of the on-call person and of the eraser, and compares the actions of these
+ * commands with the rights.
  */
 export type Person = "deployer" | "on-call" | "eraser";
 
 interface Right {
   readonly actions: readonly string[];
-  /** ARN patterns. A policy belongs to one account, so the patterns need no account and no region. */
+  /** ARN patterns. Their account and region are `*`, so that the same policy is valid for each deployment. */
   readonly resources: readonly string[];
   readonly why: string;
   readonly condition?: Readonly<Record<string, Readonly<Record<string, string>>>>;

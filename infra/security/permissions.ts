@@ -167,7 +167,7 @@ const rightRows = (name: string, rights: readonly Right[]): string[] =>
     row([i === 0 ? `\`${name}\`` : "", on, actions.map((action) => `\`${action}\``).join(", "), reason]),
   );
 
-/** Returns the document for the resources of both stacks. */
+/** Returns the text of docs/permissions.md. `resources` contains the CloudFormation resources of the data stack and the service stack. */
 export function permissionsDocument(resources: Resources): string {
   const roles = rolesOf(resources);
   const fileOf = new Map(
@@ -226,7 +226,10 @@ export function permissionsDocument(resources: Resources): string {
   ].join("\n")}\n`;
 }
 
-/** Returns the settings of a deployment with all optional parts, so that the document contains all rights. */
+/**
+ * Returns the settings of the deployment that the document describes. It has the preset `production`, so the document contains the roles
+ * for backups and for step-by-step deployments. It has no console, so the document does not contain the roles that only the console needs.
+ */
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 

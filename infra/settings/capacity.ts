@@ -1,6 +1,6 @@
 /**
- * Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account. The preset `production`
- * reserves concurrency for background work.
+ * Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. The preset
+ * `production` reserves concurrency for the authorizer and some other functions.
  */
 
 export const presets = ["small", "production"] as const;

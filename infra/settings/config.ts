@@ -30,7 +30,7 @@ export interface DeployConfig {
   readonly backup?: BackupPlan;
   /** Says which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** All delays, retry intervals and debounce windows of webhooks are divided by this factor. A factor above 1 shortens rehearsals. */
+  /** All delays, retry intervals and debounce windows of webhooks are divided by this factor. Tests use a factor above 1. */
   readonly timeScale: number;
   /** The shape (version of the stored fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;

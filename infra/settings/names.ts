@@ -1,13 +1,14 @@
 /**
- * Defines the names of a deployment's stacks and of its SSM parameter. They are in a separate file, because admin commands need the names but must not load the CDK.
+ * Defines the names of a deployment's stacks and of its SSM parameter. They are in a separate file, because admin commands need the names
+ * but must not load the CDK.
  */
 
 const STACK_NAME = "Canvassing";
 
 /**
- * The pattern of a stage's name. The name is a part of the stacks' names, in which CloudFormation allows only letters, digits and hyphens,
- * at most 128. It is also a part of the generated names of functions and roles, which have at most 64 characters. A stage must not be named
- * `data`, because its service stack could be confused with a data stack.
+ * The pattern of a stage's name. The name has at most 20 characters, because the generated names of functions and roles contain it and have
+ * at most 64 characters. It must not be `data` or end with `-data`, because the service stack `Canvassing-data` could be confused with the
+ * data stack `Canvassing-Data`.
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 

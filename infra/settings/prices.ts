@@ -5,7 +5,7 @@ export const PRICES_REGION = "us-east-1";
 
 const MILLION = 1_000_000;
 
-/** AWS's pages with the prices below. Each page has the key of its group of prices. */
+/** The AWS pages that contain the prices below. Each key is also a key of `prices`. */
 export const PRICE_PAGES = {
   apiGateway: "https://aws.amazon.com/api-gateway/pricing/",
   lambda: "https://aws.amazon.com/lambda/pricing/",

@@ -1,6 +1,6 @@
 /**
- * Defines the retention times that an operator may choose, and for how long AWS Backup stores copies of the table. The API's contract fixes all other retention times, such as the 30 days of
- * deliveries.
+ * Defines the retention times that an operator may choose: for log lines, files of imports, point-in-time recovery and copies of AWS
+ * Backup. Other retention times are constants in the code, for example `deliveryKeptMs` in `shared/limits.ts`.
  */
 import type { Preset } from "./capacity.ts";
 

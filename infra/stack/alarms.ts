@@ -27,13 +27,13 @@ export interface AlarmSpec extends Meaning {
   /** How the metric is compared with the threshold. By default, the alarm goes off if the value is above the threshold. */
   readonly comparison?: ComparisonOperator;
   readonly periods?: number;
-  /** How many of these periods must be bad. By default, all of them. */
+  /** Number of bad periods, among the last `periods`, that turns the alarm on. By default, all of them must be bad. */
   readonly badPeriods?: number;
   /** How a period without data is treated. By default, it is treated as good (not breaching). */
   readonly missing?: TreatMissingData;
 }
 
-/** An alarm whose description contains the URL of its section in the runbook. */
+/** An alarm that knows its section in the runbook. `sendAlarms` writes the URL of this section into the alarm's description. */
 export class ExplainedAlarm extends Alarm {
   readonly meaning: Meaning;
 
@@ -67,7 +67,7 @@ export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
 /**
  * Makes two alarms with the same meaning for a function that reads batches: one counts failed invocations, and the other one counts failed
  * items. If a function reports failed items (`batchItemFailures`), its invocation has succeeded, so Lambda does not count it as an error.
- * @param failedItem the event of the log line that the function writes for each failed item
+ * @param failedItem the `event` field of the log line for a failed item, and the name of the metric that is made from these log lines
  */
 export function batchErrorAlarms(
   watched: LambdaFunction,
@@ -112,7 +112,7 @@ type LogField = `$.message.${string}`;
 
 export interface LogMetricSpec {
   readonly event: string;
-  /** The field whose value becomes the metric. `1` means that the metric counts the log lines. */
+  /** The field whose value becomes the metric. With `1`, the metric is 1 in each minute that has a log line with the event. */
   readonly value: "1" | LogField;
 }
 

@@ -31,8 +31,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * Minimum size in bytes of a response that API Gateway compresses. Compression can make smaller responses larger. API Gateway does not
- * compress streamed responses, so their functions compress them.
+ * API Gateway compresses responses of at least this many bytes. A shorter response could grow by compression. API Gateway does not compress
+ * streamed responses, so their functions compress them.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -46,7 +46,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec),
     },
     components: { securitySchemes: { [CALLER]: authorizer(spec), [COMPANY]: companyKey } },
-    // The authorizer returns the throttle key of the company. API Gateway ignores an API key that a client sends.
+    // API Gateway takes the API key of a request from the authorizer's response, and ignores an API key that the client sends.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
     // API Gateway passes a form's body to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
@@ -105,7 +105,7 @@ const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH
 
 /**
  * Adds responses to CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path and hide
- * the 404. `/{proxy+}` matches all unknown paths except `/` and the parents of known paths, such as `/api`. So these are added one by one.
+ * the 404. `/{proxy+}` does not match `/` and the parents of known paths, such as `/api`. So `/` and the parents are added one by one.
  */
 function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
@@ -122,9 +122,8 @@ const CALLER = "caller";
 const COMPANY = "company";
 
 /**
- * The security scheme of the company's throttle key. It makes API Gateway apply the usage plan of the key that the authorizer returns
- * (company-throttle.ts). API Gateway requires both entries of `security`. It treats only a scheme with the header name `x-api-key` as an
- * API key.
+ * The security scheme that makes API Gateway apply the usage plan of the API key which the authorizer returns (company-throttle.ts). API
+ * Gateway treats only a scheme with the header name `x-api-key` as an API key.
  */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 

@@ -113,8 +113,8 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // The URL of API Gateway contains the id of the API, and a replaced API has a new id. If clients use only the domain name, they do not
-  // notice a replacement. So API Gateway's own URL is switched off, unless the setting keeps it.
+  // API Gateway's own URL contains the id of the API, so the URL changes if CloudFormation replaces the API. A deployment with a domain
+  // name therefore switches API Gateway's URL off, unless the setting `defaultEndpoint` keeps it.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
@@ -144,7 +144,7 @@ function createRestApi(
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // The construct adds an output `Endpoint`. It is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // API Gateway applies this setting only with a new deployment of the API. A new logical id makes CloudFormation create one.
+  // API Gateway switches its own URL on or off only when the API is deployed. A new logical id makes CloudFormation deploy the API.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
@@ -156,12 +156,12 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
   throttlingBurstLimit: burst,
 });
 
-/** Maximum share of the rate of all requests that a route with a separate throttle may use. */
+/** The throttle of a single route is at most this share of the throttle of the whole API. */
 const ROUTE_SHARE = 0.2;
 
 /**
- * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both invoke the same function. HEAD gets a
- * tenth of the rate of GET. So both together exceed the rate of the route by at most a tenth.
+ * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both invoke the same function. HEAD gets only
+ * a tenth of the rate of GET, so GET and HEAD together exceed the rate of the route only a little.
  */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
@@ -201,8 +201,8 @@ const acceptedFindings = {
 } as const;
 
 /**
- * Retention of the execution log in days. The log helps to find faults in the API's definition. Such faults appear soon after a deployment,
- * so 30 days are sufficient.
+ * Maximum retention of the execution log in days. The log helps to find faults in the API's definition. These faults appear soon after a
+ * deployment, so 30 days are sufficient.
  */
 const EXECUTION_LOG_DAYS = 30;
 
@@ -217,7 +217,7 @@ function keepExecutionLog(api: SpecRestApi, logDays: number): void {
 }
 
 /**
- * Creates the role with which API Gateway may invoke exactly these functions. Without the role, the stack would need a separate permission
+ * Creates the role with which API Gateway may invoke the functions in `arns`. Without the role, the stack would need a separate permission
  * resource for each function.
  */
 function createInvoker(home: Construct, arns: string[]): Role {

@@ -1,6 +1,6 @@
 /**
- * Creates the plan by which AWS Backup copies the table every day and every month, a log of its jobs, and alarms for failed and for missing
- * jobs.
+ * Creates a plan of AWS Backup, which copies the table every day and every month. Also creates a log of the plan's jobs, and alarms for
+ * failed jobs and missing copies.
  */
 import {
   BackupPlan,
@@ -107,7 +107,7 @@ function logJobs(home: Construct, vault: BackupVault, logDays: number): LoggedJo
       $or: [
         { ...copy, detail: { backupVaultName, state: [{ "anything-but": ["COMPLETED"] }] } },
         { "detail-type": ["Copy Job State Change"], detail: { sourceBackupVaultArn: [vault.backupVaultArn] } },
-        // Only some events of restores name the vault, so this also matches restores of other tables in the account and region.
+        // Only some events of restores name the vault. So this pattern matches the restores of all tables in the account and region.
         { "detail-type": ["Restore Job State Change"], detail: { resourceType: [{ prefix: "DynamoDB" }] } },
       ],
     },
@@ -127,7 +127,7 @@ function logJobs(home: Construct, vault: BackupVault, logDays: number): LoggedJo
   return { logGroup, completed };
 }
 
-/** The last states of a job without a copy or a restored table. */
+/** The final states of an unsuccessful job. */
 const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
 
 function failureAlarm(home: Construct, logGroup: LogGroup): void {

@@ -1,6 +1,7 @@
 /**
- * Limits the requests of each company with API Gateway's usage plan, before any function runs. The number of API keys is fixed. For each
- * request, the authorizer returns one of these keys, which it computes from the company's id. So a new company needs no new AWS resource.
+ * Limits the requests of each company with a usage plan of API Gateway. The plan has a fixed number of API keys. For each request, the
+ * authorizer computes one of these keys from the company's id, so a new company needs no new AWS resource. Several companies may share a
+ * key and then share its limit.
  */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Fn, Stack } from "aws-cdk-lib/core";
@@ -26,8 +27,8 @@ interface CompanyThrottles {
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
 /**
- * Returns the environment variable with which the authorizer computes the values of the API keys. It contains their common prefix. A key's
- * value must be unique in the account and region, so the prefix contains a part of the stack's id.
+ * Returns the authorizer's environment variable with the common prefix of all API keys. The value of an API key must be unique in the
+ * account and region, so the prefix contains a part of the stack's id.
  */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
   THROTTLE_KEY_PREFIX: keyPrefix(scope),

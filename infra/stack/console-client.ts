@@ -29,7 +29,7 @@ export function createConsoleClient(
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
-  // A user pool has at most one domain of this kind. An adopted pool keeps its settings, so its own domain is used.
+  // A user pool has at most one domain with a prefix of Cognito's host name. A pool of an earlier deployment (`adopted`) keeps its domain.
   if (config.adopted?.userPool === undefined) {
     new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
   }
@@ -38,7 +38,7 @@ export function createConsoleClient(
     generateSecret: false,
     oAuth: {
       flows: { authorizationCodeGrant: true },
-      // Without the scope of Cognito's user API, an access token cannot change the user's attributes or password.
+      // The scope `aws.cognito.signin.user.admin` is left out, so that an access token cannot change the user's attributes or password.
       scopes: [OAuthScope.OPENID],
       callbackUrls: [`${url}/api/session/callback`],
       logoutUrls: [`${url}/`],

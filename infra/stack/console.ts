@@ -121,8 +121,8 @@ function createBucket(home: Construct): IBucket {
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
- * Returns the behavior that forwards requests to the API. Clients get the API's error responses unchanged. Error pages of CloudFront would
- * replace them too, so the distribution has none. Instead, the default behavior rewrites the paths of the console's pages.
+ * Returns the behavior that forwards requests to the API. The distribution has no CloudFront error pages, because they would also replace
+ * the API's error responses.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
@@ -130,8 +130,8 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
     originSslProtocols: [OriginSslPolicy.TLS_V1_2],
     readTimeout: Duration.seconds(60),
-    // The API begins the paths in its responses with this prefix. For requests through CloudFront, the paths must begin at the console's
-    // host and not with the API's stage or base path.
+    // With X-Forwarded-Prefix, the API leaves its stage or base path out of the paths in its responses. The URLs of the console contain
+    // neither of the two.
     customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: consoleProof(Stack.of(api)) },
   };
   // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.
@@ -164,8 +164,8 @@ function onRequest(home: Construct, name: "api-request" | "page-request") {
 }
 
 /**
- * Returns the origin of presigned URLs of the bucket. The bucket is in the data stack, so its name is known when the service stack is
- * deployed.
+ * Returns the origin of the bucket's presigned URLs. The Content-Security-Policy of the console's pages must allow this origin, so that the
+ * console can upload files.
  */
 const originOf = (bucket: Platform["bucket"]): string => {
   const { region, urlSuffix } = Stack.of(bucket);

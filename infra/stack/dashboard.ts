@@ -77,7 +77,7 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
   }
 }
 
-/** Returns the alarms of the data stack by their names. */
+/** Refers to the data stack's alarms by their names and not by exported ARNs. `nameAlarms` in alarms.ts gives the reason. */
 function alarmsByNameOf(stack: Stack, data: Stack): IAlarm[] {
   const alarms = data.node.findAll().filter((one) => one instanceof ExplainedAlarm);
   return alarms.map((one) => {
@@ -97,8 +97,8 @@ interface Watched {
 }
 
 /**
- * Finds the constructs of the stack that the dashboard shows. It searches the whole stack, so the dashboard also shows functions and log
- * groups that are added later.
+ * Finds the constructs of the stack that the dashboard shows. The search covers the whole stack, so that a new alarm, dead-letter queue or
+ * log group of a function needs no change here.
  */
 function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
   const all = stack.node.findAll();
@@ -180,8 +180,8 @@ const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statis
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
 
 /**
- * Returns a metric of a queue. If the queue belongs to the data stack, its name is the last part of its URL, because the data stack exports
- * only the URL.
+ * Returns a metric of a queue. The data stack exports only the URLs of its queues, so the name of such a queue is taken from the end of its
+ * URL.
  */
 function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
   const isOwn = Stack.of(queue) === stack;

@@ -1,7 +1,6 @@
 /**
- * Creates the stack with all resources whose deletion would lose data: table, bucket, user pool, the key that encrypts webhook secrets, the
- * queue for notifications of the bucket, and the API's own domain name. The service stack can be deleted and deployed again without
- * changing the data stack.
+ * Creates the data stack. It contains the resources that must survive when the service stack is deleted and deployed again: table, bucket,
+ * user pool, the key that encrypts webhook secrets, the queue of uploaded import files, and the API's own domain name.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -80,8 +79,8 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
 }
 
 /**
- * Returns the restored table that the service uses. The data stack continues to contain its own table. CloudFormation cannot replace that
- * table, because the service stack imports its name and ARNs.
+ * Returns the restored table, if the service uses one. The data stack's own table remains in the stack, because CloudFormation cannot
+ * replace a table whose name and ARNs another stack imports.
  */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
@@ -236,8 +235,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * Allows S3 to send messages to the queue. S3 checks this right when the bucket gets its notifications. So the policy must exist before the
- * bucket, and it can name only the account as the source, not the bucket.
+ * Allows S3 to send messages to the queue. When CloudFormation configures the bucket's notifications, S3 checks whether the queue's policy
+ * permits them. So the policy must exist before the bucket, and its condition can name only the account and not the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -264,8 +263,8 @@ const keyAdministration = [
 ];
 
 /**
- * Creates the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, nobody can sign in to the console,
- * and no app can read the feed of changes. So CloudFormation does not delete the key together with the stack.
+ * Creates the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, nobody can sign in to the
+ * console, and no app can read the feed of changes. So CloudFormation does not delete the key together with the stack.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);

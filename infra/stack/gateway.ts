@@ -28,8 +28,8 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
 });
 
 /**
- * The header of throttled requests. One second is enough, because the throttle refills every second. Only quotas of usage plans have longer
- * periods, and this API has no quotas.
+ * The header of a response after which the client may try again, for example after a throttled request. One second is enough, because API
+ * Gateway's throttles are limits per second.
  */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
 /** The header of the response to a request without a token. For this case, RFC 6750 requires a challenge without an error code. */
@@ -54,8 +54,8 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The text of every 413. API Gateway accepts bodies of 10 MB, but the event of a function may have only 6 MB. The body of a form is encoded
- * as base64 and grows by a third.
+ * The text of each 413 response that API Gateway sends. A CSV file in a form may hold only 4 MB, because the event of a function may have
+ * only 6 MB, and API Gateway passes a form as base64, which adds a third to its size.
  */
 const TOO_LARGE =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +

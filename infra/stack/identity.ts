@@ -79,8 +79,8 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
 }
 
 /**
- * Configures the SES identity that sends the mails. It is set on the CloudFormation resource, because the construct does not accept an
- * identity in another region.
+ * Configures the SES identity that sends the mails. The function sets the property of the CloudFormation resource, because the CDK's
+ * construct does not accept the ARN of an identity.
  */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;

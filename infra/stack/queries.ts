@@ -1,4 +1,4 @@
-/** Defines the CloudWatch Logs Insights queries that the dashboard shows. Operators also find them as saved queries. */
+/** Defines the CloudWatch Logs Insights queries that a deployment saves for operators. The dashboard also shows some of these queries. */
 
 type Source = "access" | "functions";
 

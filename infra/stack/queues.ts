@@ -73,7 +73,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // The longest delay of a message is 900 s, half of this threshold. So an older message means that the queue is not emptied in time.
+    // In seconds. The service delays a message by at most 900 s, the maximum of SQS. So the message is at least 900 s late at this age.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",

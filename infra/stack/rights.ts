@@ -73,8 +73,8 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 };
 
 /**
- * Creates one statement for each set of key families, with the actions that are allowed on exactly this set. A key family is a group of
- * partition keys. IAM evaluates a batch or a transaction as one request, and a single statement must allow all its keys.
+ * Creates the statements for a table or an index. Actions that are allowed on the same key families (groups of partition keys) share a
+ * statement. The key families of one action are never split, because one statement must allow all keys of a batch or a transaction.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -160,8 +160,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * Returns the cdk-nag findings about the wildcards of `folderStatements`, with the reason for accepting them. A finding contains the name
- * of the stack export with the bucket's ARN, so the name is read from the resolved export.
+ * Returns the cdk-nag findings that the wildcards of `folderStatements` cause, and the reason for accepting each finding. The id of a
+ * finding contains the name of the stack export for the bucket's ARN. The CDK generates this name, so the function reads it from the stack.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
@@ -193,8 +193,8 @@ export const keyTags = (access: Access): readonly (readonly [name: Purpose, valu
 ];
 
 /**
- * Returns the statements for the data keys of a purpose. A function that creates secrets may create and decrypt data keys. Other functions
- * may only decrypt them.
+ * Returns the statements for the data keys of a purpose. With the right `make`, a function may create and decrypt data keys. With any
+ * other right, it may only decrypt them.
  */
 function keyStatements(
   purpose: Purpose,

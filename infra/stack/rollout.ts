@@ -21,7 +21,7 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 /**
  * The functions that are replaced step by step: those that users need for daily work in the field, and those that turn changes into
  * webhooks and indexes. All other functions are replaced at once, because each step-by-step function takes three more of the 500 resources
- * of a stack. Files and bulk jobs are among the others, because they are used rarely.
+ * of a stack. Imports, exports and bulk jobs are replaced at once, too, because they are used rarely.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
@@ -56,7 +56,7 @@ export class Rollout {
     return alias.ref;
   }
 
-  /** Makes each error alarm undo the deployment if it goes off. Call it after all functions and alarms are created. */
+  /** Lets CodeDeploy undo the deployment if an error alarm goes off. Call this method after all functions and alarms are created. */
   watchErrors(scope: Construct): void {
     const alarms = scope.node.findAll().filter((child) => child instanceof Alarm && errorAlarms.has(child.node.id));
     const application = new CfnApplication(this.#home, "Application", { computePlatform: "Lambda" });

@@ -27,7 +27,7 @@ const MAX_AUTHORIZATION_BYTES = 8_192;
 /**
  * The rules of AWS's common rule set that must only count requests and never block them. They inspect strings in which users may write
  * anything: a CSV file, a note with HTML, the URL of a webhook, or a search for "../". Such strings are harmless, because no function
- * executes them and no response is HTML.
+ * executes them and no HTML page contains them.
  */
 const countedRules = [
   ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
@@ -82,7 +82,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehi
  * Returns the rules that limit the requests of one address. One address may send as many requests as one company, because all users of a
  * company may share an address. Requests through the console's distribution come from CloudFront's addresses, which all users share. A
  * second rule therefore counts these requests by the address that CloudFront has put into a header.
- * @param fromConsole is true for requests through the distribution
+ * @param fromConsole a statement that matches requests through the distribution. Undefined if the API is not behind CloudFront.
  */
 function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | undefined): CfnWebACL.RuleProperty[] {
   const action = refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]);
@@ -108,7 +108,7 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
       rateBasedStatement: {
         ...counted,
         aggregateKeyType: "FORWARDED_IP",
-        // CloudFront always sets the header, so a request without an address in it is refused.
+        // `MATCH` refuses a request whose header contains no valid IP address. CloudFront always sets a valid one.
         forwardedIpConfig: { headerName: VIEWER_ADDRESS, fallbackBehavior: "MATCH" },
         scopeDownStatement: fromConsole,
       },
@@ -120,8 +120,8 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
 }
 
 /**
- * Returns a statement that is true for requests through the console's distribution. They have a header with a value that clients do not
- * know. Otherwise a client could send another made-up address with each request, and would never be counted.
+ * Returns a statement that matches requests through the console's distribution. CloudFront adds a header with a value that clients do not
+ * know. Without this proof, a client could send directly to the API with a different false address in each request, and avoid the limit.
  */
 const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
@@ -185,9 +185,9 @@ const matches = (name: string, regexString: string): CfnWebACL.StatementProperty
 const isForm = matches("content-type", "^multipart/form-data");
 
 /**
- * AWS WAF inspects only the first 16 KB of a body, so the rules read the header Content-Length. Chunked bodies do not have this header. API
- * Gateway refuses more than 10 MB of them, and the functions refuse what is above the limits of the API. The patterns begin at twice the
- * limits of the API, because the API's own error response is better: it names the limit to the client.
+ * These two statements match large requests by the header Content-Length, because AWS WAF inspects only the first 16 KB of a body. Chunked
+ * requests lack this header, so only API Gateway and the functions limit their size. The statements begin at twice the limits of the API.
+ * A request between the limit and twice the limit gets the API's own error response, which names the limit.
  */
 const largeForm = {
   andStatement: { statements: [isForm, matches("content-length", atLeast(2 * limits.importBytes))] },

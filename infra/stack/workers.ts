@@ -24,8 +24,9 @@ import { accept } from "./rules.ts";
  */
 const STREAM_RETRIES = 10;
 /**
- * Number of retries of a failed flush. It is small, because a failing flush delays the flushes of other companies in the same shard. No
- * data is lost, because the company's next write starts another flush.
+ * Number of retries of a failed flush. A flush merges a company's recent changes into its search index. The number is small, because a
+ * failing flush delays the flushes of other companies in the same stream shard. No data is lost, because the company's next write starts
+ * another flush.
  */
 const FLUSH_RETRIES = 3;
 /**
@@ -76,8 +77,8 @@ function createPublisher(scope: Construct, platform: Platform): void {
 }
 
 /**
- * Creates the function `flush`. A stream record only starts the function. The function itself reads from the table which entries it must
- * flush.
+ * Creates the function `flush`, which merges recent changes into a company's search index. The stream records only show when a flush is
+ * worthwhile. The flush itself reads the changes from the table.
  */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
@@ -146,8 +147,8 @@ function streamOf(table: ServedTable): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // The function may invoke itself through its queue. The chain of messages is finite: it ends after a delivery's last attempt, or when a
-    // backlog is empty.
+    // The function may invoke itself through its queue. The chain of messages is finite: it ends after a delivery's last attempt, or when
+    // no delivery is left in a webhook's backlog.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],

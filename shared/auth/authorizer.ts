@@ -1,6 +1,6 @@
 /**
- * The authorizer, which API Gateway calls for each request. It verifies the Authorization header and returns an IAM policy with the
- * caller's identity and rights.
+ * The Lambda authorizer of API Gateway. It verifies the Authorization header and returns an IAM policy with the caller's identity and
+ * rights. API Gateway caches the policy, so it does not call the authorizer for every request.
  */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -74,7 +74,7 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 
 /**
  * Returns a policy that denies a token. Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so use
- * this function only for a refusal that stays true. A disabled user gets an error instead, because an admin may enable the user again.
+ * this function only if the token itself is the reason. A disabled user gets an error instead, because an admin may enable the user again.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",

@@ -52,7 +52,7 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
-/** The index of the update of the user's row in the transaction that accepts an invitation. */
+/** The position of the write to the user's row in the list `writes` of `acceptInvitation`. */
 const USER = 1;
 
 /**
@@ -78,7 +78,8 @@ async function acceptInvitation(
       change: { remove: ["invitedUntil"], add: { version: 1 } },
       when: equals("version", version),
     },
-    // The first two writes make cached users outdated. The third one reports the change to the company's change log.
+    // The company row and the index head get a new version, so that readers notice that their cached users are outdated. `sharedDelta`
+    // adds the changed user to the company's change log.
     { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
     namesChangeInHead(companyId),
     sharedDelta(companyId, {

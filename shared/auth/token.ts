@@ -29,7 +29,8 @@ const FETCH_TIMEOUT_MS = 3_000;
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
 /**
- * Maximum length of a token. A longer token is rejected without verification. API Gateway accepts 10 240 bytes for all headers together.
+ * Maximum length of a token. A longer token is rejected without verification. The maximum leaves 2 KB for other headers, because API
+ * Gateway accepts 10 240 bytes for all headers together.
  */
 const MAX_TOKEN_CHARACTERS = 8_192;
 

@@ -17,8 +17,8 @@ import { cognitoClient } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
 
 /**
- * Minimum duration of an invitation request, in milliseconds. It is longer than a user pool usually needs to create a user and send the
- * mail.
+ * Minimum duration of an invitation request, in milliseconds (see `answersAfterMs` in identity-provider.ts). A user pool usually creates a
+ * user and sends the mail in less time.
  */
 const ANSWERS_AFTER_MS = 2_000;
 

@@ -14,7 +14,7 @@ export interface ClientSettings {
   /** By default, the SDK finds the credentials itself. In a Lambda function, it uses the credentials of the function's role. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** Milliseconds without a byte of the response after which a request fails. */
+  /** A request fails if no byte of the response arrives for this number of milliseconds. */
   readonly answerMs?: number;
   readonly attempts?: number;
 }

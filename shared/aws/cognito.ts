@@ -3,8 +3,8 @@ import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /**
- * Milliseconds without a byte of the response after which a request fails. Cognito sends the invitation mail before it responds, so the
- * time is longer than for other services.
+ * A request fails if no byte of the response arrives for this number of milliseconds. It is more than the default, because Cognito sends
+ * the invitation mail before it responds.
  */
 const ANSWER_MS = 5_000;
 

@@ -19,7 +19,7 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** The default time-out: milliseconds without a byte of the response after which a request fails. */
+/** The default time-out: a request fails if no byte of the response arrives for this number of milliseconds. */
 const ANSWER_MS = 6_000;
 /** The time-out in milliseconds of `openObjects`. It is long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
@@ -180,8 +180,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // A file with a content encoding is refused: its length and ranges count compressed bytes, so a broken download could not continue at
-    // the right byte.
+    // A file with a content encoding is refused, because its bytes are compressed and no caller decompresses them.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const end = at + ContentLength;
     try {

@@ -4,9 +4,15 @@ import { type CellBox, geohashRanges, rangesOfArea } from "#shared/company-index
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
-/** Maximum number of geohash cells on the boundary of a polygon. With more cells, a search compares fewer rows but reads more ranges. */
+/**
+ * Geohash cells cover a polygon, and this is the maximum number of cells on its boundary. With more cells, a search tests fewer rows that
+ * are outside the polygon, but looks up more ranges of geohashes.
+ */
 const EDGE_CELLS = 512;
-/** Maximum number of tests of an edge with a cell. 400 000 tests take about 10 ms. A ring that crosses itself often gets fewer cells. */
+/**
+ * Maximum number of tests whether an edge of a polygon crosses a cell. 400 000 tests take about 10 ms. If a polygon needs more tests, for
+ * example because it crosses itself many times, the cells cover more area outside the polygon.
+ */
 const EDGE_TESTS = 400_000;
 
 export const emptyArea: Area = { box: null, ranges: [], contains: () => false };

@@ -1,7 +1,8 @@
 /**
- * The change log of a company: which records have changed, and who could see them before and after. The unflushed entries of the search
- * index are the newest part of the log. Each flush moves its entries into one chunk. The same transaction gives the head row its next
- * version. A reader that has read up to a head version therefore finds each later change in a later chunk or among the unflushed entries.
+ * The change log of a company, which `GET /api/changes` returns. It says which records have changed, and to whom a changed prospect was
+ * assigned before and after. The newest changes are the entries of the search index that no flush has moved into the stored index yet. Each
+ * flush copies the changes of its entries into a chunk. The same transaction increases the version of the index's head row. A client that
+ * has all changes up to a version therefore finds each later change in a later chunk or in an unflushed entry.
  */
 import * as z from "zod/mini";
 import { compress } from "#shared/company-index/encoding.ts";
@@ -67,7 +68,7 @@ export interface IdRange {
   readonly to: number;
 }
 
-/** The data that is added to the log when the head row moves to its next version. */
+/** The data that a transaction adds to the change log when it increases the version of the search index's head row. */
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
@@ -76,8 +77,9 @@ export interface Logged {
 }
 
 export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
-  /** The version of the head row that makes the chunk visible. A large chunk has several rows, with consecutive numbers in `part`. */
+  /** The version of the search index's head row after the transaction that has written the chunk. */
   readonly version: number;
+  /** Number of this row. A large chunk has several rows, numbered from 0. */
   readonly part: number;
   readonly parts: number;
   /** The version of the chunk before this one. 0 if it is the first chunk. */
@@ -88,10 +90,10 @@ export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "
 
 const MS_PER_DAY = 86_400_000;
 
-/** Time for which a reader may continue reading the log from its last position. */
+/** Time for which a client can continue from its last position in the log. Later, it must read all records again. */
 export const POSITION_MS = 60 * MS_PER_DAY;
 /**
- * Time for which a chunk is stored. It is a day longer than POSITION_MS, because a reader that begins at an old position may need several
+ * Time for which a chunk is stored. It is a day longer than POSITION_MS, because a client that begins at an old position may need several
  * requests.
  */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
@@ -106,8 +108,8 @@ const withoutFalse = (_: string, value: unknown): unknown => (value === false ? 
 type LogOfHead = Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">;
 
 /**
- * Returns the log attributes of the head row for its move from `from` to the next version. A release without a change log may have moved
- * the head row before. No chunk contains the changes of that move, so the log then begins again at the version of `from`.
+ * Returns those attributes of the head row that describe the log, for the version after `from`. Release 0.1.0 has no change log. If it
+ * wrote the version `from`, no chunk contains the changes of that version, so the log then begins again at the version of `from`.
  */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   loggedVersion: from.version + 1,
@@ -120,8 +122,8 @@ export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number 
   loggedVersion === version ? logBegins : version;
 
 /**
- * Returns the writes of the chunk that becomes visible when the head row moves from `from` to its next version. Execute them in the
- * transaction that moves the head row.
+ * Returns the writes of a chunk, or no writes if there are no changes. Execute them in the transaction that replaces the head row `from` by
+ * its next version.
  */
 export function chunkWrites(companyId: number, from: Head, { changes = [], range }: Logged, nowMs: number): Write[] {
   if (changes.length === 0 && range === undefined) return [];

@@ -57,7 +57,7 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Returns true if the area and the box overlap. If minLng is greater than maxLng, the second box crosses the 180th meridian. */
+/** Returns true if the two boxes overlap. The second box crosses the 180th meridian if its minLng is greater than its maxLng. */
 export function meetsBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -65,7 +65,10 @@ export function meetsBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box
   return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
 }
 
-/** Returns true if the whole area is inside the box. If minLng is greater than maxLng, the second box crosses the 180th meridian. */
+/**
+ * Returns true if the first box is completely inside the second box. The second box crosses the 180th meridian if its minLng is greater
+ * than its maxLng.
+ */
 export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -106,11 +109,11 @@ export interface SearchWord {
   readonly digits: string;
 }
 
-/** A range of geohashes that an area covers. `from` is included, and `to` is not. */
+/** A range of geohashes that covers a part of an area. `from` is included, and `to` is not. */
 export interface AreaRange {
   readonly from: number;
   readonly to: number;
-  /** True if the whole range is known to be inside the area. Points of other ranges may be outside. */
+  /** True if all points of the range are inside the area. If false, some points may be outside. */
   readonly isInside: boolean;
 }
 

@@ -114,7 +114,7 @@ const filled = ({ by, at, past }: FactFields): FactFields => ({
 
 /** Data about the change of a note that only the change log and activity reports need. */
 export interface NoteDeltaOptions {
-  /** The fact that the note was added. Undefined for a change of an existing note. */
+  /** Who has added the note, and when. Undefined if an existing note was changed. */
   readonly fact?: FactFields | undefined;
   /** The creation time of the note, in milliseconds since 1970. */
   readonly createdAt?: number;
@@ -154,9 +154,8 @@ export const sharedDelta = (companyId: number, change: SharedChange): Write => (
 });
 
 /**
- * Deletes flushed entries. The long text of an entry is deleted before the entry. If the process stops in between, the entry remains
- * without its text, which shows readers that it was flushed. A later flush deletes it. In the opposite order, the text could remain without
- * its entry, and no later flush would find the text.
+ * Deletes flushed entries. The long text of an entry is deleted before the entry. In the opposite order, a text could remain without its
+ * entry if the process stops in between, and no later flush would find the text.
  */
 export async function removeUnflushed(
   table: Table,
@@ -172,7 +171,7 @@ type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
 type DeltaItem = z.infer<typeof DeltaItem>;
 
-/** Its functions are called for each entry of a prospect or note, with the parsed entry and the stored item. */
+/** `readUnflushed` calls these functions for each entry of a prospect or note, with the parsed entry and the stored item. */
 export interface Visitor {
   prospect(entry: IndexEntry, item: DeltaItem): void;
   note(entry: NoteEntry, item: DeltaItem): void;
@@ -219,7 +218,7 @@ export const DeltaItem = z.object({
   createdAt: z.optional(z.int()),
   /** The assignee of the note's prospect, if a condition of the transaction has ensured it. */
   assignee: z.optional(z.int()),
-  /** These three fields are the fields of `FactFields`, which explains them. */
+  /** The fields `by`, `at` and `past` are explained in `FactFields`. */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),
@@ -316,8 +315,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. A flush deletes the text of an entry before the entry. If a
- * text is missing and a run already contains the entry's version, the entry is dropped. Otherwise it is counted in `missing`.
+ * Adds the long texts to the entries whose sort keys are in `withLongText`. The result omits an entry if its text is not found. If a run
+ * already contains the version of the entry, a flush has deleted the text. Otherwise, the entry is counted in `missing`.
  */
 export async function withTexts(
   table: Reads,

@@ -1,4 +1,4 @@
-/** A bar for each day. The bars are hidden from screen readers, because the table below the chart has the same numbers. */
+/** A bar chart of the status changes on each day. Screen readers skip the bars, because the table below the chart has the same numbers. */
 import type { ActivityGroup } from "canvassing-client/api";
 import { numberText } from "../ui/text.ts";
 import style from "./activity.module.css";

@@ -1,4 +1,4 @@
-/** The counts of a report as a table. */
+/** A table of the counts in an activity report, with a row for each day or each user. */
 import type { ActivityGroup } from "canvassing-client/api";
 import { useMemo } from "react";
 import { type Column, DataTable } from "../ui/data-table.tsx";

@@ -2,7 +2,7 @@
 import { apiClient } from "canvassing-client";
 import type { Problem } from "canvassing-client/api";
 
-/** Other sites cannot send this header, so the service accepts the cookie only together with it. */
+/** Protects against CSRF. The service accepts the session's cookie only with this header, because other sites cannot send the header. */
 export const SAME_SITE = { "X-Requested-With": "canvassing-console" } as const;
 
 export const api = apiClient({ baseUrl: location.origin, headers: SAME_SITE, fetch: withSession });
@@ -27,8 +27,8 @@ async function send(request: Request): Promise<Response> {
 }
 
 /**
- * Replaces the tokens of the session. Returns false if the session has ended. Throws ServiceAway or RequestFailed if the session may still
- * be valid. Requests that are refused at the same time wait for the same refresh.
+ * Renews the session's tokens. Returns false if the session has ended. Throws ServiceAway or RequestFailed if the session may still be valid.
+ * Concurrent calls share one request.
  */
 export function renewSession(): Promise<boolean> {
   refresh ??= renewed().finally(() => {
@@ -44,8 +44,8 @@ async function renewed(): Promise<boolean> {
 }
 
 /**
- * Sends a request. If the service refuses it with 401, refreshes the session and sends the request once more. This is normal, because a
- * token lives for an hour and a session for eight hours.
+ * Sends a request. If the service answers 401, renews the session and sends the request once more. A 401 is normal, because an access token
+ * lives for one hour, but a session for eight hours.
  */
 export async function withSession(request: Request): Promise<Response> {
   const again = request.clone();

@@ -1,6 +1,6 @@
 /**
- * Saves a response of the API as a file. A plain link cannot be used, because it does not send the header without which the service ignores
- * the cookie.
+ * Saves a response of the API as a file. A plain link does not work, because the service accepts the session's cookie only with the header
+ * in `SAME_SITE`, and a link cannot send a header.
  */
 import { RequestFailed, SAME_SITE, signIn, withSession } from "./client.ts";
 

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Me } from "canvassing-client/api";
 import { answer, api } from "./client.ts";
 
-/** Milliseconds for which all pages share the loaded reference data. It is rarely changed, so it need not be loaded for each page. */
+/** For one minute, pages use statuses, tags, users and territories from the cache, because this data rarely changes. */
 const STALE_AFTER_MS = 60_000;
 
 export const useMe = () =>

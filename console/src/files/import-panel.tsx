@@ -1,4 +1,4 @@
-/** Takes a CSV file, tries it first without writing anything, and then imports it. */
+/** The panel for importing a CSV file. A dry run first shows what the import would do. The user then starts the import. */
 import { useState } from "react";
 import { importColumns } from "../../../shared/prospects/csv/format.ts";
 import { Button } from "../ui/button.tsx";

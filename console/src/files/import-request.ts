@@ -18,7 +18,7 @@ export interface ImportRequest {
   readonly dryRun: boolean;
 }
 
-/** What an import has done, or what it would do if it was a dry run. */
+/** The result of an import. The result of a dry run says what the import would do. */
 export type ImportOutcome = Pick<
   FileResult,
   "id" | "dryRun" | "imported" | "updated" | "skipped" | "ignoredColumns" | "errors"

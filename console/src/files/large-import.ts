@@ -1,4 +1,4 @@
-/** Imports a file by a job: the file goes to the bucket by a presigned URL, and the job reads it there. */
+/** Imports a large CSV file. The browser uploads the file to S3 with a presigned URL, and a job of the service imports the file from S3. */
 import type { ImportJob, Upload } from "canvassing-client/api";
 import { answer, api, ServiceAway } from "../api/client.ts";
 import { amount } from "../ui/text.ts";

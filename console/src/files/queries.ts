@@ -33,8 +33,8 @@ function importAtOnce({ file, options: { mapping, matchBy, onMatch }, dryRun }: 
         },
       },
       body: { file: "" },
-      // `body` is there only because the generated types describe the file as a string. The browser sends this form, which contains the
-      // file.
+      // The generated types require this `body`, in which the file is a string. `bodySerializer` replaces it with the form that contains
+      // the file.
       bodySerializer: () => form,
     }),
   );
@@ -116,7 +116,7 @@ export const useJobs = () =>
     queryFn: () => answer(api.GET("/api/jobs", { params: { query: { limit: 20 } } })),
   });
 
-/** Hides the prospects that an import has created. A job does this, and a message shows its progress. */
+/** Starts a job that undoes an import: the job hides the prospects that the import created. A message shows the progress of the job. */
 export function useUndoImport() {
   return useMutation({
     mutationFn: (id: number) =>

@@ -1,4 +1,4 @@
-/** Shows the progress of a job as a message, and offers to undo it. */
+/** Shows the progress of a job that changes many prospects, and a button that undoes the job after its end. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Job } from "canvassing-client/api";
 import { useEffect, useRef, useState } from "react";
@@ -19,7 +19,7 @@ export const useJob = (id: number) =>
     refetchInterval: ({ state: { data } }) => (data === undefined || isRunning(data) ? POLL_MS : false),
   });
 
-/** Opens a message with the progress of the job. It stays until the user closes it. */
+/** Opens a message with the progress of the job. The message stays until the user closes it or newer messages displace it. */
 export const watchJob = (id: number): void => notifyTask(<WatchedJob id={id} />);
 
 /** After an undo, the same message shows the progress of the undo. Two messages would cover more of the page. */

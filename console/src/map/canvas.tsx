@@ -1,4 +1,4 @@
-/** The map itself: MapLibre in an element, with the base map and the layers that a page adds. */
+/** A component that shows a MapLibre map with the base map. The page that uses the component adds other layers in `onReady`. */
 import { useQuery } from "@tanstack/react-query";
 import { type LngLatBoundsLike, Map as MapLibre, NavigationControl, ScaleControl } from "maplibre-gl";
 import "maplibre-gl/dist/maplibre-gl.css";
@@ -20,7 +20,7 @@ const FADE_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 300
 interface CanvasProps {
   /** The name of the map for screen readers. The page also has a table with the same records. */
   readonly label: string;
-  /** The part of the map that is shown first. */
+  /** The part of the world to show. If `bounds` changes, the map moves there. */
   readonly bounds: Bounds | undefined;
   /** Called once, when layers can be added. */
   readonly onReady: (map: MapLibre) => void;
@@ -50,8 +50,8 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
       style: styleUrl ?? ownStyle,
       bounds: bounds === undefined ? START : [...bounds],
       fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },
-      // MapLibre's own control for the attribution parses HTML, which the Content-Security-Policy of the page forbids. The text below the
-      // map has the same content.
+      // MapLibre's own control for the attribution parses HTML, which the Content-Security-Policy of the page forbids. The text in the
+      // corner of the map has the same content.
       attributionControl: false,
       fadeDuration: FADE_MS,
       // Rotation is off. Users would rotate the map by accident, with the keyboard or two fingers, and a rotated map is of no use here.

@@ -6,7 +6,7 @@ import { TerraDrawMapLibreGLAdapter } from "terra-draw-maplibre-gl-adapter";
 /** Decimal places of drawn coordinates. Six are precise to about a decimetre. */
 const DECIMALS = 6;
 
-/** Calls `done` with the ring of the area that the user draws. Returns a function that ends the drawing. */
+/** Lets the user draw an area freehand, and calls `done` with the area's GeoJSON ring. The returned function ends the drawing. */
 export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): () => void {
   const draw = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
@@ -21,7 +21,7 @@ export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): (
   return () => draw.stop();
 }
 
-/** Calls `done` with the ring of the polygon whose corners the user clicks. Returns a function that ends the drawing. */
+/** Lets the user click the corners of a polygon, and calls `done` with its GeoJSON ring. The returned function ends the drawing. */
 export function drawPolygon(map: MapLibre, done: (ring: number[][]) => void): () => void {
   const draw = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),

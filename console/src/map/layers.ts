@@ -5,15 +5,15 @@ import type { GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibr
 /** How a source of tiles is drawn. */
 export interface TileLayers {
   readonly layersOf: (source: string) => LayerSpecification[];
-  /** The id of the marker layer below which these layers are inserted. */
+  /** The id of the layer in `order` below which these layers are inserted. */
   readonly below: string;
 }
 
 const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
 
 /**
- * Marker layers without content. Layers with tiles are inserted below one of them. The order of the layers therefore stays the same,
- * although the layers with tiles are replaced at any time.
+ * Empty layers that mark two positions in the stack of layers. Tile layers are replaced when their data changes. Each new tile layer is
+ * inserted below one of these empty layers, so prospects always stay above territories.
  */
 const order = ["above-territories", "above-prospects"] as const;
 

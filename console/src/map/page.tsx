@@ -56,8 +56,8 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   const { tiles, bounds } = overview.data ?? {};
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter moves the map, and a changed prospect does not
   const shownFirst = useMemo(() => bounds, [tiles?.url]);
-  // The territories are added when `tiles` is known, because the map then shows the part of the world with the prospects. Earlier, it would
-  // load territories of another part.
+  // `tiles` is defined when the map knows where the prospects are. The territories are not added before, because the map would then load
+  // territories of the wrong part of the world.
   useTerritoriesOn(tiles === undefined ? undefined : map, nothing);
   const { fault, retry } = useTiles(map, tiles, prospectLayers, (event) => {
     if (isDrawing) return;

@@ -1,4 +1,4 @@
-/** Reads what the map shows in addition to its tiles. */
+/** Reads the number and the bounds of the prospects for the map, and makes the URL of the tiles. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Clusters } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
@@ -15,10 +15,7 @@ export interface Overview {
   readonly mapped: number;
   readonly unmapped: number;
   readonly bounds: Bounds | undefined;
-  /**
-   * The tiles to load. They are part of this result, so that the map first moves to the prospects, and loads no tiles of another part of
-   * the world.
-   */
+  /** The tiles to load. The map gets `tiles` together with `bounds`, so that it moves to the prospects before it loads tiles. */
   readonly tiles: Tiles;
 }
 

@@ -15,7 +15,7 @@ const shownColumns = columns.filter(({ minor = false }) => !minor);
 
 interface TableProps {
   readonly filter: Filter;
-  /** The visible part of the map. */
+  /** The visible part of the map: `west,south,east,north`. */
   readonly box: string;
 }
 
@@ -23,8 +23,8 @@ export function MapTable({ filter, box }: TableProps) {
   const [isVisibleOnly, setVisibleOnly] = useState(true);
   const [turned, setTurned] = useState({ of: "", page: 1 });
   const wanted = isVisibleOnly ? { ...filter, bbox: box } : filter;
-  // `turned` is the page that the user has opened, and the filter for which this was done. With any other filter or part of the map, the
-  // table begins at page 1.
+  // `turned` contains the page that the user chose, and the filter and part of the map at that time. If the filter or the part of the map
+  // has changed since then, the table begins at page 1.
   const of = JSON.stringify(wanted);
   const page = turned.of === of ? turned.page : 1;
   const [parameters] = useSearchParams();

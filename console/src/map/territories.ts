@@ -9,8 +9,8 @@ import { type TileState, useTiles } from "./tiles.ts";
 const url = `${location.origin}/api/territories/tiles/{z}/{x}/{y}.mvt`;
 
 export function useTerritoriesOn(map: MapLibre | undefined, onClick: (event: MapLayerMouseEvent) => void): TileState {
-  // `dataUpdatedAt` is the version of the tiles. The list of territories is loaded again after each change, and the new version then loads
-  // the tiles again.
+  // `dataUpdatedAt` is the time at which the list of territories was loaded. It serves as the version of the tiles, so that the map loads
+  // the tiles again whenever the list is loaded again, for example after a change of a territory.
   const { data, dataUpdatedAt: version } = useTerritories();
   const tiles = useMemo(() => (version === 0 ? undefined : { url, version }), [version]);
   useEffect(() => {

@@ -13,7 +13,7 @@ export interface Tiles {
 }
 
 export interface TileState {
-  /** The reason why tiles are missing. It is undefined while the tiles load and when all are loaded. */
+  /** The last error, if tiles are still missing after all retries. Undefined at first, and again when all visible tiles are loaded. */
   readonly fault: Error | undefined;
   readonly retry: () => void;
 }

@@ -3,8 +3,8 @@ import type { LngLat, Map as MapLibre } from "maplibre-gl";
 import { useEffect, useState } from "react";
 
 /**
- * The box is rounded to 1/10 000 of a degree, about ten metres. After a smaller movement, the page sends the same request, whose result it
- * may already have.
+ * The visible box is rounded to 1/10 000 of a degree, about ten metres. A smaller movement of the map usually does not change the rounded
+ * box, so the page sends no new request.
  */
 const VIEW_STEPS = 10_000;
 /**

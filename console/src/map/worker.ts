@@ -13,8 +13,8 @@ const policy = window.trustedTypes?.createPolicy("maplibre", {
 });
 
 /**
- * Returns a class that replaces `Worker`. MapLibre passes the URL as a plain string, which the policy forbids, so the class converts it
- * with `admit`.
+ * Returns a class that replaces `Worker`. MapLibre passes the URL as a plain string, which the Content-Security-Policy forbids. The class
+ * therefore converts the URL with `admit`.
  */
 const workerOf = (admit: (url: string) => string): typeof Worker =>
   class extends Worker {

@@ -1,4 +1,4 @@
-/** The buttons of manual webhook registrations whose filter matches the prospect. */
+/** Buttons that send webhooks: one for each registration with `triggerMode: manual` whose filter matches the prospect. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";

@@ -24,8 +24,8 @@ export function readFilter(parameters: URLSearchParams): Filter {
 export interface FilterState {
   readonly filter: Filter;
   /**
-   * Sets parameters of the address, or removes those whose value is undefined or empty. If a filter is among them, also removes `page`, so
-   * that the list begins at the first page.
+   * Sets query parameters of the page's URL. A parameter with an undefined or empty value is removed. If a filter changes, `page` is also
+   * removed, so that the list begins at the first page.
    */
   readonly change: (values: Readonly<Record<string, string | undefined>>) => void;
   readonly parameters: URLSearchParams;

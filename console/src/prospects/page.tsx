@@ -1,4 +1,4 @@
-/** Prospects as a table. The filters, the order, the page and the open prospect are in the address. */
+/** Prospects as a table. The URL contains the filters, the order, the page number and the open prospect. */
 import type { ListedProspect } from "canvassing-client/api";
 import { type ReactNode, useCallback, useState } from "react";
 import { Link } from "wouter";

@@ -1,4 +1,4 @@
-/** The icons of the console, drawn as lines of the same width. They are decoration, because the text beside an icon says the same. */
+/** The icons of the console, drawn as lines. Screen readers skip icons, because the buttons and links have texts or labels. */
 const paths = {
   map: "M9 4 3 6v14l6-2 6 2 6-2V4l-6 2-6-2zM9 4v14M15 6v14",
   list: "M8 6h13M8 12h13M8 18h13M3.5 6h.01M3.5 12h.01M3.5 18h.01",

@@ -33,10 +33,10 @@ function show(kind: Notice["kind"], text: ReactNode): void {
 }
 
 export const notifyDone = (text: ReactNode): void => show("done", text);
-/** Shows an error. The message stays until the user closes it. */
+/** Shows an error. The message stays until the user closes it or newer messages displace it. */
 export const notifyFailed = (error: Error): void => show("failed", error.message);
 
-/** Shows the progress of an action that takes some time. The message stays until the user closes it. */
+/** Shows the progress of an action that takes some time. The message stays until the user closes it or newer messages displace it. */
 export const notifyTask = (task: ReactNode): void => show("task", task);
 
 function subscribe(listener: () => void): () => void {

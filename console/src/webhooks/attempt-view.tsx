@@ -1,4 +1,4 @@
-/** One attempt: the headers of the request, and the answer of the receiver. */
+/** Shows one attempt to send a delivery: the headers of the request, and the response of the receiver. */
 import { useQuery } from "@tanstack/react-query";
 import type { Attempt, DeliveryDetail } from "canvassing-client/api";
 import { plainHeaders, standardHeaders } from "../../../shared/webhooks/deliver/headers.ts";

@@ -1,6 +1,6 @@
 /**
- * The conditions of a filter as a user edits them, and the function that makes the filter from them. There is an operator for each
- * comparison that the API's filters support: with one value, with any of several values, and with null.
+ * The conditions that a user edits for a webhook registration, and `filterOf`, which makes a filter for the API from the conditions. A
+ * filter compares a field with one value, with several values, or with null.
  */
 import type { EventType } from "canvassing-client/api";
 
@@ -70,7 +70,7 @@ export function filterOf(conditions: readonly Condition[]): Built {
   return { filter: Object.keys(filter).length === 0 ? null : filter, fault };
 }
 
-/** Maximum number of keys in a suggested path. The API refuses filters that are deeper than five levels. */
+/** Maximum number of keys in a suggested path. For example, `a.b.c.d` has four keys. The API accepts at most five. */
 const SUGGESTED_DEPTH = 4;
 
 /** Returns the paths of all strings, numbers and booleans in the data of an event, according to its JSON Schema. */

@@ -134,8 +134,8 @@ function summaryOf(events: readonly LastEvent[] | undefined, event: string, filt
 const SHOWN_CHARACTERS = 160;
 
 /**
- * Returns the data as a short text. The prospect is reduced to its name, because most events contain the whole prospect first, and the
- * changed values would be cut off.
+ * Returns the data of an event as a short text. The text contains the name of the prospect instead of the whole prospect, which would leave
+ * no space for the values that have changed.
  */
 function shortened(data: unknown): string {
   const { prospect, ...others }: { prospect?: { name?: unknown } } =

@@ -11,9 +11,7 @@ export const PREVIEWED_EVENTS = 20;
 /** Maximum number of webhooks whose logs are read. */
 const PREVIEWED_WEBHOOKS = 8;
 
-/**
- * Milliseconds for which the loaded events are used again, so that changing the filter sends no further requests. Old events never change.
- */
+/** If the preview is opened again within one minute, the page uses the events in the cache and sends no requests. */
 const STALE_AFTER_MS = 60_000;
 
 export interface LastEvent {
@@ -40,8 +38,8 @@ async function lastEvents(webhookId: number, event: string): Promise<readonly La
 }
 
 /**
- * Returns the webhooks whose logs contain most events of the type: first those that get every event, then the webhook of the form, and then
- * those with a filter.
+ * Returns the webhooks whose logs are read: first webhooks that get every event of the type, then the webhook with the id `webhookId`, and
+ * then webhooks that get only events that match a filter.
  */
 function readFirst(webhooks: readonly Webhook[], webhookId: number, event: string): readonly Webhook[] {
   const rank = ({ id, registrations }: Webhook): number => {

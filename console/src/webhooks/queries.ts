@@ -53,8 +53,8 @@ export const useDelivery = (id: number, deliveryId: string) =>
 const CONFLICT = 409;
 
 /**
- * Runs an action on a webhook, loads the data on webhooks again, and shows a message. A conflict is no error: it means that the page is
- * older than the data, for example because the service has just begun to send the delivery itself. The message says so.
+ * Runs an action on a webhook, loads the data on webhooks again, and shows a message. A response 409 is not shown as an error, because it
+ * only means that the page was out of date. For example, the service may already be sending the delivery.
  */
 function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
   const queries = useQueryClient();

@@ -1,4 +1,4 @@
-/** Shows code in four languages with which a receiver verifies the signature. */
+/** Shows code, in four languages, that verifies the signature of a webhook request. */
 import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Panel } from "../ui/page.tsx";

@@ -25,14 +25,14 @@ export interface ErasureContext {
 }
 
 /**
- * Time in milliseconds after the suspension during which requests from before it may still write. API Gateway caches the authorizer's
- * result for 60 s, and the longest function runs for 15 minutes. The sum is 16 minutes.
+ * Time in milliseconds after the suspension during which functions may still write rows of the company. API Gateway accepts requests of the
+ * company's users for 60 s more, because it caches the authorizer's result. The function of an accepted request runs at most 15 minutes.
  */
 export const QUIET_MS = 16 * 60_000;
 /**
- * Wait in milliseconds between the start of the erasure and the removal of rows. The webhooks are already removed. Queue messages about
- * their deliveries exist for at most 15 minutes, and the senders cancel these deliveries when they receive the messages. If the delivery
- * rows were removed earlier, a message without its delivery would set off the alarm of missing deliveries.
+ * Time in milliseconds from the start of the erasure to the removal of users, files and rows. The webhooks are removed at the start. SQS
+ * delays a message by at most 15 minutes, so each queued message about a delivery arrives during this time, and its consumer cancels the
+ * delivery. A message that arrives after the removal of the delivery's row sets off the alarm `Delivery missing`.
  */
 const SETTLE_MS = 16 * 60_000;
 /** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
@@ -119,8 +119,8 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 const DAY_MS = 86_400_000;
 
 /**
- * Counts the jobs that run or wait. The query stops at jobs that are due tomorrow, so it does not count paused bulk jobs. These are due
- * only in a month, and no user of a suspended company can resume them.
+ * Counts the jobs that run or wait. The query reads only jobs that are due within a day, so it omits paused bulk jobs. A paused job is
+ * due a month after the pause, and is then cancelled. No user of a suspended company can resume a paused job earlier.
  */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;

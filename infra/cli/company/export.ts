@@ -28,7 +28,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Maximum bytes of a part's text before compression. This text is in memory twice: once as lines and once as bytes. */
+  /** A part ends after the page of rows with which its text, before compression, reaches this number of bytes. The default is 8 MiB. */
   readonly partBytes?: number;
 }
 
@@ -48,10 +48,7 @@ const Progress = z.object({
   /** The segment of the table scan that is being read, and the position within this segment. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
-  /**
-   * True if the newest activity has been exported. Until the next flush, this activity exists only in entries of the search index, which
-   * are not exported themselves.
-   */
+  /** True if `exportActivity` has exported the newest activity. */
   hasActivity: z._default(z.boolean(), false),
   /** The index of the folder whose files are being copied, and the key of the last file that was copied. */
   folder: z.int(),
@@ -150,8 +147,8 @@ async function exportSegment(
 }
 
 /**
- * Exports the newest activity as `loggedFacts`. The next flush of the search index would store it in this form. Until the flush, only the
- * entries of the index contain this activity, and the export omits the index.
+ * Exports the newest activity (what users have done, for reports) as rows of the type `loggedFacts`. The table stores this activity only in
+ * the search index until the index is flushed, and the export omits the search index.
  */
 async function exportActivity(
   context: ExportContext,
@@ -215,9 +212,9 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
   writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
 /**
- * Matches the partition keys that are not exported. These partitions contain the search index with its change log, the stored responses for
- * repeated requests, the receipts of operations, the client ids of prospects (the prospects' rows contain them too), and the
- * data keys that encrypt secrets, sessions and cursors.
+ * Matches the partition keys of the rows that are not exported: the search index with its change log, the stored responses for repeated
+ * requests, the receipts of operations that devices have sent, the client ids of prospects (the prospects' rows contain them too), and the
+ * data keys that encrypt the secrets of webhooks, sessions and cursors.
  */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));

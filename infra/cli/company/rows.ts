@@ -123,7 +123,7 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
   return counts;
 }
 
-/** Returns the type of a row. Rows that only reserve a value or lead to another row may have no type. */
+/** Returns the type of a row, or `other` for a row without a type. Some rows that only reserve a value or name another row have no type. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
 export function removeRows(

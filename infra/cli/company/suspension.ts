@@ -84,7 +84,8 @@ export async function* usersOf(table: Table, companyId: number): AsyncGenerator<
 async function markUsers(table: Table, companyId: number, change: Change): Promise<number> {
   let users = 0;
   for await (const { id, sub } of usersOf(table, companyId)) {
-    // A withdrawn user may have no identity row. The condition of the write then fails, which is ignored.
+    // A user whose invitation was withdrawn may have no identity row. The condition of the write then fails, and `unlessRefused` ignores
+    // this failure.
     await unlessRefused(() => table.write({ update: keys.identity(sub), change, when: equals("userId", id) }));
     users++;
   }

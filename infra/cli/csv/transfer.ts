@@ -28,7 +28,7 @@ interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** The value of the header Content-Length. If the file has another length when it is sent, the upload fails. */
+  /** The number of bytes to send, from the beginning of the file. If the file has become shorter, the upload fails. */
   readonly bytes: number;
 }
 

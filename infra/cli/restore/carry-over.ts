@@ -1,5 +1,5 @@
 /**
- * Copies the data to a restored table that must not be older than in the live table: the counter of ids, the erasures of companies, and the
+ * Brings three kinds of data in a restored table up to the state of the live table: the counter of ids, the erasures of companies, and the
  * results of webhook deliveries. Without these results, the service would send webhooks twice.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
@@ -110,7 +110,7 @@ const State = z.looseObject({
 });
 type State = z.infer<typeof State>;
 
-/** Copies the states of some deliveries. Returns the number of those that have ended. */
+/** Copies the states of the deliveries in `waiting` to the restored table. Returns how many of them have ended in the live table. */
 async function carryTogether(live: RowStore, restored: RowStore, waiting: readonly Key[]): Promise<number> {
   const byKey = async ({ table }: RowStore) =>
     new Map((await table.batchGet(waiting)).map((item) => [textOf(keyOfRow(item)), item]));

@@ -33,7 +33,7 @@ export interface CompanyRestoreContext {
   readonly restored: RowStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Milliseconds to wait during the rebuild of the search index. Tests set a shorter wait. */
+  /** Milliseconds that the rebuild of the search index waits for earlier writes and reads to end. Tests set a shorter wait. */
   readonly settleMs?: number;
 }
 
@@ -73,12 +73,12 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // Only unflushed entries of the search index contain the newest activity. The entries are not restored, because the index is rebuilt. So
-  // their activity is stored in the activity log.
+  // In the restored table, the newest activity is only in recent entries of the search index, which a flush has not yet copied to the
+  // activity log. The search index is rebuilt and not restored, so write this activity to the log here.
   const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
-  // Functions cache the names of statuses and tags, and the prospects of recent lists, until the version of the company's dictionary
-  // changes. The ETags of responses contain this version, too. `namesChange` raises it.
+  // Raise the company's `dictionaryVersion`, because Lambda functions cache statuses, tags and recently listed prospects until this version
+  // changes. The ETags of responses contain the version, too.
   await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
   await rebuild(
@@ -95,17 +95,17 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
 }
 
 /**
- * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses, territories, and the activity
- * that reports count. The receipts of operations and the client ids are restored, too, so that a device can repeat an operation which the
- * restore has undone. Users and the company's own row are not restored.
+ * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses, territories, activity, the
+ * receipts of devices' operations (`OP`), and the ids that clients chose for new prospects (`CR`). If the restore undoes an operation, it
+ * also removes the operation's receipt, so the device can send the operation again. Users and the company's own row are not restored.
  */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
   (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
 /**
- * Returns true for the rows of id ranges. These rows are only added and never removed. A running function may still use ids of a range that
- * did not exist at the restore point.
+ * Returns true for the rows of id ranges. The restore adds missing ranges to the live table but removes none, because a running Lambda
+ * function may use ids of a range that did not exist at the restore point.
  */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 

@@ -5,9 +5,8 @@ import { describeTable, type RestoreContext, RestoreRefused, untilActive } from 
 const POLL_MS = 5_000;
 
 /**
- * Removes the table's deletion protection and deletes the table. Returns false if the table does not exist. Throws RestoreRefused for the
- * table that the service uses. Also throws it for a table that does not come from a restore, because only the data stack may delete its own
- * table.
+ * Removes the table's deletion protection and deletes the table. Returns false if the table does not exist. Throws RestoreRefused if the
+ * service uses the table, or if the table was not created by a restore.
  *
  * @param used the name of the table that the service uses
  */

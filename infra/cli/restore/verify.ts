@@ -13,7 +13,7 @@ export interface VerifyContext {
   readonly rows: RowStore;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
-  /** If true, the search index of a company with a fault is rebuilt. */
+  /** If true, a search index is rebuilt if it has faults or could not be checked completely. */
   readonly isRepairing: boolean;
   readonly report: (line: string) => void;
 }

@@ -44,7 +44,7 @@ export async function restoreWholeTable(
 /**
  * Prepares a table that AWS Backup has restored, so that the service can use it.
  *
- * @throws RestoreRefused if the service uses this table, or if it is no copy of a table of the service
+ * @throws RestoreRefused if `target` is the same table as `source`, does not exist, or is no copy of a table of the service
  */
 export async function prepareCopy(
   context: RestoreContext,

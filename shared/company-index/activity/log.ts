@@ -1,6 +1,7 @@
 /**
- * The log of a company's activity. A flush of the search index moves the facts of the unflushed entries into the log, in the transaction
- * that updates the head row. Later flushes move the facts from the log into the sums of days.
+ * The log of a company's activity, for activity reports. A fact is one thing that a user has done. A write first stores its fact in an
+ * entry of the search index. When a flush moves these entries into the stored index, it also copies their facts into the log. A later flush
+ * adds the facts in the log to daily sums. See docs/decisions/2026-11-23-activity.md.
  */
 import * as z from "zod/mini";
 import {
@@ -18,8 +19,8 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
 /**
- * Maximum numbers of facts and of different days in a row of the log. One transaction adds all facts of a row to the sums of their days,
- * and these maxima keep it within DynamoDB's limits.
+ * A row of the log contains at most this many facts, from at most this many days. One transaction adds all facts of the row to the sums of
+ * these days, and DynamoDB limits the size of a transaction.
  */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
@@ -27,17 +28,17 @@ const DAYS_PER_ROW = 30;
 export const MS_PER_DAY = 86_400_000;
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The state row. It says which facts of the log the sums of days already contain. */
+/** The company's state row. It says which rows of the log have already been added to the daily sums. */
 export const FactState = z.object({
   /** The time in milliseconds since 1970 from which on every fact is counted. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
-  /** The version that the head row got in the transaction that last changed the sums. */
+  /** The version of the search index's head row after the transaction that last changed the daily sums. */
   version: z._default(z.int(), 0),
-  /** The sort key of the newest row of the log that has been added to the sums. Empty if no row has been added yet. */
+  /** The sort key of the newest row of the log that has been added to the daily sums. Empty if no row has been added yet. */
   upTo: z._default(z.string(), ""),
-  /** The days whose sums the last change of the sums has written. */
+  /** The days whose sums were written by the transaction that last changed the daily sums. */
   days: z._default(z.array(z.string()), []),
-  /** Total bytes of the rows that the last change of the sums has written. */
+  /** Total bytes of sums and facts that were written by the transaction that last changed the daily sums. */
   bytes: z._default(z.int(), 0),
 });
 export type FactState = z.infer<typeof FactState>;
@@ -51,7 +52,7 @@ export const LoggedFacts = z.object({
 /** One row of the log. */
 export interface LogRow {
   readonly sk: string;
-  /** The version that the head row got in the transaction that added the row to the log. */
+  /** The version of the search index's head row after the transaction that added this row to the log. */
   readonly version: number;
   readonly facts: readonly Fact[];
   readonly imported: ImportedFacts | undefined;
@@ -80,11 +81,11 @@ const stateWrite = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
-/** Returns the write of a new company's state row: all facts of the company are counted. */
+/** Returns the write of a new company's state row. `since` is null, because all facts of a new company are counted. */
 export const firstState = (companyId: number): Write =>
   stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
-/** Returns the write that records that facts of the company from before `nowMs` are not counted. */
+/** Returns the write that sets `since` in the state row to `nowMs`. Use it if some earlier facts of the company were not stored. */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
   change: { set: { type: "factState", since: nowMs } },
@@ -98,8 +99,8 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
 }
 
 /**
- * Returns the time since which every fact is counted, or null if all facts are counted. If there is no state row, or if a release without
- * the log has updated the head row last, earlier facts may be missing. The result is then `nowMs`.
+ * Returns the time from which on every fact is counted, or null if all facts are counted. Returns `nowMs` if there is no state row, or if
+ * release 0.1.0 was the last to update the head row. Earlier facts may then be missing, because release 0.1.0 stores no facts.
  */
 export const countedSince = (head: Head, state: FactState | undefined, nowMs: number): number | null =>
   state === undefined || isInterrupted(head) ? nowMs : state.since;
@@ -111,7 +112,7 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the rows of the log for `facts`. Write them in the transaction that gives the head row the version `version`. */
+/** Returns the writes that add `facts` to the log. `version` is the version of the search index's head row after the transaction. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
@@ -132,7 +133,7 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
   }));
 }
 
-/** Returns the row of the log for an import. Write it in the transaction that gives the head row the version `version`. */
+/** Returns the write that adds an import to the log. `version` is the version of the search index's head row after the transaction. */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
     ...activityKeys.loggedFacts(companyId, version, 0),

@@ -1,6 +1,7 @@
 /**
- * Reads a company's activity in a time range. Whole days are read from the sums, and the rest of the range from single facts. The newest
- * facts come from the log and from the unflushed entries of the search index, so each acknowledged write is counted.
+ * Counts what the users of a company have done in a time range, for activity reports. A fact is one thing that a user has done. Whole days
+ * are counted from stored sums, and the rest of the range from stored single facts. The newest facts are not in the sums yet. They come
+ * from the activity log, and from entries that no flush has moved into the stored search index yet.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -33,7 +34,7 @@ import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
-/** Counts what a read finds. Each fact is passed to exactly one of the three functions: alone, or as a part of a cell or an import. */
+/** The functions that count facts. `countActivity` passes each fact to only one of them: alone, in a cell or in an import. */
 export interface Counting {
   /** The counts of one user and one status on a whole day. */
   readonly cell: (cell: Cell, day: string) => void;
@@ -54,7 +55,7 @@ export interface ActivityRead<C> {
 }
 
 export interface HowToCount<C> {
-  /** True if whole days may be counted by `cell`. If false, `cell` is never called, and all facts are read one by one. */
+  /** True if the stored sums may be read for whole days. If false, single facts are read, and `Counting.cell` is never called. */
   readonly sumsSuffice: boolean;
   readonly nowMs: number;
   /** Returns a new object without any counts. It is called again if the read must be repeated. */
@@ -65,8 +66,8 @@ export interface HowToCount<C> {
 const TRIES = 10;
 
 /**
- * Counts the activity in the range. Throws `validation_failed` if the report would read more than `maxBytes`. Throws ActivityUnreadable and
- * TableBusy.
+ * Counts the activity in the range. Throws `validation_failed` if the report would read more than `maxBytes`, ActivityUnreadable if a row
+ * is damaged, and TableBusy if flushes change the sums during each of the attempts.
  */
 export async function countActivity<C extends Counting>(
   table: Reads,
@@ -93,8 +94,8 @@ interface Found {
 }
 
 /**
- * Tries to count. Returns undefined if facts have moved from the log into the sums during the read, because some facts may be counted
- * twice.
+ * Tries to count. Returns undefined if a flush has moved facts from the log into the sums during the read. Some facts may then be counted
+ * twice or not at all.
  */
 async function tryToCount(
   table: Reads,
@@ -107,8 +108,8 @@ async function tryToCount(
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
-  // A row with a higher version is skipped. Its facts were still unflushed when the entries were read, so they are counted already, or they
-  // are newer than this read.
+  // A row of the log with a higher version than `head` was added after the entries were read. It is skipped, because each of its facts is
+  // either in `unflushed` or newer than this read.
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
@@ -126,8 +127,8 @@ async function readLog(table: Reads, companyId: number): Promise<{ rows: LogRow[
 }
 
 /**
- * Counts the facts that are not in the sums yet. The same fact may be an unflushed entry and also be in several rows of the log, but is
- * counted once.
+ * Counts the facts that are not in the sums yet. The same fact may be in an unflushed entry and in several rows of the log, but is counted
+ * once.
  */
 function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range: TimeRange, counting: Counting): void {
   const seen = new Set<string>();
@@ -141,7 +142,10 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
-/** Counts the facts that are in the sums. Returns false if the rows that it reads are newer or older than the state row says. */
+/**
+ * Counts the facts that are in the sums. `version` and `days` come from the state row. Returns false if the rows of sums and facts do not
+ * match them, because a flush changes the sums at this moment.
+ */
 async function countOlder(
   table: Reads,
   companyId: number,
@@ -173,7 +177,7 @@ async function countOlder(
       }
     }
   }
-  // The rows of a transaction do not become visible at the same instant, so a row of a day in `days` may still be missing.
+  // The rows of a transaction may become visible one after the other. A day that is left in `changed` has no visible row with this version.
   return changed.size === 0;
 }
 
@@ -237,10 +241,16 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
   ];
 }
 
-/** The number of the first row that `unloggedFacts` makes. A flush numbers its rows from 0 and never makes so many, so no keys collide. */
+/**
+ * The row number in the sort key of the first row that `unloggedFacts` returns. A flush numbers its rows from 0 and writes fewer than 900
+ * rows, so the keys differ.
+ */
 const FIRST_PART = 900;
 
-/** Returns rows of the log with the facts of the unflushed entries. Facts that are already in the log are omitted. */
+/**
+ * Returns rows of the log with those facts of unflushed entries that are not in the log yet. Exports and restores use it, because they copy
+ * the log but not the search index.
+ */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushedFacts(table, companyId);
   const { rows } = await readLog(table, companyId);

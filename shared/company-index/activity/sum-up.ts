@@ -1,6 +1,7 @@
 /**
- * Moves facts from the log of a company's activity into the sums of days, which say how often each user did what. Some flushes of the
- * search index do this. They do it in the transaction that updates the head row, so that each fact gets into the sums exactly once.
+ * Moves facts from the log of a company's activity into the daily sums. A fact is one thing that a user has done, and the daily sums count
+ * facts by user, status and kind. Some flushes of the search index do this, in the transaction that updates the head row of the index. If
+ * two flushes run at the same time, only one of these transactions succeeds. A row of the log is therefore added only once.
  */
 
 import {
@@ -26,22 +27,25 @@ import type { Reads } from "#shared/db/reads.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 /**
- * Number of versions of the head row after which the facts of the log are added to the sums. A report reads at most about this number of
- * rows of the log.
+ * Each flush increases the version of the head row. After at least this number of versions, a flush adds the facts in the log to the daily
+ * sums. A higher number makes reports slower, because a report reads all rows of the log that are not in the sums yet.
  */
 export const VERSIONS_PER_SUM = 32;
 /**
- * Approximate bytes that one flush adds to the log. Whenever facts are added to the sums of a day, these sums are written again. If the
- * sums are large, facts are therefore added to them after more flushes.
+ * Approximate bytes that one flush adds to the log. When facts are added to the sums of a day, all sums of this day are written again.
+ * Facts are therefore added only after the log has grown by about half the bytes that the last change of the sums wrote.
  */
 const BYTES_PER_VERSION = 512;
 /**
- * Maximum bytes, and maximum number of days, for adding facts to the sums in one transaction. They keep the transaction below DynamoDB's
- * limits of 4 MB and 100 rows.
+ * One transaction adds several rows of the log to the sums. It takes no further row if it already has more than `BYTES_AT_ONCE` bytes, or
+ * if it would change the sums of more than `DAYS_AT_ONCE` days. DynamoDB limits a transaction to 4 MB and 100 rows.
  */
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
-/** Maximum numbers of cells and of facts in a row of a day. They keep the row below DynamoDB's limit of 400 KB. */
+/**
+ * Maximum number of cells in a row of sums, and of facts in a row of single facts. A cell contains the counts of one user and one status.
+ * DynamoDB limits a row to 400 KB.
+ */
 const CELLS_PER_ROW = 20_000;
 const FACTS_PER_ROW = 20_000;
 
@@ -91,9 +95,8 @@ async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Prom
 }
 
 /**
- * Adds the oldest rows of the log to the sums. If a flush stops before it deletes its entries, the next flush adds their facts to the log
- * again. A row is therefore added to the sums only when none of its facts is in an unflushed entry any more: no later row can then contain
- * them.
+ * Adds the oldest rows of the log to the sums. Stops at the first row with a fact that is also in an unflushed entry. The current flush
+ * copies this fact into the log a second time, and the sums would later count it twice.
  */
 async function sumUp(
   table: Reads,

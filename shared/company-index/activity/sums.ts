@@ -1,4 +1,4 @@
-/** The sums of one day (UTC): how often each user did what, and with which status. */
+/** The activity sums of one day (UTC). A fact is one thing that a user has done, and the sums count facts by user, status and kind. */
 import {
   ByteReader,
   ByteWriter,
