@@ -133,10 +133,16 @@ export const people: Readonly<Record<Person, Rights>> = {
         actions: [
           ...["cloudwatch:DescribeAlarms", "cloudwatch:GetDashboard", "cloudwatch:ListDashboards"],
           ...["cloudwatch:GetMetricData", "logs:DescribeLogGroups", "logs:DescribeQueryDefinitions"],
-          ...["logs:StartQuery", "logs:GetQueryResults", "logs:StopQuery"],
+          ...["logs:GetQueryResults", "logs:StopQuery"],
         ],
         resources: ["*"],
-        why: "opens the dashboard and runs the saved queries in the console of AWS",
+        why: "opens the dashboard and finds the saved queries in the console of AWS",
+        unseen: "no command of this project does this",
+      },
+      {
+        actions: ["logs:StartQuery"],
+        resources: ["arn:aws:logs:*:*:log-group:Canvassing*", "arn:aws:logs:*:*:log-group:/aws/events/Canvassing*"],
+        why: "runs the saved queries, and reads the log of the backups. Other logs of the account stay unreadable",
         unseen: "no command of this project does this",
       },
     ],
