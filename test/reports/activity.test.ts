@@ -203,3 +203,33 @@ test("a killed flush loses no fact and counts none twice", { tags: ["sized"] }, 
     }
   }
 });
+
+test("a fact that two killed flushes have logged is counted once, although only one of its entries is left", async () => {
+  const context = warmFunction(db, systemClock);
+  const { caller } = await newCompany(context);
+  const { companyId } = caller;
+  const create = () => createProspect(context, caller, { name: "Ann" });
+  const later = { least: 1, settleMs: 0, sumAfter: 1_000 };
+  /** Flushes with a process that is killed after it has deleted this number of entries. */
+  const killedAfter = async (deleted: number) => {
+    const { table } = context;
+    const batchRemove: typeof table.batchRemove = async (found) => {
+      if (found.length === 0) return;
+      await table.batchRemove(found.slice(0, deleted));
+      throw new Killed();
+    };
+    await expect(flush({ ...context, table: { ...table, batchRemove } }, companyId, later)).rejects.toThrow(Killed);
+  };
+  const expectCreations = async (creations: number) =>
+    expect((await activityReport(context, caller, query())).totals).toMatchObject({ creations });
+  await create();
+  await killedAfter(0);
+  await create();
+  await killedAfter(1);
+  await expectCreations(2);
+  for (let creations = 2; creations < 5; creations++) {
+    await flush(context, companyId, sooner);
+    await expectCreations(creations);
+    await create();
+  }
+});

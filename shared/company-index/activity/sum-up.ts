@@ -94,10 +94,7 @@ async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Prom
   }
 }
 
-/**
- * Adds the oldest rows of the log to the sums. Stops at the first row with a fact that is also in an unflushed entry. The current flush
- * copies this fact into the log a second time, and the sums would later count it twice.
- */
+/** Adds the oldest rows of the log to the sums. */
 async function sumUp(
   table: Reads,
   companyId: number,
@@ -105,17 +102,20 @@ async function sumUp(
   unflushed: readonly Fact[],
   state: FactState,
 ): Promise<Activity> {
-  const present = new Set(unflushed.map(identityOf));
   const batch = new Batch(table, companyId);
   const done: Key[] = [];
   let { upTo } = state;
   const { pk } = activityKeys.factLog(companyId);
-  for await (const item of table.query({ pk, begins: "A#", pageItems: VERSIONS_PER_SUM })) {
-    const row = logRow(item);
-    if (row.sk > state.upTo) {
-      if (row.facts.some((fact) => present.has(identityOf(fact))) || !(await batch.add(row))) break;
-      upTo = row.sk;
+  async function* newRows(): AsyncGenerator<LogRow> {
+    for await (const item of table.query({ pk, begins: "A#", pageItems: VERSIONS_PER_SUM })) {
+      const row = logRow(item);
+      if (row.sk > state.upTo) yield row;
+      else done.push({ pk, sk: row.sk });
     }
+  }
+  for await (const row of withoutRepeated(newRows(), unflushed)) {
+    if (!(await batch.add(row))) break;
+    upTo = row.sk;
     done.push({ pk, sk: row.sk });
   }
   if (upTo === state.upTo) return { writes: [], done };
@@ -123,6 +123,43 @@ async function sumUp(
   const writes = batch.writes(version);
   const bytes = writes.reduce((sum, { put }) => sum + put.bytes.length, 0);
   return { writes: [...writes, nextState(companyId, { ...state, version, upTo, days: batch.days, bytes })], done };
+}
+
+/** The rows that one flush has added to the log, and the imports after it. */
+interface FlushedRows {
+  readonly version: number;
+  readonly rows: LogRow[];
+}
+
+/**
+ * Yields the rows in the same order, without the facts that a later row contains too. If a flush is killed before it deletes its entries,
+ * the next flush adds their facts to the log again. A fact is therefore only in rows of successive flushes, and the last of these rows
+ * counts it. The present flush adds the facts of the unflushed entries after these rows.
+ */
+async function* withoutRepeated(
+  rows: AsyncIterable<LogRow>,
+  unflushed: readonly Fact[],
+): AsyncGenerator<LogRow, void, undefined> {
+  let before: FlushedRows | undefined;
+  let last: FlushedRows | undefined;
+  for await (const row of rows) {
+    if (last !== undefined && (row.facts.length === 0 || row.version === last.version)) {
+      last.rows.push(row);
+      continue;
+    }
+    if (before !== undefined) yield* without(factsOf(last), before);
+    before = last;
+    last = { version: row.version, rows: [row] };
+  }
+  if (before !== undefined) yield* without(factsOf(last), before);
+  if (last !== undefined) yield* without(unflushed, last);
+}
+
+const factsOf = (flushed: FlushedRows | undefined): Fact[] => (flushed?.rows ?? []).flatMap(({ facts }) => facts);
+
+function without(repeated: readonly Fact[], { rows }: FlushedRows): LogRow[] {
+  const identities = new Set(repeated.map(identityOf));
+  return rows.map((row) => ({ ...row, facts: row.facts.filter((fact) => !identities.has(identityOf(fact))) }));
 }
 
 /** The sums of a day, and the facts that are added to them. */
@@ -137,7 +174,6 @@ class Batch {
   readonly #table: Reads;
   readonly #companyId: number;
   readonly #days = new Map<string, Day>();
-  readonly #seen = new Set<string>();
   #bytes = 0;
 
   constructor(table: Reads, companyId: number) {
@@ -157,9 +193,6 @@ class Batch {
     for (const day of days) if (!this.#days.has(day)) this.#days.set(day, await this.#read(day));
     this.#bytes += bytes;
     for (const fact of facts) {
-      const identity = identityOf(fact);
-      if (this.#seen.has(identity)) continue;
-      this.#seen.add(identity);
       const day = this.#days.get(dayOf(fact.at));
       day?.sums.addFact(fact);
       day?.facts.push(fact);
