@@ -11,7 +11,8 @@ const app = createApp();
 // Read the settings before the build. The build takes most of the time, so wrong settings are reported early.
 const config = configOrExit(app.node.getAllContext());
 const bundles = join(app.outdir, "bundles");
-// A deployment always builds the bundles. Only CI and tests set this variable, so that they do not build the same bundles again.
+// With `CI_CACHED_BUNDLES=1`, the bundles come from a cache if their sources have not changed. Only CI and tests set this variable. A
+// deployment always builds the bundles.
 const build = process.env.CI_CACHED_BUNDLES === "1" ? cachedBundle : bundle;
 await build(functionFiles(), bundles);
 createStacks(app, config, bundles);

@@ -1,5 +1,6 @@
 /**
- * Bundles the functions and synthesizes the CDK stacks in this process. The local service, the tests and the command `cdk` use this file.
+ * Bundles the functions and synthesizes the CDK stacks in this process. The local service, the tests, the command `cdk`, and commands such
+ * as `npm run permissions` use this file.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -8,6 +9,7 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import * as z from "zod/mini";
 import { bundle } from "./build/bundle.ts";
 import { cachedBundle } from "./build/bundle-cache.ts";
+import { withoutNesting } from "./nested-stacks.ts";
 import type { Route } from "./routes/route.ts";
 import { authorizer, canary, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
 import { assertConsistent, type DeployConfig } from "./settings/config.ts";
@@ -25,6 +27,7 @@ export type TemplateResource = z.infer<typeof Resource>;
 
 export const CloudFormationTemplate = z.looseObject({
   Resources: z.record(z.string(), Resource),
+  Parameters: z.optional(z.record(z.string(), z.unknown())),
   Outputs: z.record(
     z.string(),
     z.looseObject({ Value: z.unknown(), Export: z.optional(z.looseObject({ Name: z.string() })) }),
@@ -79,10 +82,19 @@ export async function synthesize(
   });
   const { data, service } = createStacks(app, config, bundles);
   app.synth();
-  const read = ({ templateFile }: Stack): CloudFormationTemplate =>
-    CloudFormationTemplate.parse(JSON.parse(readFileSync(join(outDir, templateFile), "utf8")));
+  const read = ({ templateFile }: Stack) => CloudFormationTemplate.parse(templateIn(outDir, templateFile));
   return { data: read(data), service: read(service) };
 }
+
+/**
+ * Returns a template that the CDK has written into `directory`. Its nested stacks are replaced by their resources.
+ */
+export function templateIn(directory: string, templateFile: string): unknown {
+  const read = (file: string): unknown => JSON.parse(readFileSync(join(directory, file), "utf8"));
+  // The CDK writes the file name of a nested template into the metadata of the nested stack.
+  return withoutNesting(read(templateFile), (resource) => read(NestedStack.parse(resource).Metadata["aws:asset:path"]));
+}
+const NestedStack = z.object({ Metadata: z.object({ "aws:asset:path": z.string() }) });
 
 /**
  * Returns the templates in the order of their deployment. The order matters, because the service template imports values of the data

@@ -1,6 +1,6 @@
 /**
- * Caches the templates of local starts. Without this cache, loading the CDK and synthesizing would take two thirds of the start time. A
- * deployment never uses this cache.
+ * Caches the CloudFormation templates with which the local service starts. Without this cache, a start would spend two thirds of its time
+ * on loading the CDK and synthesizing the templates. A deployment never uses this cache.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -19,8 +19,8 @@ import type { DeployConfig } from "./settings/config.ts";
 const CACHE = join(CACHES, "templates");
 
 /**
- * Number of cached sets of templates. A set has less than 1 MB. The tests start services with about ten different settings, so 32 sets are
- * enough for several branches.
+ * Number of cached sets of templates. A set has less than 1 MB. The tests start services with about ten different settings, and each
+ * version of the sources needs sets of its own. 32 sets are therefore enough to switch between about three Git branches.
  */
 const KEPT = 32;
 
@@ -38,7 +38,10 @@ const Entry = z.object({ files: z.array(z.string()), templates: z.array(z.unknow
 
 type LocalConfig = DeployConfig & { readonly issuer: string; readonly jwksUri: string };
 
-/** Does the same as `templatesInOrder()`. If neither the settings nor the sources have changed, it reads the templates from the cache. */
+/**
+ * Does the same as `templatesInOrder()`. If neither the settings nor the sources have changed, it reads the templates from the cache, and
+ * writes only the bundles into `outDir`.
+ */
 export async function cachedTemplates(
   config: LocalConfig,
   outDir: string,

@@ -1,5 +1,6 @@
 /** The settings of a function, read from environment variables and validated at each use. */
 import * as z from "zod/mini";
+import { InvalidSetting } from "#shared/errors.ts";
 
 const List = z.pipe(
   z.string(),
@@ -19,7 +20,7 @@ const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
   BUCKET_NAME: z.string().check(z.minLength(1)),
   DELIVERY_QUEUE_URL: Url,
-  PARKED_RECORDS_URL: Url,
+  POISON_RECORDS_URL: Url,
   IMPORT_QUEUE_URL: Url,
   EXPORT_QUEUE_URL: Url,
   BULK_QUEUE_URL: Url,
@@ -37,7 +38,8 @@ const settings = {
   /** The scopes that the console requests from the issuer in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
   /**
-   * The prefix of the API keys by which API Gateway counts and limits the requests of companies. A key is this prefix and a slot number.
+   * The prefix of the API keys by which API Gateway counts and limits the requests of companies. A key is this prefix and the number of a
+   * slot. A hash of the company's id determines the slot, so several companies may share one.
    */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
@@ -46,7 +48,10 @@ const settings = {
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
   /** The value `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
-  /** Maximum number of delivery functions that run concurrently in the deployment. No webhook may use all of them. */
+  /**
+   * Maximum number of delivery functions that run concurrently in the deployment. At least 2: one webhook never uses all of them, so that
+   * others need not wait for it.
+   */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
   /** Delivery delays and retry gaps are multiplied by this factor. It is 1 in a deployment, and less than 1 in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
@@ -57,6 +62,6 @@ export type UrlPolicy = z.infer<typeof settings.WEBHOOK_URL_POLICY>;
 export function setting<Name extends keyof typeof settings>(name: Name): z.infer<(typeof settings)[Name]>;
 export function setting(name: keyof typeof settings): unknown {
   const parsed = z.safeParse(settings[name], process.env[name]);
-  if (!parsed.success) throw new Error(`the environment variable ${name} is missing or not valid`);
+  if (!parsed.success) throw new InvalidSetting(`the environment variable ${name} is missing or not valid`);
   return parsed.data;
 }

@@ -23,10 +23,10 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the writes of a POST. The same transaction stores `answer` with the request's idempotency key. A repeated request therefore
-   * finds either no effect or the complete answer. `written` is the record that the writes create or change. If a device has sent the
-   * request as an operation (offline sync), the operation's receipt contains the id and version of `written`. If `writes` is empty, only
-   * `answer` or the receipt is stored.
+   * Commits the writes of a request in one transaction. If the request has an idempotency key, the same transaction stores `answer` with
+   * the key. A repeated request therefore finds either no effect or the complete answer. `written` is the record that the writes create or
+   * change. If a device has sent the request as an operation (offline sync), the operation's receipt contains the id and version of
+   * `written`. If `writes` is empty, only `answer` or the receipt is stored.
    */
   readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
   /** Identifies the request: all repetitions of the request have the same value. Undefined if the request has no idempotency key. */
@@ -36,11 +36,11 @@ export interface AppContext {
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
   /**
-   * Sends a stream record from which no event can be made (a poison record) to the queue of parked records. The message contains the
+   * Sends a stream record from which no event can be made (a poison record) to the queue of poison records. The message contains the
    * record's data, so that an operator can publish the event after a repair.
    */
-  readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
-  /** Delivery delays and retry gaps are multiplied by this factor. It is 1 in a deployment, and less than 1 in tests. */
+  readonly savePoisonRecord: (record: DynamoDBRecord, reason: string) => Promise<void>;
+  /** Delivery delays and retry gaps are divided by this factor. It is 1 in a deployment, and greater than 1 in tests. */
   readonly timeScale: number;
   /** Maximum number of delivery functions that run concurrently in the deployment. */
   readonly senders: number;
@@ -62,7 +62,10 @@ export interface ReadContext extends Pick<AppContext, "clock"> {
 export type JobContext = ApiContext & Pick<AppContext, "objects" | "jobs">;
 
 export interface EventContext
-  extends Pick<AppContext, "table" | "clock" | "wait" | "queue" | "post" | "park" | "timeScale" | "senders"> {
+  extends Pick<
+    AppContext,
+    "table" | "clock" | "wait" | "queue" | "post" | "savePoisonRecord" | "timeScale" | "senders"
+  > {
   readonly secrets: Pick<Secrets, "open">;
 }
 

@@ -7,7 +7,7 @@ import { DeadlinePassed } from "#shared/errors.ts";
 
 interface Deadline {
   readonly remainingMs: () => number;
-  /** Aborts the running requests to DynamoDB at the deadline. Undefined for work that `withDeadline` runs, which is never stopped. */
+  /** Aborts the running requests to DynamoDB at the deadline. `withDeadline` sets no signal, so the work that it runs is never stopped. */
   readonly signal?: AbortSignal;
 }
 
@@ -23,8 +23,9 @@ export const msUntilDeadline = (): number | undefined => current.getStore()?.rem
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Runs `work` with a deadline, and stops it at the deadline: running requests to DynamoDB are aborted and no further one begins. Work that
- * is still running when the promise of `work` settles is also stopped, for example because the client already has its response.
+ * Runs `work` with a deadline, and stops it at the deadline: running requests to DynamoDB are aborted and no further one begins. `work` may
+ * begin requests without waiting for their end. If such requests are still running when the promise of `work` settles, they are aborted
+ * too. Otherwise they would continue after the client has its response.
  */
 export async function stoppedAt<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   const outer = current.getStore()?.signal;

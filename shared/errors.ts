@@ -1,4 +1,4 @@
-/** The errors of the service: ApiError for the error codes of the API, and classes for failures of the table and the bucket. */
+/** The errors of the service: ApiError for the error codes of the API, and classes for other failures, for example of the table. */
 import type { Fault, ProblemCode, ProblemMembers } from "#shared/problem.ts";
 
 export class ApiError extends Error {
@@ -9,7 +9,10 @@ export class ApiError extends Error {
   readonly members: ProblemMembers;
   /** True if the response shows `detail` although its status is 5xx. Otherwise only the log contains the detail of a 5xx error. */
   readonly showsDetail: boolean;
-  /** The path and query of the resource to which the `Location` header points, for example the job that is in the way. */
+  /**
+   * The path and query of the resource to which the `Location` header points, for example the unfinished job because of which a request
+   * gets `conflict`.
+   */
   readonly location: string | undefined;
 
   constructor(
@@ -79,9 +82,14 @@ export class Outdated extends Error {
   }
 }
 
-/** DynamoDB still rejects a request after all retries, because of conflicts or throttling. */
+/** A request to DynamoDB has failed in all attempts: because of throttling, or because other writers kept changing the same records. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
+}
+
+/** Shortly before the deadline, SQS has still not accepted all messages, because it throttles or fails. */
+export class QueueBusy extends Error {
+  override readonly name = "QueueBusy";
 }
 
 /** The work was stopped at its deadline. A request to DynamoDB that was already sent may still take effect. */
@@ -106,24 +114,38 @@ export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
+/** An environment variable of the function is missing or has a wrong value. */
+export class InvalidSetting extends Error {
+  override readonly name = "InvalidSetting";
+}
+
+/** The names of errors after which a retry may succeed: those of this file, and those of AWS and of Node.js. */
+const transient =
+  /Busy|Unavailable|DeadlinePassed|NewerShape|Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer/;
+
 /**
  * Returns true if a retry may succeed: after throttling, a 5xx status, a time-out or a broken connection. It is also true for NewerShape,
  * because the retry may run in the later release.
  */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;
-  if (error instanceof NewerShape || error instanceof DeadlinePassed) return true;
-  if (
-    /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
-      error.name,
-    )
-  ) {
-    return true;
-  }
+  if (transient.test(error.name)) return true;
   if ("$retryable" in error && error.$retryable !== undefined) return true;
   if ("$fault" in error && error.$fault === "server") return true;
   return (
-    "code" in error && typeof error.code === "string" && /^(ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)/.test(error.code)
+    "code" in error && /^(ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND|EHOSTUNREACH|ENETUNREACH)/.test(String(error.code))
   );
 }
+
+/**
+ * The names of errors by which AWS refuses credentials, a permission or a KMS key, or says that the table or the queue does not exist. Also
+ * contains InvalidSetting.
+ */
+const deployment =
+  /AccessDenied|NotAuthorized|ExpiredToken|RequestExpired|UnrecognizedClient|InvalidClientToken|InvalidSecurity|MissingAuthentication|Credentials|Signature|OptInRequired|KMS|Kms|ResourceNotFound|QueueDoesNotExist|NonExistentQueue|InvalidSetting/;
+
+/**
+ * Returns true if the credentials, the permissions, a KMS key or the settings of the deployment are at fault. The same request succeeds as
+ * soon as an operator has repaired the deployment.
+ */
+export const isDeploymentFault = (error: unknown): boolean => error instanceof Error && deployment.test(error.name);

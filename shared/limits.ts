@@ -58,7 +58,7 @@ export const territoriesPerCompany = 5_000;
  */
 export const polygonBytesPerCompany = 180_000_000;
 /**
- * Maximum number of features in an import of territories. Creating 2 000 territories takes about 42 transactions and some seconds. The
+ * Maximum number of features in an import of territories. Creating 2 000 territories takes about 63 transactions and some seconds. The
  * request must end within 29 seconds.
  */
 export const territoryFeatures = 2_000;
@@ -70,7 +70,7 @@ export const secretKey = 255;
 export const secretKeyMin = 16;
 /**
  * Limits of a warm function's cache of data keys: the maximum time for each key, and the maximum number of keys. A data key encrypts the
- * secrets of one company.
+ * secrets of one company and one purpose, such as webhooks or sessions of the console.
  */
 export const dataKeyKeptMs = 3_600_000;
 export const dataKeysKept = 1_000;
@@ -86,8 +86,8 @@ export const queryParameter = 4_000;
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
 /**
- * Time after which a request with an idempotency key that has not ended counts as dead, so that a repetition may run. The time is longer
- * than the time-out of a function, so the first execution cannot still be running.
+ * Time after which an unfinished request with an idempotency key counts as dead. From then on, a request with the same key may run. The
+ * time is longer than the time-out of a function, so the first request cannot still be running.
  */
 export const idempotentRunMs = 30_000;
 /** Maximum number of operations that a device sends at once. */
@@ -99,11 +99,29 @@ export const deviceId = 100;
 export const receiptKeptMs = 90 * 24 * 3_600_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
-/** Maximum number of past assignments in the row of a prospect. Older assignments are removed. */
-export const pastAssignments = 10;
 /**
- * Maximum bytes of the results of operations in one response. Escaping them as JSON makes them longer. With 4 MB, the complete response
- * still has at most `bufferedAnswerBytes`.
+ * Time for which the row of a prospect keeps a past assignment. An assignment decides whether a past assignee may send a fact, so it is
+ * kept at least for `factAgeMs`. One day is added, because clocks differ.
+ */
+export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
+/**
+ * Maximum number of past assignments in the row of a prospect. It is rarely reached: a prospect that gets another assignee each day has 61
+ * of them.
+ */
+export const pastAssignments = 100;
+/**
+ * Number of past assignments, the newest ones, that the row of a prospect stores with beginning and end. Functions of an earlier deployment
+ * can read only these. The row stores older assignments in a shorter form.
+ */
+export const newestAssignments = 5;
+/**
+ * The service allows for this difference between the clocks of two functions when it compares their times. The clocks of AWS differ much
+ * less.
+ */
+export const clockDifferenceMs = 60_000;
+/**
+ * Maximum bytes of the results of operations in one response. The results become longer when they are escaped as JSON strings. With 4 MB of
+ * results, the complete response still has at most `bufferedAnswerBytes`.
  */
 export const operationResultBytes = 4_000_000;
 /**
@@ -167,7 +185,10 @@ export const csvHeader = 255;
 export const ignoredColumns = 100;
 /** Maximum characters of an ignored column's name in the result of an import. */
 export const ignoredColumn = 100;
-/** Maximum characters of a row of a CSV file. It is ten times the maximum of all columns together. */
+/**
+ * Maximum characters of a row of a CSV file. It is high enough for every valid row: the longest values of all columns together have about
+ * 18 000 characters.
+ */
 export const csvRow = 1_000_000;
 /**
  * Maximum number by which the blank rows of a CSV file may exceed its other rows. Reading a blank row takes as long as reading any other
@@ -189,17 +210,18 @@ export const invitationMs = 30 * 24 * 3_600_000;
  * after this time.
  */
 export const authorizationCacheSeconds = 60;
-/** Time for which a warm function caches the names of a company's statuses, tags and users. */
+/** Time for which a warm function caches the names of a company's statuses, tags and users, and the polygons of its territories. */
 export const dictionaryCacheMs = 60_000;
 
 /**
- * Maximum time for which a publisher (the function that makes events) caches a company's registrations. Normally, the publisher reads a
- * version number to notice that registrations have changed. The maximum is for the case that a write fails to raise this number.
+ * Maximum time for which the publisher (the function that makes events) caches the event registrations of a company's webhooks. Normally,
+ * the publisher reads a version number to notice that registrations have changed. The maximum is for the case that a write fails to raise
+ * this number.
  */
 export const subscriptionsCacheMs = 60_000;
 /**
- * Time after a change of registrations in which the publisher (the function that makes events) does not cache registrations. Its Query may
- * run during the change and return some rows from before and others from after the change. A cache would keep this mixture.
+ * Time after a change of a company's webhook registrations in which the publisher (the function that makes events) does not cache them. Its
+ * Query may run during the change and return some rows from before and others from after the change. A cache would keep this mixture.
  */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
@@ -211,13 +233,13 @@ export const failingMs = 5 * 24 * 3_600_000;
  * secret within this time without rejecting a delivery.
  */
 export const secretOverlapMs = 24 * 3_600_000;
-/** Time after a manual trigger within which triggering the same action for the same prospect again makes no second delivery. */
-export const doublePressMs = 10_000;
+/** If a user triggers the same action for the same prospect twice within this time, the second trigger makes no delivery. */
+export const doubleTriggerMs = 10_000;
 /** Maximum minutes (30 days) by which a registration may delay its deliveries after the event. */
 export const delayMinutesMax = 43_200;
 /**
- * Maximum bytes of the body of a delivery that collects several events (debounce). Many receivers accept at most a megabyte. Events above
- * this size go into another delivery.
+ * Maximum bytes of the body of a delivery that collects several events (debounce). Many receivers accept at most a megabyte. An event that
+ * does not fit goes into another delivery.
  */
 export const windowBodyBytes = 1_000_000;
 /**
@@ -226,9 +248,9 @@ export const windowBodyBytes = 1_000_000;
  */
 export const inlineDataBytes = 4_096;
 /**
- * The publisher writes the deliveries of an event itself if at most `directMatches` subscriptions match the event. For one batch of stream
- * records, it writes at most `directMatchesTogether` deliveries of one company. The deliver function creates all other deliveries, so that
- * one company does not delay the stream for the others.
+ * The publisher (the function that makes events) writes the deliveries of an event itself if at most `directMatches` webhook registrations
+ * match the event. For one batch of stream records, it writes at most `directMatchesTogether` deliveries of one company. The deliver
+ * function creates all other deliveries, so that one company does not delay the stream for the others.
  */
 export const directMatches = 100;
 export const directMatchesTogether = 200;
@@ -268,13 +290,13 @@ export const queueDelaySeconds = 900;
 
 /** Maximum number of days of an activity report. */
 export const activityDays = 366;
-/** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts. */
+/** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts (such as status changes and notes). */
 export const activityBytes = 32_000_000;
 
 /** The default (`changesDefault`) and the maximum number of items in a response of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
-/** Maximum bytes of the items in a response of `GET /api/changes`. Items above this size are in the next page. */
+/** Maximum bytes of the items in a response of `GET /api/changes`. Items that do not fit are in the next page. */
 export const changesBytes = 4_000_000;
 /** Maximum characters of a cursor of `GET /api/changes`. */
 export const changesCursor = 512;

@@ -45,8 +45,8 @@ export function errorFields(error: unknown): LogFields {
 }
 
 /**
- * Writes one entry. In Lambda, the runtime adds time, level and request id, and puts the fields below `message`, where metric filters
- * expect them.
+ * Writes one entry. In Lambda, the runtime adds time, level and request id. It puts the fields into the member `message` of the line, where
+ * metric filters expect them.
  */
 function write(level: Level, event: string, fields: LogFields = {}): void {
   const message = bounded({ event, ...context.getStore(), ...fields });

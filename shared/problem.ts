@@ -46,8 +46,8 @@ export type Fault = z.infer<typeof Fault>;
   fields: {
     pointer: "A JSON pointer to the wrong field of the body.",
     parameter: "The name of the wrong parameter of the path, the query or the headers.",
-    code: "What is wrong, for programs.",
-    message: "What is wrong, for people.",
+    code: "The kind of the fault, for programs.",
+    message: "An explanation of the fault, for people.",
   },
 }));
 

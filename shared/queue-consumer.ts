@@ -17,8 +17,8 @@ export interface Received<Message> {
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
 /**
- * Returns the seconds after which a failed message becomes visible again: 2, 4, 8 and so on, at most 60. They replace the rest of the
- * queue's visibility timeout.
+ * Returns the seconds after which a failed message becomes visible in the queue again: 2 after the first failure, then 4, 8 and so on, at
+ * most 60. Without this, the message would become visible only at the end of the queue's visibility timeout.
  */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 

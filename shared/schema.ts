@@ -15,8 +15,8 @@ export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array
 export const Id = z.int().check(z.minimum(1));
 
 /**
- * Returns the error option of a schema. It replaces the message for a wrong format. Other faults, such as a wrong type, keep their
- * messages.
+ * Returns a value for the option `error` of a zod schema. If a text has the wrong format, the fault gets the text `message`. Other faults,
+ * such as a wrong type, keep zod's messages.
  */
 export const malformed =
   (message: string) =>
@@ -99,8 +99,8 @@ export function degrees(limit: number) {
 }
 
 /**
- * Descriptions of fields in docs/openapi.json. A key of `recordTexts` is the name of a field. Every schema with a field of this name gets
- * the description.
+ * Default descriptions of fields in docs/openapi.json. A key is the name of a field. Each field of this name that has no description of its
+ * own gets this one.
  */
 export const recordTexts = {
   id: "Unique in the whole service.",

@@ -10,9 +10,13 @@ import { SHARED } from "../infra/build/console.ts";
 const root = resolve(import.meta.dirname, "..");
 
 function sources(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
-    .map((file) => join(folder, file));
+  return (
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      // A test builds the typed client in this folder, which is not part of the repository.
+      .filter((file) => !join(folder, file).startsWith("docs/client/build/"))
+      .map((file) => join(folder, file))
+  );
 }
 
 function imports(file: string): string[] {
@@ -27,8 +31,15 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * The rooms (source folders, and single files that are treated as rooms) from the lowest to the highest. A file may import only from its
- * own room and from lower rooms. This also applies to imports of types.
+ * A file that counts as a separate room (otherwise, a room is a source folder). The file puts the clients of the table, the queue and other
+ * services into one object, so it imports from the rooms of these clients. It is in the folder shared/, because every function needs it.
+ * The room `shared` is the lowest one, so its other files must not import this file.
+ */
+const CONTEXT = "shared/context.ts";
+
+/**
+ * The rooms (source folders, and CONTEXT) from the lowest to the highest. A file may import only from its own room and from lower rooms.
+ * This also applies to imports of types. `docs/client` is the client library, which the command `csv` uses.
  */
 const rooms = [
   "shared",
@@ -36,7 +47,7 @@ const rooms = [
   "shared/db",
   "shared/outbound",
   "shared/secrets",
-  "shared/context.ts",
+  CONTEXT,
   "shared/geometry",
   "shared/company-index",
   "shared/company-index/activity",
@@ -72,8 +83,7 @@ const rooms = [
   "shared/smoke",
   "functions",
   "infra/routes",
-  "infra/local/error.ts",
-  "infra/cli/options.ts",
+  "infra/command",
   "infra/build",
   "infra/settings",
   "infra/stack",
@@ -84,22 +94,29 @@ const rooms = [
   "infra/local",
   "infra/cli/company",
   "infra/cli/restore",
+  "docs/client",
   "infra/cli/csv",
   "infra/cli",
 ];
 
 /**
- * Returns the room of a file: the file itself if `rooms` contains it, and otherwise its folder. The folder functions/ is one room together
- * with its subfolders.
+ * Returns the room of a file: its folder, or the file itself if it is CONTEXT. The folder functions/ is one room together with its
+ * subfolders.
  */
 function roomOf(file: string): string {
-  if (rooms.includes(file)) return file;
+  if (file === CONTEXT) return file;
   return file.startsWith("functions/") ? "functions" : dirname(file);
+}
+
+/** Returns the position of the file's room in `rooms`. A file outside all rooms, such as a test, is above them: no room may import it. */
+function levelOf(file: string): number {
+  const level = rooms.indexOf(roomOf(file));
+  return level === -1 ? rooms.length : level;
 }
 
 test("files import only from their own room and from lower rooms", () => {
   const arrows = all.flatMap((file) => imports(file).map((target) => ({ file, target })));
-  const upwards = arrows.filter(({ file, target }) => rooms.indexOf(roomOf(target)) > rooms.indexOf(roomOf(file)));
+  const upwards = arrows.filter(({ file, target }) => levelOf(target) > levelOf(file));
   expect(upwards.map(({ file, target }) => `${file} -> ${target}`)).toEqual([]);
 });
 
@@ -132,6 +149,29 @@ test("functions use the table through a domain module only", () => {
   expect(wrong).toEqual([]);
 });
 
+test("clients of the AWS SDK are made only in one place for each kind of program, with the same configuration", () => {
+  // In infra/stack, the names of some CDK constructs also end in `Client`, such as `UserPoolClient`. They are not SDK clients, so this
+  // folder is left out.
+  const made = all
+    .filter((file) => !file.startsWith("infra/stack/"))
+    .flatMap((file) =>
+      [...read(file).matchAll(/new (?:\w+\.)?\w*Client\(([\s\S]{0,40})/g)].map(([, options = ""]) => ({
+        file,
+        options,
+      })),
+    );
+  const places = /^(?:shared\/aws\/\w+|infra\/(?:cli|local)\/clients)\.ts$/;
+  const wrong = made.filter(({ file, options }) => !places.test(file) || !options.includes("clientConfig("));
+  expect(made.length).toBeGreaterThan(5);
+  expect(wrong.map(({ file, options }) => `${file}: ${options}`)).toEqual([]);
+});
+
+test("shared uses commands of the AWS SDK only in the modules of the services and of the table", () => {
+  const outside = [...sources("shared"), ...sources("functions")].filter((file) => !/^shared\/(?:aws|db)\//.test(file));
+  const imported = /^import (?!type )(?:\{[^}]*\}|\w+|\* as \w+) from "@(?:aws-sdk|smithy)\//m;
+  expect(outside.filter((file) => imported.test(read(file)))).toEqual([]);
+});
+
 const ofConsole = readdirSync(join(root, "console"), { recursive: true, encoding: "utf8" })
   .filter((file) => /\.tsx?$/.test(file) && !/^(?:dist|node_modules)\//.test(file))
   .map((file) => join("console", file));
@@ -149,13 +189,37 @@ test("the build of the console knows every file of the service that the console 
   expect([...used].sort()).toEqual(SHARED.toSorted());
 });
 
+test("shared/ exports nothing that only tests use", () => {
+  const importers = new Map<string, string[]>();
+  for (const file of [...all, ...ofConsole]) {
+    for (const target of imports(file)) importers.set(target, [...(importers.get(target) ?? []), file]);
+  }
+  const unused = sources("shared").flatMap((file) => {
+    const names = [...read(file).matchAll(/^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm)];
+    return names.flatMap(([, name = ""]) => {
+      const uses = (text: string): number => text.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0;
+      const isUsed = uses(read(file)) > 1 || importers.get(file)?.some((importer) => uses(read(importer)) > 0);
+      return isUsed ? [] : [`${file}: ${name}`];
+    });
+  });
+  expect(unused).toEqual([]);
+});
+
+/** All files that people write. A generated file of the client library, with the types of all endpoints, is left out. */
+const written = [
+  ...all,
+  ...ofConsole,
+  ...sources("test"),
+  ...sources("docs/client").filter((file) => !file.includes("node_modules") && file !== "docs/client/api.ts"),
+];
+
 test("every file begins with a comment on its purpose", () => {
-  expect([...all, ...ofConsole].filter((file) => !/^(?:#!.*\n)?\/\*\*/.test(read(file)))).toEqual([]);
+  expect(written.filter((file) => !/^(?:#!.*\n)?\/\*\*/.test(read(file)))).toEqual([]);
 });
 
 test("no file has a generic name", () => {
   const empty = /^(?:utils?|helpers?|common|types|index|misc)\.tsx?$/;
-  expect([...all, ...ofConsole].filter((file) => empty.test(basename(file)))).toEqual([]);
+  expect(written.filter((file) => empty.test(basename(file)))).toEqual([]);
 });
 
 test("importing a function opens no connection, reads no environment variable and waits for nothing", () => {
@@ -164,7 +228,7 @@ test("importing a function opens no connection, reads no environment variable an
 });
 
 test("files have at most 400 lines", () => {
-  expect([...all, ...ofConsole].filter((file) => read(file).split("\n").length > 401)).toEqual([]);
+  expect(written.filter((file) => read(file).split("\n").length > 401)).toEqual([]);
 });
 
 test("the README has at most 120 lines", () => {

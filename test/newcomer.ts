@@ -7,8 +7,8 @@
  * terminal.
  * - `sh aws` needs an AWS account and does not run.
  * - `ts FILE` is appended to this file of the clone.
- * - `json` is compared with the last line that the previous block has printed. The value `"…"` matches any value. The key `"…"` matches any
- * other fields.
+ * - `json` is compared with the last line that the previous block has printed. The value `"…"` matches any value. The key `"…"` matches
+ * any other fields.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, realpathSync, r
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { optionsOrExit } from "../infra/cli/options.ts";
+import { optionsOrExit } from "../infra/command/options.ts";
 
 const usage = `npm run newcomer -- [options]
     --documents   only follows the documents, and does not run the tests of receivers, spreadsheets and client tools
@@ -42,7 +42,8 @@ const env = {
   TMPDIR: temporary,
   npm_config_prefer_offline: "true",
   ...(PORT !== undefined && { PORT }),
-  // CI has built the same bundles before. If the clone lacks a file, their key differs, and the clone builds its own.
+  // In CI, the bundles of the functions are already built, so the clone uses the caches of CI. The key of a bundle in the cache depends on
+  // its source files. If the clone lacks a source file, the key differs, and the clone builds its own bundle.
   ...(inCi && { CI_CACHES }),
 };
 
@@ -167,14 +168,14 @@ const documents = (): string[] => [
 ];
 
 /**
- * The test suites that run in the clone, each with its name, its project in vitest.config.ts, and its files. CI leaves them out here,
- * because its deep tests contain them.
+ * The test suites that run in the clone, each with its name, its projects in vitest.config.ts, and its files. CI leaves them out here,
+ * because each of its runs executes these files in `npm run test:ci`.
  */
 const suites = [
-  ["receivers in each installed language", "api", "test/infra/receivers.api.test.ts"],
-  ["CSV files as spreadsheet programs save them", "api", "test/jobs/spreadsheets.api.test.ts"],
-  ["Spectral, and three client generators", "deep-api", "test/clients"],
-  ["Prism between the API tests and the service", "deep-prism", "test"],
+  ["receivers in each installed language", ["api"], "test/webhooks/receivers.api.test.ts"],
+  ["CSV files as spreadsheet programs save them", ["api"], "test/jobs/spreadsheets.api.test.ts"],
+  ["Spectral, and the client generators", ["deep", "deep-api"], "test/clients"],
+  ["Prism, with the requests of the API tests", ["deep-prism"], "test"],
 ] as const;
 
 async function main(): Promise<void> {
@@ -186,12 +187,14 @@ async function main(): Promise<void> {
   for (const [program, ...version] of [
     ["python3", "--version"],
     ["go", "version"],
+    ["java", "-version"],
   ] as const) {
     const isInstalled = spawnSync(program, version, { env }).status === 0;
-    if (!isInstalled) console.log(`note   ${program} is not installed, so its receiver does not run`);
+    if (!isInstalled) console.log(`note   ${program} is not installed, so the tests that need it do not run`);
   }
-  for (const [name, project, files] of suites) {
-    await step(name, () => new Terminal(clone).run(`npx vitest run --project ${project} ${files}`));
+  for (const [name, projects, files] of suites) {
+    const selected = projects.map((project) => `--project ${project}`).join(" ");
+    await step(name, () => new Terminal(clone).run(`npx vitest run ${selected} ${files}`));
   }
 }
 

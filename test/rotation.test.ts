@@ -1,4 +1,7 @@
-/** Tests that CI executes each expensive test file in one of four runs. */
+/**
+ * Tests that four CI runs with consecutive draws execute each expensive test file exactly once. The draw of a run is a number that selects
+ * the files that this run executes.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -11,7 +11,7 @@ import { afterAll, expect, test } from "vitest";
 const directory = mkdtempSync(join(tmpdir(), "canvassing-runs-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-const TEST = "test/infra/local-kms.test.ts";
+const TEST = "test/infra/local/kms.test.ts";
 const root = resolve(import.meta.dirname, "..");
 
 /**

@@ -1,10 +1,15 @@
 /** Starts the console. */
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RequestFailed } from "./api/client.ts";
 import { App } from "./app.tsx";
 import "./shell/base.css";
+
+// By default, TanStack Query uses a timer to tell components that a request has started. Until the timer fires, the button of a form is
+// still enabled, so a second click would send the request twice. Escape could also close a dialog before it shows the answer. With a
+// microtask, components learn of the request before the browser handles the next click or key.
+notifyManager.setScheduler(queueMicrotask);
 
 const RETRIES = 2;
 

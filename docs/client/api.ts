@@ -433,7 +433,7 @@ export interface paths {
         put?: never;
         /**
          * Search prospects
-         * @description The same list as `GET /api/prospects`, with the filters in the body. A body may also have a polygon. The request changes nothing.
+         * @description The same list as `GET /api/prospects`, with the filters in the field `filter` of the body. `filter` may also have a polygon. The request changes nothing. The service refuses an unknown name in `filter`. It ignores a filter outside `filter`, as every unknown field of a body: `{"status":"New"}` finds all prospects.
          *
          *     For every signed-in user.
          */
@@ -665,7 +665,7 @@ export interface paths {
         put?: never;
         /**
          * Begin an export
-         * @description Writes the same file as `GET /api/prospects/export`, but to the bucket and for any number of prospects. The body has the filters of the list, as texts. `GET /api/prospects/exports/{id}` shows the progress, and the download link when the file is ready. The file is kept for 7 days.
+         * @description Writes the same file as `GET /api/prospects/export`, but to the bucket and for any number of prospects. The body itself has the filters of the list, as texts: `{"status":"New"}`. Check the names of the filters and `total` of the export: the service ignores an unknown field, also a field `filter`, and the file then has more prospects. `GET /api/prospects/exports/{id}` shows the progress, and the download link when the file is ready. The file is kept for 7 days.
          *
          *     For every signed-in user.
          */
@@ -1085,7 +1085,7 @@ export interface paths {
         put?: never;
         /**
          * Import territories from GeoJSON
-         * @description Accepts a FeatureCollection of at most 2000 features and 1000000 bytes, as `application/geo+json` or `application/json`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. A MultiPolygon with one polygon is accepted; holes, several polygons and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property `name` becomes the name; `totalProperties` and `assignedToUserId` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 48. Send an `Idempotency-Key` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.
+         * @description Accepts a FeatureCollection of at most 2000 features and 1000000 bytes, as `application/geo+json` or `application/json`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. A MultiPolygon with one polygon is accepted; holes, several polygons and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property `name` becomes the name; `totalProperties` and `assignedToUserId` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 32. Send an `Idempotency-Key` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.
          *
          *     For every signed-in user.
          */
@@ -1105,7 +1105,7 @@ export interface paths {
         };
         /**
          * Get a map tile of territories
-         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. Its attributes are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.
+         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. A polygon that crosses itself has several rings, by the even-odd rule; if it crosses itself more than 256 times, it is drawn as it is. Its attributes are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.
          *
          *     For every signed-in user.
          */
@@ -1191,7 +1191,7 @@ export interface paths {
         put?: never;
         /**
          * Assign the prospects of a territory
-         * @description Creates a job over the prospects that are inside the polygon at this moment and that the caller may see. `assign` gives the unassigned ones to `toUserId`. `unassign` takes those of `fromUserId`, or of all users, away from them. `reassign` gives those of `fromUserId` to `toUserId`. A prospect that another user gets before the job writes it is skipped with `changed_since`. The job is shown, paused, cancelled and undone like any job. 409 if a run that has not ended has the same territory, or a territory with a prospect that is also inside this one; `detail` names the job and `Location` leads to it. Assigning prospects does not assign the territory.
+         * @description Creates a job over the prospects that are inside the polygon at this moment and that the caller may see. Filters count only inside `filter`: an unknown name there is refused, and a filter outside is ignored. `assign` gives the unassigned ones to `toUserId`. `unassign` takes those of `fromUserId`, or of all users, away from them. `reassign` gives those of `fromUserId` to `toUserId`. A prospect that another user gets before the job writes it is skipped with `changed_since`. The job is shown, paused, cancelled and undone like any job. 409 if a run that has not ended has the same territory, or a territory with a prospect that is also inside this one; `detail` names the job and `Location` leads to it. Assigning prospects does not assign the territory.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1215,7 +1215,7 @@ export interface paths {
         put?: never;
         /**
          * Change many prospects
-         * @description Creates a job that changes up to 1000000 prospects. The job gets the prospects that the request names or that match its filter at this moment. It checks each prospect and the rights of the user again before each write. `GET /api/jobs/{id}` shows its progress, and `POST /api/jobs/{id}/undo` undoes it. A company's jobs run one after the other; 20 may wait or be paused.
+         * @description Creates a job that changes up to 1000000 prospects. The job gets the prospects that the request names or that match its filter at this moment. Filters count only inside `filter`: an unknown name there is refused, and a filter outside is ignored. It checks each prospect and the rights of the user again before each write. `GET /api/jobs/{id}` shows its progress, and `POST /api/jobs/{id}/undo` undoes it. A company's jobs run one after the other; 20 may wait or be paused.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -1867,7 +1867,7 @@ export interface paths {
         put?: never;
         /**
          * Deliver again
-         * @description Sends the same body under the same id, whatever the state of the delivery, with a new retry plan. A waiting delivery is sent at once.
+         * @description Sends the same body under the same id, whatever the state of the delivery. A delivery whose attempts have ended gets a new retry plan. A waiting delivery is sent at once, and keeps its retry plan.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -2156,7 +2156,7 @@ export interface components {
             /** @description The largest distance from `near` in metres. Needs `near`. */
             maxMeters?: string;
             /**
-             * @description Chooses all prospects that the caller may see.
+             * @description Chooses all prospects that the caller may see. Together with other filters it has no effect.
              * @constant
              */
             all?: true;
@@ -2662,9 +2662,9 @@ export interface components {
             pointer?: string;
             /** @description The name of the wrong parameter of the path, the query or the headers. */
             parameter?: string;
-            /** @description What is wrong, for programs. */
+            /** @description The kind of the fault, for programs. */
             code: string;
-            /** @description What is wrong, for people. */
+            /** @description An explanation of the fault, for people. */
             message: string;
         };
         /** @description What became of one feature. */
@@ -2731,7 +2731,7 @@ export interface components {
              * @enum {string}
              */
             encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
-            /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text stands for filled columns without a header. */
+            /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text means that filled columns have no header. */
             ignoredColumns: string[];
             /** @description One entry for each skipped row, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
@@ -2785,6 +2785,11 @@ export interface components {
             /** @description Why the import failed, in words; null unless it failed. */
             failure: string | null;
             /**
+             * Format: int64
+             * @description The user who began the import.
+             */
+            createdByUserId: number;
+            /**
              * Format: date-time
              * @description UTC, with milliseconds.
              */
@@ -2799,11 +2804,11 @@ export interface components {
              * @enum {string|null}
              */
             encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" | null;
-            /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text stands for filled columns without a header. */
+            /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text means that filled columns have no header. */
             ignoredColumns: string[];
             /** @description One entry for each skipped row, in the order of the file. For an import by upload only the first 100. */
             errors: components["schemas"]["RowFault"][];
-            /** @description A CSV file of all errors, if there are more than 100. Kept for a month. */
+            /** @description A CSV file of all errors, if there are more than 100. The service keeps it for 30 days, unless the operator has chosen another number (setting `importFileDays`). */
             errorReport: components["schemas"]["FileLink"] | null;
             /** @description Where to send the file; null unless the import waits for one. */
             upload: components["schemas"]["Upload"] | null;
@@ -2856,6 +2861,11 @@ export interface components {
             skipped: number;
             /** @description Why the import failed, in words; null unless it failed. */
             failure: string | null;
+            /**
+             * Format: int64
+             * @description The user who began the import.
+             */
+            createdByUserId: number;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -2970,7 +2980,7 @@ export interface components {
             id: number;
             /** @enum {string} */
             outcome: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed";
-            /** @description Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, `permission_denied`, or the code of an error. */
+            /** @description Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, or the code of an error. */
             code: string | null;
             /** @description Why the record could not be changed, in words. */
             detail: string | null;
@@ -3267,7 +3277,7 @@ export interface components {
             filter?: components["schemas"]["RunFilter"];
             /**
              * Format: int64
-             * @description The number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.
+             * @description Required, except for a dry run: the number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.
              */
             expectedCount?: number;
             /** @description If true, nothing changes. The answer has the number of prospects and 20 of them. */
@@ -3903,10 +3913,10 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description The version of the record that the user has changed. If it is not the current version, the outcome is `conflict`. For updates, tags and deletions; without it, the last change to arrive wins.
+             * @description The version of the record that the user has changed. If the record was written since then, the outcome is `conflict`. A new version without such a write is no conflict: for example, if a note was added, or a status was renamed. For updates, tags and deletions; without it, the last change to arrive wins.
              */
             baseVersion?: number;
-            /** @description When the user made the change. Kept with a status change, a note and an appointment. Not in the future, and at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /** @description When the user made the change. Kept with a status change, a note and an appointment. Not in the future. For these facts at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             occurredAt?: string;
         };
         /** @description The result of one operation. */
@@ -6776,6 +6786,7 @@ export interface operations {
                      *           "updated": 0,
                      *           "skipped": 1,
                      *           "failure": null,
+                     *           "createdByUserId": 7,
                      *           "createdAt": "2026-06-01T15:04:05.678Z",
                      *           "updatedAt": "2026-06-01T15:04:05.678Z"
                      *         }
@@ -6842,6 +6853,7 @@ export interface operations {
                      *       "updated": 0,
                      *       "skipped": 0,
                      *       "failure": null,
+                     *       "createdByUserId": 7,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
                      *       "updatedAt": "2026-06-01T15:04:05.678Z",
                      *       "encoding": null,
@@ -6910,6 +6922,7 @@ export interface operations {
                      *       "updated": 0,
                      *       "skipped": 1,
                      *       "failure": null,
+                     *       "createdByUserId": 7,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
                      *       "updatedAt": "2026-06-01T15:04:05.678Z",
                      *       "encoding": "utf-8",
@@ -6977,6 +6990,7 @@ export interface operations {
                      *       "updated": 0,
                      *       "skipped": 0,
                      *       "failure": null,
+                     *       "createdByUserId": 7,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
                      *       "updatedAt": "2026-06-01T15:04:05.678Z"
                      *     }

@@ -28,9 +28,9 @@ export interface OfflineOptions {
 }
 
 /**
- * The result of `sync`. `synced`: nothing is left to send or to read. `offline`: several attempts failed, so something may be left.
- * `signed-out`: the service does not accept the token. In each case, the store keeps the operations that are not applied, and the app can
- * call `sync` again at any time.
+ * The result of `sync`. `synced`: all changes are read, and all operations are sent, except those that wait because an earlier operation on
+ * the same record has failed. `offline`: several attempts failed, so something may be left. `signed-out`: the service does not accept the
+ * token. In each case, the store keeps the operations that are not applied, and the app can call `sync` again at any time.
  */
 export type Outcome = "synced" | "offline" | "signed-out";
 
@@ -45,7 +45,7 @@ const BACKOFF_MS = { first: 500, most: 60_000 };
 const CLOCK_TOLERANCE_MS = 5_000;
 const RESETS_PER_RUN = 3;
 
-/** Ends a run of `sync`. The store contains everything that the next run needs. */
+/** Thrown to end a run of `sync` early. The store contains everything that the next run needs. */
 class Stopped extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
@@ -66,7 +66,10 @@ export function offlineClient({
   let isAsked = false;
   let failures = 0;
 
-  /** Waits after a failed request: twice as long each time, with a random part so that phones do not return at the same moment. */
+  /**
+   * Waits after a failed request: twice as long each time, with a random part so that phones do not return at the same moment, and at least
+   * the time in `Retry-After`. Throws Stopped instead after `maxAttempts` failures in a row.
+   */
   async function backOff(response?: Response): Promise<void> {
     if (++failures >= maxAttempts) throw new Stopped("offline");
     const delayMs = Math.min(BACKOFF_MS.first * 2 ** (failures - 1), BACKOFF_MS.most) * (0.5 + Math.random() / 2);
@@ -74,8 +77,8 @@ export function offlineClient({
   }
 
   /**
-   * Repeats a request until it gets an answer other than 429 and 5xx. Repeating is safe: reading a page changes nothing, and the service
-   * applies an operation only once.
+   * Repeats a request until it gets an answer other than 429 and 5xx. Throws Stopped after a 401, or if `backOff` does. Repeating is safe:
+   * reading a page changes nothing, and the service applies an operation only once.
    */
   async function ask<Answer extends { response: Response }>(request: () => Promise<Answer>): Promise<Answer> {
     for (;;) {
@@ -134,7 +137,7 @@ export function offlineClient({
       const { data: page, error, response } = await ask(() => api.GET("/api/changes", { params: { query } }));
       if (response.status === 410) {
         if (++resets > RESETS_PER_RUN) throw new Stopped("offline");
-        // The old records remain visible until the new snapshot is complete.
+        // The service no longer accepts the cursor, so begin a new snapshot. The old records remain visible until it is complete.
         await store.commit({ ifCursor: cursor, state: { ...state, cursor: null, generation: generation + 1 } });
         continue;
       }
@@ -170,8 +173,8 @@ export function offlineClient({
       return { record, raises: known === undefined ? [record] : [record, await prospect(known.data.prospectId)] };
     }
     const record = clientRecordId === undefined ? await prospect(id) : `prospects/${clientRecordId}`;
-    // A new note raises the version of no other record. An appointment raises the version of its prospect, because the prospect shows its
-    // next appointment.
+    // A new note does not raise the version of its prospect. All other operations do, also a new appointment, because the prospect shows
+    // its next appointments.
     return { record, raises: type === "note.create" ? [] : [record] };
   }
 
@@ -193,6 +196,10 @@ export function offlineClient({
     }
   }
 
+  /** Returns the time of the service's clock: the time of the phone plus the difference that was last measured. */
+  const timeOfService = async (): Promise<string> =>
+    new Date(now() + (await store.state()).clockOffsetMs).toISOString();
+
   return {
     /** Sends the outbox and then reads all changes. A call during a run starts no second run: the run repeats both steps before it ends. */
     sync(): Promise<Outcome> {
@@ -203,9 +210,7 @@ export function offlineClient({
 
     /** Stores an operation, which the next `sync` sends. */
     async add(operation: NewOperation): Promise<Entry> {
-      const { clockOffsetMs } = await store.state();
-      const opId = crypto.randomUUID();
-      const occurredAt = new Date(now() + clockOffsetMs).toISOString();
+      const [opId, occurredAt] = [crypto.randomUUID(), await timeOfService()];
       const { record, raises } = await namesOf(operation);
       // If an earlier operation in the outbox raises the version of this record, do not send the caller's `baseVersion`: it would cause a
       // conflict with the phone's own change. Send the raised version if it is known, and otherwise no `baseVersion`.
@@ -241,13 +246,16 @@ export function offlineClient({
 
     /**
      * Replaces a failed operation in the outbox by a new one, which the next `sync` sends. The fields of `change` replace fields of the
-     * operation. After a conflict, `baseVersion` becomes the current version from the service's answer.
+     * operation. After a conflict, `baseVersion` becomes the current version from the service's answer. If the service has refused the
+     * operation's time as too old, `occurredAt` becomes the present time.
      */
-    async retry(entry: Entry, change: Partial<NewOperation> = {}): Promise<void> {
+    async retry(entry: Entry, change: Partial<Omit<Operation, "opId">> = {}): Promise<void> {
       const opId = crypto.randomUUID();
       const version = entry.result?.version;
       const baseVersion = entry.operation.baseVersion === undefined ? undefined : version;
-      const operation = { ...entry.operation, ...(baseVersion != null && { baseVersion }), ...change, opId };
+      const time = isTimeRefused(entry.result) ? { occurredAt: await timeOfService() } : {};
+      const base = baseVersion != null ? { baseVersion } : {};
+      const operation = { ...entry.operation, ...base, ...time, ...change, opId };
       const { result: _, ...rest } = entry;
       await store.commit({ save: [{ ...rest, opId, operation, state: "waiting" }] });
     },
@@ -281,14 +289,15 @@ function sendable(entries: readonly Entry[]): Entry[] {
   return batch;
 }
 
+const isTimeRefused = (result: SyncOperationResult | undefined): boolean =>
+  result?.problem?.errors.some(({ pointer }) => pointer?.endsWith("/occurredAt") === true) === true;
+
 /** Returns the entry with the result of its operation. Returns the same object if the operation must be sent again unchanged. */
 function settled(entry: Entry, result: SyncOperationResult | undefined, response: Response): Entry {
   if (result === undefined || result.outcome === "retry" || result.outcome === "blocked") return entry;
   const isApplied = result.outcome === "applied" || result.outcome === "duplicate";
   const at = serverTime(response);
-  const isTimeRefused =
-    result.problem?.errors.some(({ pointer }) => pointer?.endsWith("/occurredAt") === true) === true;
-  if (isTimeRefused && at !== undefined && Date.parse(entry.operation.occurredAt ?? "") > at) {
+  if (isTimeRefused(result) && at !== undefined && Date.parse(entry.operation.occurredAt ?? "") > at) {
     // The phone's clock is ahead. The rejected operation had no effect, so a new operation with the service's time replaces it.
     const opId = crypto.randomUUID();
     const occurredAt = new Date(at).toISOString();

@@ -24,7 +24,7 @@ KEY = base64.b64decode(SECRET[len("whsec_"):]) if SECRET.startswith("whsec_") el
 
 
 def verified(headers, body):
-    """Returns the delivery's id if a signature with our secret covers its id, time and bytes. Otherwise returns None."""
+    """Returns the delivery's id if its time is recent and a signature with our secret covers its id, time and bytes, or else None."""
     delivery_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"\w+", delivery_id, re.ASCII) or not re.fullmatch(r"\d{1,12}", timestamp, re.ASCII):
@@ -70,9 +70,14 @@ class Receiver(BaseHTTPRequestHandler):
         delivery_id = verified(self.headers, body)
         if delivery_id is None:
             return self.answer(401)
-        if keep(delivery_id, body):
+        try:
+            is_new = keep(delivery_id, body)
+        except OSError as error:
+            print(f"{delivery_id} is not stored: {error}", file=sys.stderr, flush=True)
+            # After this answer, the service sends the delivery again later.
+            return self.answer(500)
+        if is_new:
             print(delivery_id, self.headers.get("X-Service-Event"), flush=True)
-        # The status is not 2xx, so the service sends the delivery again later.
         self.answer(204)
 
     def answer(self, status):

@@ -7,7 +7,10 @@ import { join } from "node:path";
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
 if (secret === "") throw new Error("WEBHOOK_SECRET is not set");
 
-/** The service signs each attempt when it sends the attempt. A request with an older timestamp is refused, because it may be a replay. */
+/**
+ * Maximum difference between the timestamp of a request and the present time. The service signs each attempt when it sends it, so a request
+ * with an older timestamp may be a copy that an attacker sends again.
+ */
 const TOLERANCE_SECONDS = 300;
 const MAX_BYTES = 1_000_000;
 
@@ -85,6 +88,11 @@ const server = createServer(async (request, response) => {
     return 500;
   });
   response.writeHead(status).end();
+});
+// For example, another process may already use the port.
+server.on("error", (error) => {
+  console.error(error.message);
+  process.exitCode = 1;
 });
 server.listen(Number(PORT), HOST, () => {
   const address = server.address();

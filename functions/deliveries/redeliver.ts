@@ -10,7 +10,7 @@ export const handler = endpoint(
   {
     summary: "Deliver again",
     description:
-      "Sends the same body under the same id, whatever the state of the delivery, with a new retry plan. A waiting delivery is sent at once.",
+      "Sends the same body under the same id, whatever the state of the delivery. A delivery whose attempts have ended gets a new retry plan. A waiting delivery is sent at once, and keeps its retry plan.",
     tag: "Deliveries",
     allow: "admin",
     path: DeliveryPath,

@@ -1,7 +1,7 @@
 /** GET /api/prospects/tiles/{z}/{x}/{y}: returns a vector tile of the map with the prospects that match the filters. */
 import { streamBytes } from "#shared/http/streaming.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { prospectTile, TILE_CELLS, TILE_PINS_MAX } from "#shared/prospects/map/tiles.ts";
+import { prospectTile, TILE_CELLS, TILE_GZIP_LEVEL, TILE_PINS_MAX } from "#shared/prospects/map/tiles.ts";
 import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/tiles/tile.ts";
 
 export const handler = streamBytes(
@@ -19,4 +19,5 @@ export const handler = streamBytes(
     response: VectorTile,
   },
   ({ context, caller, path, query, validator }) => prospectTile(context, caller, path, query, validator),
+  TILE_GZIP_LEVEL,
 );

@@ -1,4 +1,7 @@
-/** GET /api/changes: returns first a snapshot of the records that the caller may see, and later the changes of these records. */
+/**
+ * GET /api/changes: returns pages of a snapshot of all records that the caller may see. The requests after the last page return what has
+ * changed since the snapshot began.
+ */
 import { apiContext } from "#shared/context.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";

@@ -19,7 +19,8 @@ export const handler = streamText(
     response: TerritoryCollection,
   },
   async ({ context, caller }) => {
-    // Waits for the first territories before the response begins. An error until then can still become a problem body.
+    // Waits for the first territories before the response begins. If reading them fails, the client still gets an error response (problem
+    // details, RFC 9457), because nothing has been sent yet.
     const features = await begun(jsonArray(TerritoryFeature, featuresOf(listTerritories(context, caller.companyId))));
     return (async function* () {
       yield '{"type":"FeatureCollection","features":';

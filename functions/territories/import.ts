@@ -1,13 +1,13 @@
 /** POST /api/territories/import: creates territories from GeoJSON. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
-import { importTerritories } from "#shared/territories/import.ts";
+import { IMPORT_GROUP, importTerritories } from "#shared/territories/import.ts";
 import { NewTerritories, TerritoryImport } from "#shared/territories/import-schema.ts";
 
 export const handler = endpoint(
   {
     summary: "Import territories from GeoJSON",
-    description: `Accepts a FeatureCollection of at most ${limits.territoryFeatures} features and ${limits.bodyBytes} bytes, as \`application/geo+json\` or \`application/json\`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. A MultiPolygon with one polygon is accepted; holes, several polygons and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property \`name\` becomes the name; \`totalProperties\` and \`assignedToUserId\` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 48. Send an \`Idempotency-Key\` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.`,
+    description: `Accepts a FeatureCollection of at most ${limits.territoryFeatures} features and ${limits.bodyBytes} bytes, as \`application/geo+json\` or \`application/json\`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. A MultiPolygon with one polygon is accepted; holes, several polygons and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property \`name\` becomes the name; \`totalProperties\` and \`assignedToUserId\` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of ${IMPORT_GROUP}. Send an \`Idempotency-Key\` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.`,
     tag: "Territories",
     allow: "everyone",
     body: NewTerritories,

@@ -1,4 +1,4 @@
-/** DELETE /api/users/{id}: disables a user, or withdraws a pending invitation. */
+/** DELETE /api/users/{id}: disables a user, or withdraws the invitation of a user who has not signed in yet. */
 import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
@@ -20,8 +20,8 @@ export const handler = endpoint(
     try {
       await disableOrWithdraw(context, identityProvider(), caller, path.id);
     } finally {
-      // Wait even if `disableOrWithdraw` throws `not_found` because an earlier request has disabled the user. The user's job may still be
-      // running.
+      // Wait until no job of the user writes with the user's old rights. Wait even if `disableOrWithdraw` throws `not_found`, because an
+      // earlier request may have disabled the user while the user's job is still running.
       await untilJobsHaveRights(context, caller.companyId, path.id);
     }
     return { id: path.id };

@@ -22,8 +22,8 @@ import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * The folder of the caches, which `npm ci` deletes. CI sets `CI_CACHES` to the folder of its own checkout. A fresh clone in a test then
- * finds the bundles that CI has already built from the same sources.
+ * The folder of all build caches. By default, it is in `node_modules`, so `npm ci` deletes it. CI sets `CI_CACHES` to the folder of its own
+ * checkout. A test in CI that clones the repository then copies the bundles that CI has already built from the same sources.
  */
 export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/canvassing");
 const CACHE = join(CACHES, "bundles");
@@ -59,7 +59,10 @@ export async function cachedBundle(
   return new Map(z.parse(Bundles, JSON.parse(readFileSync(join(entry, "bundles.json"), "utf8"))));
 }
 
-/** The entries that this process is building now. A second start in this process waits for the same build. */
+/**
+ * The cache entries that this process is building now. If the process starts a second local service at the same time, it waits for the same
+ * build.
+ */
 const building = new Map<string, Promise<void>>();
 
 function built(entry: string, files: readonly string[]): Promise<void> {
@@ -106,7 +109,7 @@ export function removeOldEntries(cache: string, kept: number): void {
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
 }
 
-/** Returns the key of a cache entry: a hash of these settings and of all sources. */
+/** Returns the key of a cache entry: a hash of `settings` and of all files in `SOURCES`. */
 export function cacheKey(settings: readonly string[]): string {
   const hash = createHash("sha256");
   for (const setting of settings) hash.update(`${setting}\n`);

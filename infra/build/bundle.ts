@@ -24,8 +24,8 @@ export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYT
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
 /**
- * Share of the maximum size above which `shake` makes a bundle smaller. A bundle below this share is left as it is, because `shake` takes
- * 0.1 to 0.4 s for each bundle.
+ * Share of the maximum size above which `shake` makes a bundle smaller by bundling it again with another bundler. A smaller bundle is left
+ * as it is, because `shake` takes 0.1 to 0.4 s for each bundle.
  */
 const SHAKEN_FROM = 0.95;
 
@@ -56,7 +56,8 @@ const alias = { "node:http": join(root, "infra/build/node-http.ts") };
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
- * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`.
+ * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`. Beside the bundles of functions that serve a
+ * document, it also writes this document.
  * @param files paths of source files below `functions/`, without `.ts`
  * @returns the size and the modules of each bundle, by file
  */

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
-import { optionsOf, runCommand } from "../cli/options.ts";
+import { optionsOf, runCommand } from "../command/options.ts";
 import { root } from "./bundle.ts";
 import { CACHES } from "./bundle-cache.ts";
 
@@ -18,7 +18,7 @@ export const consoleDirectory = join(folder, "dist");
  * `dist`.
  */
 const STATE = join(folder, "dist.sha256");
-/** The files of the service that the console imports. */
+/** The files of the service that the console imports, directly or through another of these files. */
 export const SHARED = [
   "shared/json.ts",
   "shared/prospects/csv/format.ts",
@@ -42,7 +42,8 @@ export async function buildConsole(): Promise<boolean> {
       env: { ...process.env, NODE_ENV: "production" },
     },
   );
-  // Another process may have built the same sources meanwhile. Its files stay, because a browser may be loading them.
+  // If another process has built the same sources meanwhile, keep its files and delete the files of this build. A browser may be loading
+  // the files of the other process.
   if (isBuilt(hash)) rmSync(made, { recursive: true, force: true });
   else publish(made);
   writeFileSync(STATE, hash);

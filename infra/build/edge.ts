@@ -1,4 +1,4 @@
-/** Contains what CloudFront needs to serve the console: edge functions, headers, settings and files. The local service uses the same. */
+/** Contains what CloudFront needs to serve the console: edge functions, headers, settings and files. The local service uses them too. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./bundle.ts";
@@ -13,8 +13,8 @@ export const CONFIG = "config.json";
 export const ASSETS = "assets/";
 
 /**
- * Returns the source of a CloudFront function. Browsers accept cookies with the prefix `__Host-` only over https. A local service without
- * https uses cookie names without the prefix.
+ * Returns the source of a CloudFront function. If `isSecure` is false, the cookie names in the source lose the prefix `__Host-`, because
+ * browsers accept cookies with this prefix only over https.
  */
 export function edgeFunction(name: "api-request" | "page-request", isSecure: boolean): string {
   const source = readFileSync(join(root, "infra/edge", `${name}.js`), "utf8");
@@ -26,9 +26,17 @@ export function consoleFiles(): string {
   return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
 }
 
+/** The base map of the console. Without one, the console draws an outline of the land. */
+export interface Basemap {
+  /** The URL of a MapLibre style. */
+  readonly styleUrl: string;
+  /** Further origins from which the style loads tiles, fonts or icons, such as `https://tiles.example.com`. */
+  readonly origins: readonly string[];
+}
+
 /** Returns the content of the file config.json, which the console reads at its start. */
-export const consoleConfig = (basemapStyleUrl: string | undefined): string =>
-  JSON.stringify({ basemapStyleUrl: basemapStyleUrl ?? null, signIn: "/api/session/login" });
+export const consoleConfig = (basemap: Basemap | undefined): string =>
+  JSON.stringify({ basemapStyleUrl: basemap?.styleUrl ?? null, signIn: "/api/session/login" });
 
 /** Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has another name. */
 export const cacheControl = (path: string): string =>
@@ -36,11 +44,13 @@ export const cacheControl = (path: string): string =>
 
 /**
  * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
- * and the origin of a configured base map. A page requires Trusted Types and allows only the policy `maplibre` (console/src/map/worker.ts).
+ * and the origins of a configured base map. A page requires Trusted Types and allows only the policy `maplibre`
+ * (console/src/map/worker.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */
-export function contentSecurityPolicy(uploadOrigin: string, basemapStyleUrl: string | undefined): string {
-  const map = basemapStyleUrl === undefined ? "" : ` ${new URL(basemapStyleUrl).origin}`;
+export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | undefined): string {
+  const origins = basemap === undefined ? [] : [new URL(basemap.styleUrl).origin, ...basemap.origins];
+  const map = [...new Set(origins)].map((origin) => ` ${origin}`).join("");
   return [
     "default-src 'none'",
     "script-src 'self'",

@@ -3,23 +3,16 @@
  * password.
  */
 import { randomBytes } from "node:crypto";
-import {
-  AdminCreateUserCommand,
-  AdminGetUserCommand,
-  AdminSetUserPasswordCommand,
-  type CognitoIdentityProviderClient,
-  UserNotFoundException,
-} from "@aws-sdk/client-cognito-identity-provider";
 import * as z from "zod/mini";
-import { cognitoClient } from "#shared/aws/cognito.ts";
+import { cognitoClient, createPoolUser, findPoolUser, setPassword, type UserPool } from "#shared/aws/cognito.ts";
 import { openParameters, type Parameters } from "#shared/aws/ssm.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
+import { argumentsOf, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, runCommand, unknownCommand, WrongUsage } from "./options.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
@@ -47,11 +40,15 @@ export interface CanarySetup {
   readonly stackName: string;
   readonly table: Table;
   readonly parameters: Parameters;
-  readonly pool?: { readonly id: string; readonly cognito: CognitoIdentityProviderClient };
+  readonly pool?: UserPool;
   readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
 }
 
-/** Creates the company if it does not exist, and stores new credentials of its user. Returns a sentence that says what it has done. */
+/**
+ * Creates the company if it does not exist, and stores new credentials of its user. The user is in the stack's user pool, or is the OAuth
+ * client `client` of an external identity provider. Returns a sentence that says what it has done. Throws WrongUsage if there is neither a
+ * user pool nor a client.
+ */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
@@ -70,24 +67,13 @@ export async function createCanary({ stackName, table, parameters, pool, client 
 /**
  * Gives the user a random password that no person knows. If the user is not in the user pool, adds the user first without sending a mail.
  */
-async function userOf({ id: UserPoolId, cognito }: NonNullable<CanarySetup["pool"]>) {
-  const user = { UserPoolId, Username: EMAIL };
-  const found = await cognito.send(new AdminGetUserCommand(user)).catch(async (error: unknown) => {
-    if (!(error instanceof UserNotFoundException)) throw error;
-    const UserAttributes = [
-      { Name: "email", Value: EMAIL },
-      { Name: "email_verified", Value: "true" },
-    ];
-    const command = new AdminCreateUserCommand({ ...user, UserAttributes, MessageAction: "SUPPRESS" });
-    const { User } = await cognito.send(command);
-    return { UserAttributes: User?.Attributes };
-  });
-  const sub = found.UserAttributes?.find(({ Name }) => Name === "sub")?.Value;
-  if (sub === undefined) throw new Error("the user pool gave the user no subject");
+async function userOf(pool: UserPool) {
+  const user = (await findPoolUser(pool, EMAIL)) ?? (await createPoolUser(pool, EMAIL, { mail: false }));
+  if (user?.sub === undefined) throw new Error("the user pool gave the user no subject");
   // The prefix contains one character of each kind that the user pool requires. The random characters may lack one kind.
   const password = `Aa1!${randomBytes(24).toString("base64url")}`;
-  await cognito.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
-  return { sub, credentials: { user: EMAIL, password } };
+  await setPassword(pool, EMAIL, password);
+  return { sub: user.sub, credentials: { user: EMAIL, password } };
 }
 
 function readInput() {
@@ -111,7 +97,7 @@ function readInput() {
 async function main(): Promise<undefined> {
   const { stackName, ...input } = readInput();
   const { table, userPoolId, dynamoDb } = await deployedTable(stackName);
-  const pool = userPoolId === undefined ? {} : { pool: { id: userPoolId, cognito: cognitoClient(dynamoDb) } };
+  const pool = userPoolId === undefined ? {} : { pool: { id: userPoolId, client: cognitoClient(dynamoDb) } };
   console.log(await createCanary({ stackName, table, parameters: openParameters(dynamoDb), ...pool, ...input }));
 }
 

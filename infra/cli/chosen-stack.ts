@@ -1,6 +1,7 @@
 /** Defines the options `--stage` and `--stack`. With one of them, an operator chooses the deployment for an admin command. */
+
+import { WrongUsage } from "../command/options.ts";
 import { STAGE_NAME, stackNameOf } from "../settings/names.ts";
-import { WrongUsage } from "./options.ts";
 
 export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
 

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
-import { argumentsOf, checked, runCommand, unknownCommand } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** The function of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */

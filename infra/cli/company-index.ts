@@ -1,6 +1,6 @@
 /**
  * Implements `npm run index -- verify|rebuild|repair-activity --company N`. It compares a company's search index with the company's rows,
- * rebuilds the index from the rows, or removes damaged rows of the company's activity.
+ * rebuilds the index from the rows, or removes damaged rows of the company's activity (what users have done, for reports).
  */
 import { systemClock } from "#shared/clock.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";

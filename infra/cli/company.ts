@@ -3,20 +3,27 @@
  * deployed stack or in the local service.
  */
 import { setTimeout as wait } from "node:timers/promises";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
-import { iso, systemClock } from "#shared/clock.ts";
+import { systemClock } from "#shared/clock.ts";
+import { openTable } from "#shared/db/table.ts";
+import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
+import { type DeployedRetention, readRetention } from "../settings/retention.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
 import { Pace } from "./company/pace.ts";
 import { poolAt } from "./company/pool.ts";
-import { READ_UNITS, WRITE_UNITS } from "./company/rows.ts";
+import { remainsUntil } from "./company/remains-until.ts";
+import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
 import { createCommand } from "./create-company.ts";
-import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "./options.ts";
+import { restoredFrom } from "./restore/found-tables.ts";
+import { describeTable } from "./restore/point-in-time.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
@@ -25,10 +32,11 @@ npm run company -- suspend|resume --company N
     users of a suspended company cannot sign in
 npm run company -- export --company N
     writes all rows as NDJSON and copies all files, to the folder company-exports of the bucket; run it again to resume
-npm run company -- delete --company N --confirm "NAME"
+npm run company -- delete --company N --confirm "NAME" [--also TABLE]
     erases a suspended company; run it again to resume
+    --also TABLE also erases it in this restored table
 npm run company -- check --company N
-    counts what is left of a company; exit code 1 if anything is, or if no company and no erasure has this id
+    counts what is left of a company in all tables; exit code 1 if anything is, or if no company and no erasure has this id
 ${stackUsage}
     [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
@@ -43,6 +51,7 @@ const Units = z.pipe(
 const Input = z.object({
   company: z.pipe(CompanyId, z.transform(Number)),
   confirm: z._default(z.string(), ""),
+  also: z.optional(z.string().check(z.regex(/^[\w.-]{3,255}$/, "must be the name of a table"))),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
   "read-units": z._default(Units, READ_UNITS),
@@ -50,18 +59,39 @@ const Input = z.object({
 });
 type Input = z.output<typeof Input>;
 
-const Outputs = z.object({ TableName: z.string(), BucketName: z.string(), S3Endpoint: z.optional(z.string()) });
+const Outputs = z.object({
+  TableName: z.string(),
+  // Stacks of older releases do not have these two outputs.
+  OwnTableName: z.optional(z.string()),
+  Retention: z.optional(z.string()),
+  BucketName: z.string(),
+  S3Endpoint: z.optional(z.string()),
+});
 
-function contextOf({ dynamoDb, outputs, table, userPoolId }: TableInUse, input: Input): ErasureContext {
-  const { TableName, BucketName, S3Endpoint } = Outputs.parse(outputs);
+interface Context extends ErasureContext {
+  readonly retention: DeployedRetention | undefined;
+  /**
+   * Finds the tables that were restored from the service's table or from a table in `others`, directly or by way of another restored table.
+   * It leaves out the tables in `others`.
+   */
+  readonly findRestored: () => Promise<readonly RowStore[]>;
+}
+
+async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: Input): Promise<Context> {
+  const { TableName, OwnTableName = TableName, BucketName, S3Endpoint, Retention } = Outputs.parse(outputs);
   const { endpoint: _, ...settings } = dynamoDb;
+  const storeOf = storesAt(dynamoDb, input);
+  const control = rawDynamoClient(dynamoDb);
+  if (input.also !== undefined) await assertRestored(control, input.also);
+  const others = new Set([OwnTableName, ...(input.also === undefined ? [] : [input.also])]);
+  others.delete(TableName);
   return {
-    rows: {
-      client: dynamoClient(dynamoDb),
-      tableName: TableName,
-      table,
-      reads: new Pace(input["read-units"]),
-      writes: new Pace(input["write-units"]),
+    rows: storeOf(TableName),
+    others: [...others].map(storeOf),
+    findRestored: async () => {
+      const { restored, unread } = await restoredFrom(control, [TableName, ...others]);
+      if (unread.length > 0) console.error(`not examined, because you have no right to it: ${unread.join(", ")}`);
+      return restored.map(storeOf);
     },
     files: {
       s3: s3Client({ ...settings, ...(S3Endpoint !== undefined && { endpoint: S3Endpoint }) }),
@@ -71,11 +101,31 @@ function contextOf({ dynamoDb, outputs, table, userPoolId }: TableInUse, input: 
     clock: systemClock,
     wait,
     progress: (line) => console.error(line),
+    retention: readRetention(Retention),
   };
 }
 
+/** Returns a function that opens a table. The limits `--read-units` and `--write-units` apply to all opened tables together. */
+function storesAt(dynamoDb: ClientSettings, input: Input): (tableName: string) => RowStore {
+  const client = dynamoClient(dynamoDb);
+  const [reads, writes] = [new Pace(input["read-units"]), new Pace(input["write-units"])];
+  return (tableName) => ({ client, tableName, table: openTable(tableName, client), reads, writes });
+}
+
+/**
+ * Throws CommandRefused unless a restore has made this table. Otherwise a mistyped name could make the command erase rows in the table of
+ * another deployment.
+ */
+async function assertRestored(client: DynamoDBClient, name: string): Promise<void> {
+  const found = await describeTable(client, name);
+  if (found?.RestoreSummary !== undefined) return;
+  throw new CommandRefused(
+    found === undefined ? `there is no table ${name}` : `the table ${name} does not come from a restore`,
+  );
+}
+
 /** The function of a command. It prints a report and resolves with the exit code. */
-type Command = (context: ErasureContext, input: Input) => Promise<number>;
+type Command = (context: Context, input: Input) => Promise<number>;
 
 const commands: Readonly<Record<string, Command>> = {
   suspend: async ({ rows: { table }, clock }, { company }) => {
@@ -95,7 +145,8 @@ const commands: Readonly<Record<string, Command>> = {
   },
   delete: async (context, { company, confirm }) => {
     const erasure = await eraseCompany(context, company, confirm);
-    console.log(JSON.stringify({ ...erasure, remainsUntil: remainsUntil(erasure.erasedAt) }, null, 2));
+    const report = { ...erasure, remainsUntil: remainsUntil(erasure.erasedAt, context.retention) };
+    console.log(JSON.stringify(report, null, 2));
     return check(context, company);
   },
   check: (context, { company }) => check(context, company),
@@ -105,38 +156,26 @@ const commands: Readonly<Record<string, Command>> = {
  * Counts the rows and files that are left of a company. Throws CommandRefused if there are none and no erasure of this company is recorded.
  * Otherwise a mistyped id would look like a completed erasure.
  */
-async function check(context: ErasureContext, company: number): Promise<number> {
-  const { rows, files } = await remainsOf(context, company);
+async function check(context: Context, company: number): Promise<number> {
+  const restored = await context.findRestored();
+  const all = { ...context, others: [...context.others, ...restored] };
+  const { rows, others, files } = await remainsOf(all, company);
   const erasure = await erasureOf(context.rows.table, company);
-  const isEmpty = files === 0 && Object.keys(rows).length === 0;
+  const isIn = (counts: Readonly<Record<string, number>>): boolean => Object.keys(counts).length > 0;
+  const isEmpty = files === 0 && ![rows, ...Object.values(others)].some(isIn);
   if (isEmpty && erasure === undefined) {
     throw new CommandRefused(`there is no company ${company}, and no erasure of it is recorded: check the id`);
   }
-  console.log(JSON.stringify({ company, erasedAt: erasure?.erasedAt ?? null, rowsLeft: rows, filesLeft: files }));
+  for (const { tableName } of restored.filter(({ tableName }) => isIn(others[tableName] ?? {}))) {
+    console.error(`the restored table ${tableName} contains company ${company}: delete the table, or use --also`);
+  }
+  const left = { rowsLeft: rows, otherTables: others, filesLeft: files };
+  console.log(JSON.stringify({ company, erasedAt: erasure?.erasedAt ?? null, ...left }));
   return isEmpty ? 0 : 1;
 }
 
-const DAY_MS = 86_400_000;
-
-/**
- * Returns for each kind of copy of the erased data when the copy expires. The retention of backups depends on the deployment's settings.
- */
-function remainsUntil(erasedAt: string): Record<string, string> {
-  const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
-  return {
-    "point-in-time recovery of the table": after(35),
-    "stream of the table": after(1),
-    "parts of unfinished uploads": after(1),
-    "dead-letter queues": after(14),
-    "memory of running functions": after(1),
-    "log lines, which have ids and no names": after(90),
-    "AWS Backup":
-      "until the recovery points from before the erasure expire: the settings backupDailyDays and backupMonthlyDays",
-  };
-}
-
 function readInput(args: readonly string[]): Input {
-  const names = ["company", "confirm", "stage", "stack", "read-units", "write-units"];
+  const names = ["company", "confirm", "also", "stage", "stack", "read-units", "write-units"];
   return checked(Input, optionsOf(args, texts(names), usage), usage);
 }
 
@@ -149,7 +188,7 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) throw unknownCommand([name], usage);
   const input = readInput(args);
-  return command(contextOf(await tableInUse(chosenStack(input)), input), input);
+  return command(await contextOf(await tableInUse(chosenStack(input)), input), input);
 }
 
 await runCommand(() => main(process.argv.slice(2)));

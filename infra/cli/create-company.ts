@@ -13,9 +13,9 @@ import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
+import { checked, optionsOf, texts } from "../command/options.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack } from "./chosen-stack.ts";
-import { checked, optionsOf, texts } from "./options.ts";
 import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const Input = z.object({
@@ -37,7 +37,7 @@ interface Target {
 
 /**
  * Returns the table and the identity provider for a new company. `--sub` names the owner's subject at an external identity provider. The
- * local service never uses an external one, so with `--sub` the function always chooses a deployed stack.
+ * local service never uses an external identity provider, so with `--sub` the function always chooses a deployed stack.
  */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {

@@ -1,35 +1,42 @@
-/**
- * Implements `npm run csv -- import FILE | export FILE`. It imports prospects into a running service, or exports them. It resumes
- * interrupted transfers.
- */
-
-import { messageOf } from "../local/error.ts";
-import { exportFile } from "./csv/export.ts";
-import { Busy, CutOff, exitCodes } from "./csv/fault.ts";
-import { importFile } from "./csv/import.ts";
+/** Implements `npm run csv -- import FILE | export FILE` by jobs of a running service. It resumes interrupted transfers. */
+import { setTimeout as wait } from "node:timers/promises";
+import { messageOf } from "../command/error.ts";
+import { answerHelp, nameTarget, runCommand } from "../command/options.ts";
+import { onSignal } from "../command/signals.ts";
+import { exportFile, importFile } from "./csv/jobs.ts";
 import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
-import { openService } from "./csv/service.ts";
-import { answerHelp, nameTarget, runCommand } from "./options.ts";
+import { hasCode, openService } from "./csv/service.ts";
 
-// After the first Ctrl-C, the command ends in order and prints how to resume. A second Ctrl-C ends it at once.
+/** The exit code after which the same command resumes the transfer. */
+const RESUMABLE = 3;
+/** Maximum time in milliseconds that the command waits for the signal that npm forwards to it. */
+const FORWARDED_MS = 1_000;
+
+// After Ctrl-C, the command ends in order and prints how to resume. Another Ctrl-C two seconds later ends it at once.
 const interrupt = new AbortController();
-for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
+const second = onSignal(
+  () => interrupt.abort(),
+  () => process.exit(RESUMABLE),
+);
 const { signal } = interrupt;
-async function main(): Promise<number> {
+
+await runCommand(async () => {
   answerHelp(process.argv, usage);
   const options = readOptions(process.argv.slice(2), process.env);
   nameTarget(`service at ${options.base}`);
   const progress = openProgress();
-  const service = await openService(options, signal, progress.say);
-  return options.command === "import" ? importFile(service, options, progress) : exportFile(service, options, progress);
-}
-
-await runCommand(() =>
-  main().catch((error: unknown) => {
-    if (!(signal.aborted || error instanceof CutOff || error instanceof Busy)) throw error;
-    const isEarly = signal.aborted && !(error instanceof CutOff);
-    console.error(isEarly ? "interrupted before the service did anything" : messageOf(error));
-    return exitCodes.cutOff;
-  }),
-);
+  try {
+    const service = await openService(options, { signal, progress });
+    return await (options.command === "import" ? importFile(service, options) : exportFile(service, options));
+  } catch (error) {
+    progress.end();
+    if (!(signal.aborted || hasCode(error, "cutOff"))) throw error;
+    console.error(signal.aborted ? progress.hint : `${messageOf(error)}\n${progress.hint}`);
+    // A signal that arrives while Node.js ends would end the process without an exit code. npm forwards Ctrl-C, so the command waits for it.
+    if (signal.aborted && process.env.npm_lifecycle_event !== undefined) {
+      await Promise.race([second, wait(FORWARDED_MS)]);
+    }
+    return RESUMABLE;
+  }
+});

@@ -3,19 +3,19 @@
  * one queue again after an operator has removed the cause of the failure.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
+import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { GetQueueAttributesCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
-import { clientConfig } from "#shared/aws/client-config.ts";
 import { openQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { flushStream, flushTypes } from "#shared/company-index/write/flush.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
+import { argumentsOf, exitCodes, runCommand, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, exitCodes, runCommand, unknownCommand } from "./options.ts";
+import { streamsClient } from "./clients.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
@@ -30,6 +30,8 @@ const queues = {
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
   exports: { url: "ExportsDeadLettersUrl", source: "ExportsUrl" },
   "bulk-jobs": { url: "BulkJobsDeadLettersUrl", source: "BulkJobsUrl" },
+  // This queue contains the poison records: stream records that the publisher could not process. Its names say `parked` because they are
+  // older than the term "poison records". They stay, because operators and the commands of earlier releases use them.
   "parked-records": { url: "ParkedRecordsUrl", consumer: "events" },
   "unflushed-indexes": { url: "UnflushedIndexesUrl", consumer: "indexes" },
 } as const;
@@ -52,7 +54,7 @@ async function main(): Promise<number> {
   const { stack, queue } = readInput();
   const inUse = await tableInUse(stack);
   const sqs = sqsClient(inUse.sqs);
-  const redrives = redrivesOf(inUse, sqs, new DynamoDBStreamsClient(clientConfig(inUse.dynamoDb)));
+  const redrives = redrivesOf(inUse, sqs, streamsClient(inUse.dynamoDb));
   if (queue === undefined) {
     for (const { name, url } of redrives) {
       console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);
@@ -96,7 +98,7 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
     timeScale: Number(output("TimeScale")),
     senders: 0,
     post: () => Promise.reject(new Error("publishing posts nothing")),
-    park: (_, reason) => Promise.reject(new Error(`the record cannot be published: ${reason}`)),
+    savePoisonRecord: (_, reason) => Promise.reject(new Error(`the record cannot be published: ${reason}`)),
   };
   const consumers: Record<"events" | "indexes", StreamConsumer> = {
     events: publishStream(() => publishing),
@@ -104,8 +106,8 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // The stream has already deleted the record, but nothing is lost. The record would only start a flush of the company's search index,
-    // and the company's next write starts a flush, too.
+    // For the consumer `indexes`, nothing is lost if the stream has already deleted the record. The record would only start a flush of the
+    // company's search index, and the company's next write starts a flush, too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");

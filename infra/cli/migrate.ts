@@ -10,8 +10,8 @@ import { systemClock } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Progress, readProgress, reshapeProspects } from "#shared/prospects/reshape.ts";
 import type { ProspectShape } from "#shared/prospects/stored.ts";
+import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, checked, runCommand, unknownCommand } from "./options.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run migrate -- status|run|rollback

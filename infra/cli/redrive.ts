@@ -2,7 +2,7 @@
 
 import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import * as z from "zod/mini";
-import { messageOf } from "../local/error.ts";
+import { messageOf } from "../command/error.ts";
 
 const Message = z.object({
   MessageId: z.string(),
@@ -21,7 +21,10 @@ export interface Redrive {
 export interface Redriven {
   readonly done: number;
   readonly failed: number;
-  /** False if unprocessed messages may remain, because the last `IDLE_BATCHES` batches contained no message to process. */
+  /**
+   * False if the command has stopped after `IDLE_BATCHES` consecutive batches that contained only messages to skip. The queue may then
+   * still contain messages that the command should have processed.
+   */
   readonly isComplete: boolean;
 }
 
@@ -37,15 +40,15 @@ const POLL_SECONDS = 1;
  */
 const VISIBILITY_SECONDS = 120;
 /**
- * Maximum number of consecutive batches without a message to process. Without a maximum, the command would not end while new messages
- * arrive.
+ * Maximum number of consecutive batches that contain only messages to skip: messages that were sent after the start of the command or that
+ * have already failed. Without a maximum, the command would not end while new messages arrive.
  */
 const IDLE_BATCHES = 100;
 
 /**
- * Processes each message that was sent up to `begunMs` (milliseconds since 1970) once. It skips newer messages, because a message that
- * `work` sends back to its original queue can fail there again and return here in an endless loop. SQS returns messages in any order, so a
- * batch can contain only newer messages while older messages wait.
+ * Processes each message that was sent up to `begunMs` (milliseconds since 1970) once, and deletes it if `work` succeeds. It skips newer
+ * messages, because a message that `work` sends back to its original queue can fail there again and return here in an endless loop. SQS
+ * returns messages in any order, so a batch can contain only newer messages while older messages wait.
  */
 export async function redrive(
   sqs: SQSClient,

@@ -3,16 +3,15 @@
  * restored. It also checks a restored table, restores one company from a restored table, or deletes a restored table.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
-import { clientConfig } from "#shared/aws/client-config.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { openTable } from "#shared/db/table.ts";
+import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { Pace } from "./company/pace.ts";
 import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
-import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "./options.ts";
+import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
 import { deleteRestored } from "./restore/delete-table.ts";
 import { describeTable, RestoreRefused } from "./restore/point-in-time.ts";
@@ -21,9 +20,11 @@ import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run restore -- table --to 2026-11-22T10:00:00Z --as NAME [--from TABLE]
-    restores the service's table (or TABLE) at this second into the new table NAME; run it again to resume
+    restores the service's table (or TABLE, which the service used earlier) at this second into the new table NAME;
+    run it again to resume
 npm run restore -- prepare --table NAME [--from TABLE]
-    prepares a table that AWS Backup has restored for the service, as the first command does; run it again to resume
+    prepares a table that AWS Backup has restored for the service, as the first command does; run it again to resume;
+    TABLE is another table that the service used earlier, or that replaces a deleted one
 npm run restore -- verify --table NAME [--rebuild]
     checks the index and the deliveries of every company in a table; --rebuild builds a faulty index again
 npm run restore -- company --company N --from TABLE
@@ -78,28 +79,44 @@ function storeOf({ dynamoDb }: TableInUse, tableName: string, input: Speed): Row
 }
 
 async function table(inUse: TableInUse, input: Input<"table">): Promise<number> {
-  const source = input.from ?? z.string().parse(inUse.outputs.TableName);
-  const client = new DynamoDBClient(clientConfig(inUse.dynamoDb));
-  const carry = { live: storeOf(inUse, source, input), restored: storeOf(inUse, input.as, input), progress: report };
-  const request = { source, target: input.as, at: input.to };
+  const client = rawDynamoClient(inUse.dynamoDb);
+  const carry = await carryOf(inUse, input, input.as);
+  const request = { source: (carry.earlier ?? carry.live).tableName, at: input.to };
   const restored = await restoreWholeTable({ client, wait, progress: report }, request, carry);
   console.log(JSON.stringify({ table: input.as, ...restored, activeTableStream: restored.streamArn }, null, 2));
   return 0;
 }
 
 async function prepare(inUse: TableInUse, input: Input<"prepare">): Promise<number> {
-  const source = input.from ?? z.string().parse(inUse.outputs.TableName);
-  const client = new DynamoDBClient(clientConfig(inUse.dynamoDb));
-  const carry = { live: storeOf(inUse, source, input), restored: storeOf(inUse, input.table, input), progress: report };
-  const prepared = await prepareCopy({ client, wait, progress: report }, { source, target: input.table }, carry);
+  const client = rawDynamoClient(inUse.dynamoDb);
+  const carry = await carryOf(inUse, input, input.table);
+  const prepared = await prepareCopy({ client, wait, progress: report }, carry);
   console.log(JSON.stringify({ table: input.table, ...prepared, activeTableStream: prepared.streamArn }, null, 2));
   return 0;
+}
+
+/**
+ * Returns the tables of a restore. If the table that the service uses has been deleted, the table of the option `--from` is used in its
+ * place.
+ */
+async function carryOf(inUse: TableInUse, input: Input<"prepare" | "table">, target: string): Promise<CarryContext> {
+  const used = z.string().parse(inUse.outputs.TableName);
+  const from = input.from ?? used;
+  const isGone = from !== used && (await describeTable(rawDynamoClient(inUse.dynamoDb), used)) === undefined;
+  if (isGone) report(`the table ${used} is gone: ids, erasures and results of deliveries come from ${from} only`);
+  return {
+    live: storeOf(inUse, isGone ? from : used, input),
+    ...(from !== used && !isGone && { earlier: storeOf(inUse, from, input) }),
+    restored: storeOf(inUse, target, input),
+    clock: systemClock,
+    progress: report,
+  };
 }
 
 async function verify(inUse: TableInUse, input: Input<"verify">): Promise<number> {
   const rows = storeOf(inUse, input.table, input);
   const line = (text: string): void => console.log(text);
-  if ((await describeTable(new DynamoDBClient(clientConfig(inUse.dynamoDb)), input.table)) === undefined) {
+  if ((await describeTable(rawDynamoClient(inUse.dynamoDb), input.table)) === undefined) {
     throw new RestoreRefused(`there is no table ${input.table}`);
   }
   const context = { rows, clock: systemClock, wait, isRepairing: input.rebuild, report: line };
@@ -107,7 +124,7 @@ async function verify(inUse: TableInUse, input: Input<"verify">): Promise<number
 }
 
 async function remove(inUse: TableInUse, input: Input<"delete">): Promise<number> {
-  const client = new DynamoDBClient(clientConfig(inUse.dynamoDb));
+  const client = rawDynamoClient(inUse.dynamoDb);
   const used = z.string().parse(inUse.outputs.TableName);
   const isDeleted = await deleteRestored({ client, wait, progress: report }, input.table, used);
   console.log(`the table ${input.table} ${isDeleted ? "is deleted" : "does not exist"}`);

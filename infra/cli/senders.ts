@@ -1,23 +1,23 @@
 /** Implements `npm run senders -- stop | start`. It stops the functions of a deployed stack that send webhooks, or lets them work again. */
 import { setTimeout as wait } from "node:timers/promises";
 import {
-  CloudFormationClient,
+  type CloudFormationClient,
   DescribeStackResourcesCommand,
   GetTemplateCommand,
   TemplateStage,
 } from "@aws-sdk/client-cloudformation";
 import {
   GetEventSourceMappingCommand,
-  LambdaClient,
+  type LambdaClient,
   paginateListEventSourceMappings,
   UpdateEventSourceMappingCommand,
 } from "@aws-sdk/client-lambda";
 import * as z from "zod/mini";
-import { clientConfig } from "#shared/aws/client-config.ts";
+import { argumentsOf, runCommand, unknownCommand } from "../command/options.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { argumentsOf, runCommand, unknownCommand } from "./options.ts";
+import { cloudFormationClient, lambdaClient } from "./clients.ts";
 import { deployedTable } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop
@@ -42,8 +42,9 @@ const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
 const POLL_MS = 2_000;
 
 /**
- * Stops or starts the senders by the event source mapping through which Lambda reads the delivery queue. A reserved concurrency of 0 would
- * also stop the senders. But Lambda would then still receive messages, and the queue would move them to its dead-letter queue.
+ * Stops or starts the senders (the invocations of the function that sends webhooks). It disables or enables the event source mapping
+ * through which Lambda reads the delivery queue. A reserved concurrency of 0 would also stop the senders. But Lambda would then still
+ * receive messages, and the queue would move them to its dead-letter queue.
  */
 export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
   const { lambda } = context;
@@ -93,8 +94,7 @@ function readInput() {
 async function main(): Promise<undefined> {
   const { isOn, stack } = readInput();
   const { dynamoDb } = await deployedTable(stack);
-  const settings = clientConfig(dynamoDb);
-  const context = { cloud: new CloudFormationClient(settings), lambda: new LambdaClient(settings), wait };
+  const context = { cloud: cloudFormationClient(dynamoDb), lambda: lambdaClient(dynamoDb), wait };
   await switchSenders(context, stack, isOn);
   console.log(`the senders of stack ${stack} ${isOn ? "work" : "are stopped"}`);
 }

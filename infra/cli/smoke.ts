@@ -8,10 +8,10 @@ import { apiAt, assert } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
+import { messageOf } from "../command/error.ts";
+import { nameTarget, optionsOf, runCommand, texts, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";
-import { messageOf } from "../local/error.ts";
 import { requestToken } from "../local/request-token.ts";
-import { nameTarget, optionsOf, runCommand, texts, WrongUsage } from "./options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
@@ -59,11 +59,12 @@ interface Users {
 async function demoUsers(base: string): Promise<Users> {
   const tokenOf = async (email: string): Promise<string> => {
     const answer = await requestToken(base, email).catch(() => undefined);
-    assert(answer?.status !== 503, `the local service at ${base} is starting: wait for the line "ready"`);
     assert(
-      answer?.ok === true,
-      `${base} is no local service, and there are no credentials: see npm run smoke -- --help`,
+      answer !== undefined,
+      `nothing answers at ${base}: start the local service with npm start, or name a deployed one with --base`,
     );
+    assert(answer.status !== 503, `the local service at ${base} is starting: wait for the line "ready"`);
+    assert(answer.ok, `${base} is no local service, and there are no credentials: see npm run smoke -- --help`);
     return answer.text;
   };
   const [admin, rep, stranger] = await Promise.all(

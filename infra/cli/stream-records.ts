@@ -3,7 +3,6 @@
  * message that Lambda sent contains only positions in the stream.
  */
 import {
-  type AttributeValue,
   type DynamoDBStreamsClient,
   GetRecordsCommand,
   GetShardIteratorCommand,
@@ -12,11 +11,12 @@ import {
   type _Record as SdkRecord,
   TrimmedDataAccessException,
 } from "@aws-sdk/client-dynamodb-streams";
-import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
+import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
+import { imageOf } from "../local/stream-image.ts";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
-const Parked = z.object({ v: z.literal(1), record: AnyRecord });
+const PoisonRecord = z.object({ v: z.literal(1), record: AnyRecord });
 /** The message that Lambda sends to the on-failure destination of a stream's event source. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
@@ -25,11 +25,11 @@ const Positions = z.object({
     endSequenceNumber: z.string(),
   }),
 });
-const Body = z.union([Parked, Positions]);
+const Body = z.union([PoisonRecord, Positions]);
 
 /**
- * Maximum number of empty answers while a shard is read. A shard may answer some requests without records although more records follow. A
- * shard that is still open answers without end, so the number is limited for the case that the last position does not exist.
+ * Maximum number of empty answers while a shard is read. A shard may answer some requests without records although more records follow. If
+ * no record has the last position of the message, an open shard gives empty answers forever. The maximum ends the read in this case.
  */
 const EMPTY_ANSWERS = 100;
 
@@ -82,7 +82,7 @@ async function readPositions(
   return found;
 }
 
-/** Converts a record of the SDK to the form in which Lambda passes it to functions. In this form, binary values are base64 strings. */
+/** Converts a record of the SDK to the form in which Lambda passes it to functions. */
 export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
   return {
     dynamodb: {
@@ -91,20 +91,4 @@ export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } 
       ...(NewImage !== undefined && { NewImage: imageOf(NewImage) }),
     },
   };
-}
-
-export const imageOf = (item: Readonly<Record<string, AttributeValue>>): Record<string, StreamValue> =>
-  Object.fromEntries(Object.entries(item).map(([name, value]) => [name, attributeOf(value)]));
-
-function attributeOf({ B, BS, M, L, ...value }: AttributeValue): StreamValue {
-  if (B !== undefined) return { B: Buffer.from(B).toString("base64") };
-  if (BS !== undefined) return { BS: BS.map((bytes) => Buffer.from(bytes).toString("base64")) };
-  if (M !== undefined) return { M: imageOf(M) };
-  if (L !== undefined) return { L: L.map(attributeOf) };
-  if (value.S !== undefined) return { S: value.S };
-  if (value.N !== undefined) return { N: value.N };
-  if (value.BOOL !== undefined) return { BOOL: value.BOOL };
-  if (value.SS !== undefined) return { SS: value.SS };
-  if (value.NS !== undefined) return { NS: value.NS };
-  return { NULL: true };
 }

@@ -2,7 +2,11 @@
  * Finds the table for an operator's command: the table of the running local service, or of a deployed stack. The first line on stderr names
  * the target. So an operator notices if a local service runs by chance and its table is used.
  */
-import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
+import {
+  type CloudFormationClient,
+  DescribeStacksCommand,
+  type DescribeStacksOutput,
+} from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -10,9 +14,10 @@ import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
+import { nameTarget } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";
 import { stackNameOf } from "../settings/names.ts";
-import { nameTarget } from "./options.ts";
+import { cloudFormationClient } from "./clients.ts";
 
 export interface TableInUse {
   readonly label: string;
@@ -70,7 +75,7 @@ async function localTable(): Promise<TableInUse | undefined> {
 }
 
 export async function deployedTable(stackName: string): Promise<TableInUse> {
-  const cloud = new CloudFormationClient();
+  const cloud = cloudFormationClient(patient);
   const { Stacks } = await describe(cloud, stackName);
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);

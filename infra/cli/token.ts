@@ -2,9 +2,10 @@
  * Implements `npm run --silent token -- EMAIL`. It prints an access token of the running local service to stdout and nothing else, so that
  * scripts can use the output. It prints the target to stderr.
  */
+
+import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";
 import { requestToken } from "../local/request-token.ts";
-import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "./options.ts";
 
 const usage = `npm run --silent token -- EMAIL
 exit code 0: done, 1: failed, 2: wrong usage`;

@@ -1,7 +1,7 @@
 // CloudFront runs this function for each request to the API (cloudfront-js-2.0). API Gateway's authorizer reads only the Authorization
-// header, so this function converts the console's session cookie to this header. It does so only if the request has the console's header
-// X-Requested-With, because pages of other origins cannot send this header. The session endpoints get the two cookies of the console, and
-// all other endpoints get no cookie.
+// header, so this function converts the console's session cookie to this header. It does so only if the request has no Authorization header
+// and has the console's header X-Requested-With. Pages of other origins cannot send X-Requested-With. The session endpoints get the two
+// cookies of the console, and all other endpoints get no cookie.
 // It also sets the header x-viewer-address, by which the web ACL counts the requests of each user's address. The header X-Forwarded-For is
 // no use for this: CloudFront keeps the addresses that the user has written into it, and the web ACL reads the first one.
 // The runtime supports ES5 with const, let and a few newer features, but no destructuring and no for-of.

@@ -122,7 +122,7 @@ function parseJson(text: string): unknown {
 type Texts = Readonly<Record<string, string>>;
 
 /**
- * The variables that the local runtime supports, as a header mapping writes them. A template writes the same variables with a preceding
+ * The variables that the local runtime supports, as they are written in header mappings. In templates, they are written with a preceding
  * `$`.
  */
 const REQUEST_ID = /^context\.requestId$/;
@@ -171,8 +171,8 @@ const render = (template: string, variables: Variables): string =>
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**
- * Compresses a complete response as API Gateway does. Returns the response unchanged if it is smaller than `minimumBytes`, if it already
- * has a content coding, or if the client accepts no supported coding.
+ * Compresses a complete response as API Gateway does. Returns the response unchanged if `minimumBytes` is undefined, if the response is
+ * smaller or already has a content coding, or if the client accepts no supported coding.
  */
 export async function compressed(
   answer: Answer,

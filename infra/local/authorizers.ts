@@ -1,5 +1,5 @@
 /**
- * Decides whether a request may call the API, as API Gateway does. It calls the authorizer function for a policy, and caches the policy.
+ * Decides whether a request may call the API, as API Gateway does. It gets a policy from the authorizer function, and caches the policy.
  */
 import * as z from "zod/mini";
 import type { GatewayError } from "./answers.ts";
@@ -113,8 +113,8 @@ interface Cached {
 }
 
 /**
- * Creates an authorizer that works like API Gateway's type TOKEN. It compares the header with the pattern, calls the function for a policy,
- * and caches the policy. A cached policy is valid for all methods of the API.
+ * Creates an authorizer that works like API Gateway's type TOKEN. It compares the header of the request with the pattern, gets a policy
+ * from the authorizer function, and caches the policy. A cached policy is valid for all methods of the API.
  */
 export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
@@ -168,8 +168,8 @@ export function createAuthorizer(
 }
 
 /**
- * Calls the authorizer function for a policy. The caller does not cache an error, so the next request with this token calls the function
- * again.
+ * Gets a policy from the authorizer function. If this fails, the caller caches nothing, so the next request with this token calls the
+ * function again.
  */
 async function ask(
   run: Pick<LocalFunction, "invoke">,

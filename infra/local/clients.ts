@@ -1,11 +1,11 @@
 /** Creates the AWS SDK clients with which the local service calls its own servers. */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import type { S3Client } from "@aws-sdk/client-s3";
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { clientConfig } from "#shared/aws/client-config.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { REGION } from "./names.ts";
@@ -25,7 +25,7 @@ const settingsFor = (endpoint: string) => ({
 });
 
 export const dynamoDbAt = (endpoint: string, attempts = 3): DynamoDBClient =>
-  new DynamoDBClient(clientConfig({ ...settingsFor(endpoint), attempts }));
+  rawDynamoClient({ ...settingsFor(endpoint), attempts });
 export const documentsAt = (endpoint: string): DynamoDBDocumentClient => dynamoClient(settingsFor(endpoint));
 export const streamsAt = (endpoint: string): DynamoDBStreamsClient =>
   new DynamoDBStreamsClient(clientConfig(settingsFor(endpoint)));

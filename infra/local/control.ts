@@ -1,6 +1,7 @@
 /**
- * Serves the paths below `/local/`, which only the local service has. They issue access tokens, show the stack's outputs and the numbers of
- * messages and invocations, and empty the authorizers' cache.
+ * Serves the paths below `/local/`, which only the local service has. They issue access tokens, serve the public keys that verify these
+ * tokens, run the console's sign-in, show the stack's outputs and the numbers of messages and invocations, empty the authorizers' cache,
+ * and receive the webhooks of the demo.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
@@ -30,8 +31,8 @@ export const ISSUER_PATH = "/local/oidc";
 export const RECEIVER_PATH = "/local/receivers/";
 
 /**
- * The two paths of the issuer at which the console's sign-in runs. `signIn` serves them. The issuer itself serves the other paths, for
- * example its public keys.
+ * Matches the two paths below `ISSUER_PATH` at which the console's sign-in runs. `signIn` serves these two paths. `identity` (the token
+ * issuer) serves the other paths, for example its public keys.
  */
 const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
 

@@ -12,7 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { codeOf, LocalError, messageOf } from "./error.ts";
+import { codeOf, messageOf } from "../command/error.ts";
+import { doneAtExit } from "./at-exit.ts";
+import { LocalError } from "./error.ts";
 
 export interface DataDir {
   /** The SQLite file of the tables. If it is undefined, the tables are in memory only. */
@@ -25,13 +27,14 @@ export interface DataDir {
   readonly log: string | undefined;
   readonly assembly: string;
   /**
-   * The directory in which V8 caches compiled code. It is null if the data is in memory: each start then has its bundles in a new temporary
-   * directory, and V8 looks up cached code by the path of the bundle, so it would never find any.
+   * The directory in which V8 caches compiled code. It is null if the data is in memory. V8 finds cached code by the path of the bundle,
+   * and a service with its data in memory has its bundles in a new temporary directory at each start. So it would never find cached code.
    */
   readonly compileCache: string | null;
   readonly worker: string;
   /** Records that the first start has loaded all demo data. Without this record, the next start deletes the data and loads it again. */
   markComplete(): void;
+  /** Unlocks the directory, or removes it if it is temporary. If nobody calls this function, the same happens when the process exits. */
   release(): void;
 }
 
@@ -108,20 +111,21 @@ export function temporaryDir(): DataDir {
     compileCache: null,
     worker: path.join(directory, "worker.mjs"),
     markComplete: () => undefined,
-    release: () => rmSync(directory, { recursive: true, force: true }),
+    release: doneAtExit(() => rmSync(directory, { recursive: true, force: true })),
   };
 }
 
 /**
- * Locks the directory with a lock file. The file contains the id of the process and the time at which it started. The id alone does not
- * identify the process, because operating systems reuse process ids.
+ * Locks the directory with a lock file, and returns the function that unlocks it. Throws a LocalError if a running service has locked it.
+ * The file contains the id of the process and the time at which it started. The id alone does not identify the process, because operating
+ * systems reuse process ids.
  */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
       writeFileSync(file, own, { flag: "wx" });
-      return () => rmSync(file, { force: true });
+      return doneAtExit(() => rmSync(file, { force: true }));
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
       const holder = readFileSync(file, "utf8");

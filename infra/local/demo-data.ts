@@ -37,7 +37,7 @@ export const statusShares: Readonly<Record<string, number>> = {
 
 /**
  * Returns a pseudo-random generator (Mulberry32) of numbers from 0 (included) to 1 (excluded). Equal seeds give equal sequences, so that
- * the demo prospects have the same names and addresses after every first start.
+ * the demo prospects have the same names and addresses each time the demo data is created.
  */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;

@@ -24,8 +24,8 @@ import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from ".
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /**
- * All prospects have creation dates before this fixed time. The dates do not depend on the clock, so they are equal after every first
- * start.
+ * All prospects have creation dates before this fixed time. The dates do not depend on the clock, so they are equal each time the demo data
+ * is created.
  */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
 /** The import id of all demo rows. A row with an import id causes no webhook event. */

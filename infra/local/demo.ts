@@ -1,6 +1,6 @@
 /**
- * Creates the two demo companies and, on request, many synthetic prospects. Two first starts create the same data, except for dates that
- * depend on the clock.
+ * Creates the two demo companies and, on request, many synthetic prospects. The data is the same each time it is created, except for dates
+ * that depend on the clock.
  */
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
@@ -100,8 +100,9 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
-  // All index entries of the synthetic prospects are added in one transaction, which has no room for so many activity facts. So activity
-  // reports do not count these prospects. Record that the company's counts are complete only from now on.
+  // `addImported` adds the index entries of all synthetic prospects in one transaction. DynamoDB limits the size of a transaction, so the
+  // activity facts of these prospects are not added, and activity reports do not count them. Record that the company's activity is
+  // completely counted only from now on.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 

@@ -24,8 +24,10 @@ import {
   UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
+import { messageOf } from "../command/error.ts";
+import { doneAtExit } from "./at-exit.ts";
 import { dynamoDbAt } from "./clients.ts";
-import { LocalError, messageOf } from "./error.ts";
+import { LocalError } from "./error.ts";
 import type { Stack } from "./stack.ts";
 
 export interface DynamoDbServer {
@@ -35,12 +37,22 @@ export interface DynamoDbServer {
   stop(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 10_000;
+/** Time in milliseconds within which the bundled server must answer, and the pause between two attempts. */
+const START = { limitMs: 10_000, pauseMs: 10 } as const;
+/**
+ * Time in milliseconds within which a server that the user has started must answer, and the pause between two attempts. Docker and Java
+ * take several seconds before DynamoDB Local answers.
+ */
+const CONNECT = { limitMs: 15_000, pauseMs: 250 } as const;
 
-/** Connects to a running DynamoDB server. Throws a LocalError if the server does not respond. */
-export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer> {
+/**
+ * Connects to a DynamoDB server that another program has started, or is starting at the moment. Throws a LocalError if the server does not
+ * answer within the limit.
+ */
+export async function connectDynamoDb(endpoint: string, limitMs: number = CONNECT.limitMs): Promise<DynamoDbServer> {
+  const onWait = (): void => console.error(`waiting for the DynamoDB server at ${endpoint}`);
   try {
-    await dynamoDbAt(endpoint, 1).send(new ListTablesCommand({}));
+    await untilItAnswers(endpoint, { ...CONNECT, limitMs, onWait });
   } catch (error) {
     throw new LocalError(`no DynamoDB server answers at ${endpoint}: ${messageOf(error)}`, { cause: error });
   }
@@ -79,13 +91,20 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
     stopping ? new Promise<string>(() => undefined) : `the DynamoDB server ended by itself: ${output.trim()}`,
   );
   const endpoint = `http://127.0.0.1:${port}`;
+  const end = doneAtExit(() => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) killGroup(child.pid);
+    // The server may still create a file while the directory is removed. The removal then fails and is repeated.
+    if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+  });
   const stop = async (): Promise<void> => {
     stopping = true;
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) killGroup(child.pid);
+    end();
     await exited;
-    if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
   };
-  await Promise.race([untilItAnswers(endpoint), failed.then((reason) => Promise.reject(new LocalError(reason)))]);
+  await Promise.race([
+    untilItAnswers(endpoint, START),
+    failed.then((reason) => Promise.reject(new LocalError(reason))),
+  ]);
   if (database !== undefined) indexStreams(database);
   return { endpoint, failed, stop };
 }
@@ -161,25 +180,36 @@ export function serverBinary(): string {
 /** The only platform for which npm has a package of the server. */
 const BUNDLED_PLATFORM = "linux-x64";
 
+/** Without `-sharedDb`, DynamoDB Local has separate tables for each access key, and each function has an access key of its own. */
 const INSTEAD = `Start DynamoDB Local or another DynamoDB-compatible server instead, and set DYNAMODB_ENDPOINT to its address, for example:
-docker run --rm --detach --publish 8000:8000 amazon/dynamodb-local && DYNAMODB_ENDPOINT=http://127.0.0.1:8000 npm start`;
+docker run --rm --detach --publish 8000:8000 amazon/dynamodb-local -jar DynamoDBLocal.jar -sharedDb -inMemory && DYNAMODB_ENDPOINT=http://127.0.0.1:8000 npm start`;
 
-async function untilItAnswers(endpoint: string): Promise<void> {
+interface Patience {
+  readonly limitMs: number;
+  readonly pauseMs: number;
+  /** Is called after the first failed attempt. */
+  readonly onWait?: () => void;
+}
+
+/** Throws the error of the last attempt if the server does not answer within the limit, or if it answers with an error. */
+async function untilItAnswers(endpoint: string, { limitMs, pauseMs, onWait }: Patience): Promise<void> {
   const dynamoDb = dynamoDbAt(endpoint, 1);
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  for (;;) {
+  const deadline = Date.now() + limitMs;
+  for (let attempt = 1; ; attempt++) {
     try {
       await dynamoDb.send(new ListTablesCommand({}));
       return;
     } catch (error) {
       if (error instanceof DynamoDBServiceException) throw error;
-      if (Date.now() > deadline) throw new LocalError("the DynamoDB server does not answer", { cause: error });
-      await wait(10);
+      if (Date.now() > deadline) throw new LocalError(messageOf(error), { cause: error });
+      if (attempt === 1) onWait?.();
+      await wait(pauseMs);
     }
   }
 }
 
-async function freePort(): Promise<number> {
+/** Returns a port on which no server listens. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

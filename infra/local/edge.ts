@@ -2,6 +2,7 @@
  * Does what CloudFront does in a deployment: it serves the console's files, and converts a session cookie to the header that the API's
  * authorizer reads. It runs the same edge functions as CloudFront.
  */
+import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join } from "node:path";
@@ -9,6 +10,7 @@ import { runInNewContext } from "node:vm";
 import * as z from "zod/mini";
 import {
   API_PATHS,
+  type Basemap,
   CONFIG,
   cacheControl,
   consoleConfig,
@@ -37,14 +39,14 @@ export interface Edge {
 export function createEdge(
   { stages }: Pick<Stack, "stages">,
   uploadOrigin: string,
-  basemapStyleUrl?: string,
+  basemap: Basemap | undefined,
 ): Edge | undefined {
   const consoleUrl = stages[0]?.Variables.consoleUrl;
   if (consoleUrl === undefined) return undefined;
   const { port, host: ownHost } = new URL(consoleUrl);
-  const pageRequest = loadFunction(edgeFunction("page-request", false));
+  const pageRequest = loadFunction(edgeFunction("page-request", false), z.union([EdgeRequest, EdgeResponse]));
   const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
-  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, basemapStyleUrl) };
+  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, basemap) };
   return {
     apiRequest: apiRequests(edgeFunction("api-request", false)),
     isForConsole({ method, url = "/" }) {
@@ -53,6 +55,13 @@ export function createEdge(
       return (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(path));
     },
     async serve({ method = "GET", url = "/", headers: { host } }, response) {
+      const result = pageRequest(eventOf(method, pathOf(url), new Map()));
+      if ("statusCode" in result) {
+        for (const [name, { value }] of Object.entries(result.headers)) response.setHeader(name, value);
+        response.writeHead(result.statusCode);
+        response.end(method === "HEAD" ? undefined : result.body.data);
+        return;
+      }
       // A sign-in ends at the host of `consoleUrl`, for example 127.0.0.1. The browser does not send the cookies of `localhost` to that
       // host, so requests to `localhost` are redirected to `consoleUrl` before the sign-in.
       if (host === `localhost:${port}` && host !== ownHost) {
@@ -60,9 +69,8 @@ export function createEdge(
         response.end();
         return;
       }
-      const { uri } = pageRequest(eventOf(method, pathOf(url), new Map()));
-      const file = uri.slice(1);
-      const content = file === CONFIG ? Buffer.from(consoleConfig(basemapStyleUrl)) : await contentOf(file);
+      const file = result.uri.slice(1);
+      const content = file === CONFIG ? Buffer.from(consoleConfig(basemap)) : await contentOf(file);
       if (content === undefined) {
         // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
         response.writeHead(403, { ...headers, "Content-Type": "text/plain", "Cache-Control": "no-cache" });
@@ -105,21 +113,29 @@ const Several = z.object({ value: z.string(), multiValue: z.optional(z.array(z.o
 const Values = z.record(z.string(), Several);
 type Values = z.infer<typeof Values>;
 
-/** The fields of a CloudFront event that the edge functions read or change. */
+/** The part of a CloudFront event's `request` that the local service passes to an edge function and gets back from it. */
 const EdgeRequest = z.object({ method: z.string(), uri: z.string(), headers: Values, cookies: Values });
 type EdgeRequest = z.infer<typeof EdgeRequest>;
-type EdgeFunction = (request: EdgeRequest) => EdgeRequest;
+/** The response with which an edge function can answer a request itself. */
+const EdgeResponse = z.object({
+  statusCode: z.int(),
+  headers: z.record(z.string(), z.object({ value: z.string() })),
+  body: z.object({ encoding: z.literal("text"), data: z.string() }),
+});
 
 interface EdgeEvent {
+  readonly context: { readonly requestId: string };
   readonly request: EdgeRequest;
   readonly viewer: { readonly ip: string };
 }
 
 const Handler = z.custom<(event: EdgeEvent) => unknown>((it) => typeof it === "function");
 
-function loadFunction(source: string): EdgeFunction {
+/** Loads an edge function. The returned function checks the result of each call with the schema. */
+function loadFunction<S extends z.ZodMiniType>(source: string, result: S): (request: EdgeRequest) => z.output<S> {
   const handler = Handler.parse(runInNewContext(`${source}\nhandler;`));
-  return (request) => EdgeRequest.parse(handler({ request, viewer: { ip: "127.0.0.1" } }));
+  return (request) =>
+    z.parse(result, handler({ context: { requestId: randomUUID() }, request, viewer: { ip: "127.0.0.1" } }));
 }
 
 /**
@@ -127,7 +143,7 @@ function loadFunction(source: string): EdgeFunction {
  * @param source the source code of the edge function
  */
 export function apiRequests(source: string): Edge["apiRequest"] {
-  const run = loadFunction(source);
+  const run = loadFunction(source, EdgeRequest);
   return (raw) => {
     const { headers, cookies } = run(eventOf(raw.verb, raw.path, raw.headers));
     // The edge function gets header names in lower case. API Gateway passes header names to Lambda functions in the client's spelling, so

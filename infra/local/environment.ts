@@ -5,8 +5,8 @@
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
+import { messageOf } from "../command/error.ts";
 import type { LogLevel } from "./console.ts";
-import { messageOf } from "./error.ts";
 
 export interface Invocation {
   readonly type: "invoke";

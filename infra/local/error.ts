@@ -10,12 +10,6 @@ export class LocalError extends Error {
   }
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-}
-
 export function faults(path: string, error: z.core.$ZodError): string {
   return error.issues
     .map((issue) => {

@@ -5,7 +5,7 @@ import { LocalError } from "./error.ts";
 export interface RunningSource {
   /** Ends the current wait, so that the source looks for new records immediately. */
   kick(): void;
-  /** Resolves when no invocation is running any more. Unprocessed records remain in the queue or stream. */
+  /** Stops the source, and resolves when no invocation is running any more. Unprocessed records remain in the queue or stream. */
   stop(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ type Matches = (value: unknown) => boolean;
 
 const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
-/** A type guard without zod. A zod schema would copy each stream record with its old and new item. */
+/** A type guard without zod, because a zod schema would copy each stream record with its old and new item. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -5,8 +5,8 @@
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import path from "node:path";
+import { messageOf } from "../command/error.ts";
 import { Environment, InvocationError, type ResponseSink } from "./environment.ts";
-import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
@@ -162,9 +162,9 @@ class Pool {
   }
 
   /**
-   * Starts an environment if more invocations wait than environments are starting. If an environment cannot load the code, a second
-   * environment tries it with the function's time-out as its limit. Lambda does the same. Without the second try, requests would get 502
-   * when a busy machine starts many environments at once.
+   * Starts an environment if more invocations wait than environments are starting. If the environment does not load the code within the
+   * limit, a second environment may take as long as the function's time-out. Lambda does the same. Without the second try, requests would
+   * get 502 when a busy machine starts many environments at once.
    */
   #startIfNeeded(isSecondTry = false): void {
     if (this.#waiting.length <= this.#starting || this.#all.size >= this.#max) return;
@@ -238,6 +238,7 @@ export interface Warmth {
   readonly idleMs: number;
   /** The share of this machine's memory that all idle environments together may use, from 0 to 1. */
   readonly memoryShare: number;
+  /** The maximum number of idle environments, even if `memoryShare` allows more. At least 24 may be idle, even if it allows fewer. */
   readonly most: number;
 }
 
@@ -256,7 +257,8 @@ interface Idle {
 }
 
 /**
- * The idle environments of all functions. If there are more than `#max`, the environment that has been idle for the longest time is ended.
+ * The idle environments of all functions. An environment is ended after it has been idle for `idleMs`. If there are more than `#max`, the
+ * environment that has been idle for the longest time is ended.
  */
 export class WarmEnvironments {
   readonly #idle = new Map<Environment, Idle>();

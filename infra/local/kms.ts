@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { messageOf } from "./error.ts";
+import { messageOf } from "../command/error.ts";
 import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
 export interface KeyUse {

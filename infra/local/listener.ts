@@ -4,8 +4,9 @@
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { codeOf } from "../command/error.ts";
 import { urlAt } from "./address.ts";
-import { codeOf, LocalError } from "./error.ts";
+import { LocalError } from "./error.ts";
 
 export interface Listener {
   readonly server: Server;
@@ -15,7 +16,7 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
-/** Time within which a client must send its whole request. API Gateway has the same limit. */
+/** Time in milliseconds within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
  * Time for which an idle connection stays open, in milliseconds. It must be longer than the time for which clients reuse an idle

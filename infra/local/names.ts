@@ -17,7 +17,7 @@ const nameProperty: Record<string, string> = {
 
 /**
  * Returns the name that the template gives to the resource, or the logical id if the template gives no name. CloudFormation would add a
- * random suffix to the logical id.
+ * random suffix to the logical id. The name of a bucket is in lower case, as S3 requires.
  */
 export function physicalName(logicalId: string, resource: TemplateResource): string {
   const property = nameProperty[resource.Type];

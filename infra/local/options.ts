@@ -1,14 +1,17 @@
 /** Reads the options of `npm start` from flags and environment variables. Also creates the CDK templates for a local start. */
-import { parseArgs } from "node:util";
 import * as z from "zod/mini";
+import type { Basemap } from "../build/edge.ts";
+import { optionsOf } from "../command/options.ts";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
+import { basemapOf } from "../settings/console-settings.ts";
 import { AllowedOrigins, TableStream } from "../settings/context.ts";
 import { standardRetention } from "../settings/retention.ts";
+import { BasemapOrigins } from "../settings/values.ts";
 import { cachedTemplates } from "../template-cache.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
-import { LocalError, messageOf } from "./error.ts";
+import { LocalError } from "./error.ts";
 import type { Warmth } from "./function.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
 import { CONSOLE_CLIENT } from "./sign-in.ts";
@@ -51,6 +54,8 @@ export interface LocalOptions extends TemplateOptions {
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */
   readonly onLogLine?: (line: LogLine) => void;
+  /** The base map of the console. Without one, the console draws an outline of the land. */
+  readonly basemap?: Basemap;
   /** The URL of a DynamoDB-compatible server that is used instead of the bundled server. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
@@ -83,6 +88,8 @@ const Settings = z.object({
   LOCAL_TIME_SCALE: z._default(Positive, 1),
   LOCAL_PROSPECT_SHAPE: z._default(z.enum(["1", "2"]), "2"),
   ALLOWED_ORIGINS: AllowedOrigins,
+  BASEMAP_STYLE_URL: z.optional(z.url()),
+  BASEMAP_ORIGINS: BasemapOrigins,
   DYNAMODB_ENDPOINT: z.optional(z.url()),
   ACTIVE_TABLE_STREAM: TableStream,
   REQUEST_RATE: z.optional(Positive),
@@ -97,6 +104,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   if (!parsed.success) throw firstFault(parsed.error, ["seed"]);
   const settings = parsed.data;
   const activeTable = activeTableOf(settings.ACTIVE_TABLE_STREAM);
+  const basemap = basemapOf(settings.BASEMAP_STYLE_URL, settings.BASEMAP_ORIGINS, "BASEMAP_STYLE_URL");
   if (flags.webhooks && settings.WEBHOOK_URL_POLICY !== "local") {
     throw new LocalError("--webhooks adds receivers on this machine, which WEBHOOK_URL_POLICY=public refuses");
   }
@@ -110,6 +118,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     prospectShape: Number(settings.LOCAL_PROSPECT_SHAPE),
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins: settings.ALLOWED_ORIGINS,
+    ...(basemap !== undefined && { basemap }),
     throttles: throttlesOf(settings.REQUEST_RATE, settings.COMPANY_RATE),
     demo: true,
     seed: settings.seed,
@@ -133,6 +142,14 @@ interface Flags {
   readonly seed: string | undefined;
 }
 
+const usage = `npm start -- [options]
+    --fresh      deletes the data of earlier runs first
+    --memory     keeps nothing on disk
+    --webhooks   adds three webhooks to the first demo company
+    --seed N     adds N synthetic prospects to the first demo company
+docs/local.md lists the settings, which are environment variables
+exit code 0: stopped by a signal, 1: failed, 2: an unknown option`;
+
 function readFlags(args: readonly string[]): Flags {
   const options = {
     fresh: { type: "boolean", default: false },
@@ -140,16 +157,12 @@ function readFlags(args: readonly string[]): Flags {
     seed: { type: "string" },
     webhooks: { type: "boolean", default: false },
   } as const;
-  try {
-    const { fresh, memory, webhooks, seed } = parseArgs({ args: [...args], options }).values;
-    return { fresh, memory, webhooks, seed };
-  } catch (error) {
-    throw new LocalError(`${messageOf(error)} (flags: --fresh, --memory, --seed N, --webhooks)`);
-  }
+  const { fresh, memory, webhooks, seed } = optionsOf(args, options, usage);
+  return { fresh, memory, webhooks, seed };
 }
 
 /**
- * Creates the same templates as a deployment, but with settings for one machine.
+ * Creates the same templates as a deployment, but with settings for one machine. Also writes the bundles of the functions into `outDir`.
  * @param url the URL of the service
  */
 export async function makeTemplates(

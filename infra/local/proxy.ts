@@ -16,13 +16,13 @@ export interface Call {
   readonly stage: string;
   readonly stageVariables: Readonly<Record<string, string>>;
   readonly binaryMediaTypes: readonly string[];
-  /** The fields from the authorizer. Undefined if the method has no authorizer. */
+  /** The values that the authorizer returned for this request. Undefined if the method has no authorizer. */
   readonly authorizer: AuthorizerContext | undefined;
 }
 
 const API_ID = "local";
 
-/** Returns the ARN of a request. The authorizer's policy allows or denies requests by this ARN. */
+/** Returns the ARN of a request. The authorizer returns an IAM policy, which allows or denies the ARN. */
 export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
   arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
@@ -71,7 +71,7 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    // With a custom domain, API Gateway's path does not contain the stage. The local path does not contain it either.
+    // API Gateway leaves the stage out of this path if the API has a custom domain. The local path does not contain the stage either.
     path: request.path,
     protocol: "HTTP/1.1",
     requestId,

@@ -9,7 +9,7 @@ import {
   type Message,
   ReceiveMessageCommand,
 } from "@aws-sdk/client-sqs";
-import { messageOf } from "./error.ts";
+import { messageOf } from "../command/error.ts";
 import { failedItems, type RunningSource } from "./event-source.ts";
 import type { LocalFunction } from "./function.ts";
 import { nameOfArn, queueUrl, REGION } from "./names.ts";
@@ -53,7 +53,7 @@ interface QueuedMessage extends Queued {
   readonly message: Message;
   /**
    * True if the message was received while all invocations were busy. Such a message waits in this process, so it was received with the
-   * maximum visibility timeout. Otherwise it could become visible and be received a second time.
+   * maximum visibility timeout. With the queue's normal timeout, it could become visible again and be received a second time.
    */
   readonly isAhead: boolean;
 }
@@ -80,8 +80,8 @@ class Loop {
   }
 
   /**
-   * Receives messages until the source stops, even while all invocations are busy. To be fair to each message group, the source must know
-   * the waiting messages of all groups.
+   * Receives messages until the source stops, even while all invocations are busy. Otherwise the messages of a large group could fill all
+   * batches, and the source would not know that other groups have messages too.
    */
   async run(): Promise<void> {
     const { signal } = this.#stopping;

@@ -116,7 +116,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
 
 /**
  * Returns true if the content type matches an entry of the list of binary media types. The entry `image/*` matches every image type. An
- * entry with two stars matches every type.
+ * entry with a star before and after the slash matches every type.
  */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";

@@ -113,7 +113,9 @@ export const Queue = z.strictObject({
   Tags: Ignored,
 });
 
-/** A KMS key. The local KMS server checks the policies of the functions (rights.ts), but not the policy of the key. */
+/**
+ * A KMS key. The local KMS server enforces the IAM policies of the functions that use the key (rights.ts), but not the policy of the key.
+ */
 export const EncryptionKey = z.strictObject({
   Description: Ignored,
   EnableKeyRotation: Ignored,
@@ -174,13 +176,13 @@ export const LambdaFunction = z.strictObject({
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
     LogGroup: z.optional(z.string()),
   }),
-  // The local service finds the code by the directory in the resource's metadata.
+  // `Code` is ignored, because the local service finds the code by the directory in the resource's metadata.
   Code: Ignored,
   Architectures: Ignored,
   Description: Ignored,
   EphemeralStorage: Ignored,
-  // With `Terminate`, Lambda stops a function that invokes itself through its queue. The local service never stops such a function, so it
-  // accepts only `Allow`.
+  // With `Terminate`, Lambda stops a function that sends messages to the queue by which it is invoked. The local service never stops such a
+  // function, so it accepts only `Allow`.
   RecursiveLoop: z.optional(z.literal("Allow")),
   Role: Ignored,
   Tags: Ignored,
@@ -245,7 +247,8 @@ export const Rule = z.strictObject({
       Arn: z.string(),
       Id: z.string(),
       Input: z.optional(z.string()),
-      // The following properties have no effect in the local service, because it delivers every scheduled event to its function.
+      // The following properties say what happens if a scheduled event cannot be delivered. They have no effect in the local service,
+      // because it delivers every scheduled event to its function.
       RetryPolicy: Ignored,
       DeadLetterConfig: Ignored,
     }),
@@ -288,7 +291,7 @@ export const ApiKey = z.strictObject({
   Tags: Ignored,
 });
 
-/** Resource types that the local service does not run. Only rights.ts reads one of them: the policies of each `AWS::IAM::Role`. */
+/** Resource types that the local service does not run. An `AWS::IAM::Role` has an effect all the same: rights.ts enforces its policies. */
 export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",

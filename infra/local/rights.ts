@@ -49,11 +49,14 @@ function statementsByFunction(
 }
 
 export interface FileRights {
-  /** Returns true if the caller may perform the action on the object. A caller that is not a function may do everything. */
+  /**
+   * Returns true if the caller `name` may perform the S3 action on the object with this key. A caller that is not a function may do
+   * everything.
+   */
   mayDo(name: string, action: string, key: string): boolean;
   /**
-   * Returns true if the caller may list the bucket. For a missing object, S3 responds with 404 to callers with this right, and with 403 to
-   * all other callers.
+   * Returns true if the caller `name` may list the bucket. For a missing object, S3 responds with 404 to callers with this right, and with
+   * 403 to all other callers.
    */
   mayList(name: string): boolean;
 }
@@ -109,14 +112,17 @@ export function keyRefusal(
   };
 }
 
-/** A policy statement that allows actions on the table or on its index. */
+/**
+ * A policy statement that allows actions on the table or on its secondary index. `patterns` are the patterns of the partition keys that it
+ * allows.
+ */
 interface Grant {
   readonly actions: ReadonlySet<string>;
   readonly onIndex: boolean;
   readonly patterns: readonly RegExp[];
 }
 
-/** One action of a DynamoDB request, with all partition keys that it reads or writes. */
+/** One action that a DynamoDB request performs. `keys` are all partition keys that the action reads or writes. */
 interface Use {
   readonly action: string;
   readonly onIndex: boolean;
@@ -143,7 +149,7 @@ const TableCondition = z.object({
 
 /**
  * Starts a proxy for the DynamoDB server at `endpoint`. It refuses a call if the caller's policy does not allow the action or one of the
- * partition keys. The access key of a call is the name of the calling function.
+ * partition keys. It identifies the caller by the access key of the call, because each function has its own name as access key.
  */
 export async function guardRights(
   endpoint: string,
@@ -191,8 +197,8 @@ const patternOf = (pattern: string): RegExp =>
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
 /**
- * Returns the family of a partition key. A family is a group of keys with the same rights. Returns an empty string if the key belongs to no
- * family.
+ * Returns the name of the family of a partition key, for example `prospects`. A family is a group of keys with the same rights. Returns an
+ * empty string if the key belongs to no family.
  */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 

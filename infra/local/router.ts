@@ -7,7 +7,7 @@ import type { UsagePlanOfKeys } from "./stack.ts";
 
 export interface Match {
   readonly method: ApiMethod;
-  /** The path with its parameters, for example `/api/prospects/{id}`. */
+  /** The path of the route, with names in place of values, for example `/api/prospects/{id}`. */
   readonly resource: string;
   readonly parameters: ReadonlyMap<string, string>;
 }

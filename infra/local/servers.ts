@@ -56,7 +56,10 @@ export async function startServers(
   };
 }
 
-/** Creates the queues, buckets and tables. Returns true if a table was created, so that the caller loads the demo data. */
+/**
+ * Creates the queues, buckets and tables. With the option `fresh`, it first deletes the tables that exist. Returns true if a table was
+ * created, so that the caller loads the demo data.
+ */
 export async function createStorage(stack: Stack, servers: StartedServers, options: LocalOptions): Promise<boolean> {
   await createQueues(servers.queues, stack);
   await createBuckets(servers.queues, stack);

@@ -5,6 +5,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
+import { messageOf } from "../command/error.ts";
 import { documentsAt } from "./clients.ts";
 import { CONTROL_PREFIX, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
@@ -12,7 +13,7 @@ import { demoUsers } from "./demo-users.ts";
 import { connectDynamoDb, ensureStream, serverBinary } from "./dynamodb.ts";
 import { createEdge, type Edge } from "./edge.ts";
 import { writeWorker } from "./environment.ts";
-import { LocalError, messageOf } from "./error.ts";
+import { LocalError } from "./error.ts";
 import type { RunningSource } from "./event-source.ts";
 import { type LocalFunction, WarmEnvironments } from "./function.ts";
 import { createGateway } from "./gateway.ts";
@@ -152,7 +153,7 @@ async function run(parts: Parts): Promise<LocalService> {
   const directory = { tokenOf: tokens(parts, findSubject), queues: () => depths(stack, servers) };
   const redirectUri = `${listener.url}/api/session/callback`;
   const signIn = createSignIn({ identity, redirectUri, users: demoUsers, subjectOf: findSubject });
-  const edge = createEdge(stack, new URL(servers.files.endpoint).origin);
+  const edge = createEdge(stack, new URL(servers.files.endpoint).origin, options.basemap);
   const gateway = createGateway(stack, functions, edge?.apiRequest);
   const { flushAuthorizers } = gateway;
   const invocations = (): Record<string, number> =>

@@ -1,6 +1,7 @@
 /**
- * Serves the sign-in page and the token endpoint of the local issuer, for the console. The page shows a button for each demo user. Codes,
- * PKCE and refresh tokens are checked as strictly as by a real issuer, but nobody needs a password.
+ * Serves the sign-in page and the token endpoint of the local issuer, for the console. The page shows a button for each demo user, and a
+ * field for the e-mail address of any other user. Codes, PKCE and refresh tokens are checked as strictly as by a real issuer, but nobody
+ * needs a password.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -25,7 +26,9 @@ export interface SignInOptions {
 
 const CODE_MS = 60_000;
 const ACCESS_SECONDS = 3_600;
-/** Maximum number of authorization codes in memory. The same maximum applies to refresh tokens. The oldest one is removed first. */
+/**
+ * Maximum number of authorization codes in memory, and also of refresh tokens. At this number, a new code or token replaces the oldest one.
+ */
 const KEPT = 1_000;
 
 interface Grant {
@@ -138,8 +141,10 @@ async function grant(
 }
 
 /**
- * Returns the code if it has not expired and the code verifier shows that the request comes from the client that began the sign-in (RFC
- * 7636).
+ * Returns the code if it is valid (RFC 7636). Otherwise it returns undefined. A code is valid under three conditions:
+ * - It has not expired.
+ * - The request has the redirect URL of the sign-in.
+ * - The code verifier matches the code challenge, so the client of this request is the client that began the sign-in.
  */
 function redeemed(
   code: Code | undefined,
@@ -170,8 +175,26 @@ function take<Value>(values: Map<string, Value>, name: string): Value | undefine
   return value;
 }
 
-const STYLE =
-  "body{font-family:system-ui,sans-serif;max-width:26rem;margin:3rem auto;padding:0 1rem}button{display:block;width:100%;margin:.4rem 0;padding:.7rem;font:inherit;text-align:left}input{font:inherit;padding:.6rem;width:100%;box-sizing:border-box}";
+/**
+ * The style sheet of the sign-in page. It repeats colours and shapes of the console, because the page does not load the console's style
+ * sheet.
+ */
+const STYLE = `
+*{box-sizing:border-box}
+body{margin:0;padding:16px;background:#f6f7f9;color:#17202b;font:14px/1.5 Inter,"Segoe UI",system-ui,Roboto,Arial,sans-serif}
+main{max-width:400px;margin:6vh auto;padding:24px;background:#fff;border:1px solid #e3e7ec;border-radius:14px;box-shadow:0 4px 16px #10182814}
+h1{margin:0;font-size:22px;line-height:1.25}
+p{margin:4px 0 16px;color:#5b6876}
+form+form{margin-top:20px;padding-top:20px;border-top:1px solid #e3e7ec}
+label{display:block;margin-bottom:8px;font-size:12.5px;font-weight:550}
+input,button{width:100%;min-height:40px;padding:0 12px;border:1px solid #c5ccd5;border-radius:8px;background:#fff;color:inherit;font:inherit}
+input{margin-top:4px;border-color:#838e9c}
+button{margin-top:6px;font-weight:550;text-align:left;cursor:pointer}
+button:hover{background:#eff2f5}
+label+button{border-color:#0f766e;background:#0f766e;color:#fff;text-align:center}
+label+button:hover{background:#0b5f59}
+:focus-visible{outline:2px solid #0f766e;outline-offset:2px}
+`;
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
 const buttons = (users: readonly string[]): string => `<form method="post">
@@ -189,7 +212,9 @@ function page(response: ServerResponse, status: number, content: string): void {
     .end(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Local sign-in</title><style>${STYLE}</style></head>
-<body><main><h1>Sign in as a demo user</h1>${content}</main></body>
+<body><main><h1>Sign in as a demo user</h1>
+<p>This page belongs to the local service. It needs no password.</p>
+${content}</main></body>
 </html>
 `);
 }

@@ -51,8 +51,8 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 
 /**
  * Starts fauxqs. fauxqs has no options for its Fastify instance and its SQLite database, so this function changes both while fauxqs creates
- * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. Without fsync, a SIGKILL
- * still loses no data.
+ * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. This function switches
+ * fsync off. A SIGKILL still loses no data.
  */
 function start(directory: string | undefined): ReturnType<typeof startFauxqs> {
   const { exec } = DatabaseSync.prototype;

@@ -4,8 +4,9 @@
  */
 import path from "node:path";
 import * as z from "zod/mini";
+import { messageOf } from "../command/error.ts";
 import { type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
-import { faults, LocalError, messageOf } from "./error.ts";
+import { faults, LocalError } from "./error.ts";
 import { holds, resolve, type Scope } from "./intrinsics.ts";
 import { nameOfArn, physicalName } from "./names.ts";
 import {

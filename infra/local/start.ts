@@ -1,5 +1,8 @@
 /** Implements `npm start`: it runs the whole service on this machine until a signal ends it. */
-import { LocalError, messageOf } from "./error.ts";
+import { messageOf } from "../command/error.ts";
+import { exitCodes, WrongUsage } from "../command/options.ts";
+import { onSignal } from "../command/signals.ts";
+import { LocalError } from "./error.ts";
 import { readOptions } from "./options.ts";
 import type { LocalService } from "./service.ts";
 
@@ -39,25 +42,23 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // Until the service has started, a signal ends this process at once. The DynamoDB server ends together with this process. The next start
-  // replaces demo data that is incomplete.
+  // Until the service has started, a signal ends this process at once. The DynamoDB server ends together with this process. The demo data
+  // may then be incomplete, but the next start replaces incomplete demo data.
   const exitAtOnce = (): never => process.exit(0);
-  process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
+  process.on("SIGINT", exitAtOnce).on("SIGTERM", exitAtOnce);
   const options = readOptions(process.argv.slice(2), process.env);
-  // Importing `service.ts` takes half a second. So wrong options are reported before the import.
+  // Importing `service.ts` takes half a second. So it is imported after the options are read, and a wrong option is reported at once.
   const { startLocal } = await import("./service.ts");
   const [service] = await Promise.all([startLocal(options), builtConsole()]);
   // Import the module only if `--webhooks` is set, so that other starts stay fast.
   if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
   await announce(service);
-  process.off("SIGINT", exitAtOnce).off("SIGTERM", exitAtOnce);
   const ended = Promise.withResolvers<number>();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => {
-      ended.resolve(0);
-      process.once(signal, () => process.exit(1));
-    });
-  }
+  void onSignal(
+    () => ended.resolve(0),
+    () => process.exit(1),
+  );
+  process.off("SIGINT", exitAtOnce).off("SIGTERM", exitAtOnce);
   whenAbandoned(() => ended.resolve(0));
   void service.failed.then((reason) => {
     console.error(reason);
@@ -72,7 +73,7 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    console.error(error instanceof LocalError ? error.message : error);
-    process.exit(1);
+    console.error(error instanceof LocalError || error instanceof WrongUsage ? error.message : error);
+    process.exit(error instanceof WrongUsage ? exitCodes.wrongUsage : exitCodes.failed);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Divides stream records into batches, and processes each batch by Lambda's rules: when to store a checkpoint, to split a failed batch, to
- * retry, and to give up.
+ * Divides stream records into batches, and processes each batch by Lambda's rules. These rules say when to store a checkpoint (the position
+ * in the stream), to split a failed batch, to retry, and to give up.
  */
 import { failedItems } from "./event-source.ts";
 
@@ -22,11 +22,11 @@ export interface BatchRules {
 
 export interface BatchEffects<R extends Positioned> {
   invoke(records: readonly R[]): Promise<string>;
-  /** Stores that all records up to this one are processed. After a restart, processing continues with the next record. */
+  /** Stores the sequence number of the last record that is processed. After a restart, processing continues with the next record. */
   checkpoint(sequenceNumber: string): Promise<void>;
   /** Sends the positions of these records to the on-failure destination. The records are not retried any more. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws if the service is stopping. Otherwise an invocation that the stop has interrupted would be counted as a failure. */
+  /** Throws if the service is stopping. An invocation that fails because of the stop must not be counted as a failure. */
   assertRunning(): void;
   pause(failures: number): Promise<void>;
   now(): number;
@@ -71,7 +71,10 @@ async function abandonOld<R extends Positioned>(
   return records.slice(old.length);
 }
 
-/** Invokes the function. Returns the number of records at the beginning of the batch that are processed, and whether the function threw. */
+/**
+ * Invokes the function. `count` is the number of processed records: those before the first failed record. `threw` is true if the function
+ * threw an error.
+ */
 async function attempt<R extends Positioned>(
   records: readonly R[],
   { reportsFailures }: BatchRules,
@@ -92,10 +95,10 @@ async function attempt<R extends Positioned>(
 }
 
 /**
- * Returns the parts of the batch that must be processed after a failure.
- * - If the function processed some records, the other records are one part. Their next invocation is not counted as a retry.
- * - If the function threw and `bisect` is on, the parts are the two halves of the records. The split is not counted as a retry.
- * - Otherwise the records are one part, which is retried after a pause. After `maxRetries` retries, the records are given up.
+ * Returns the parts of the batch that must be processed after a failure. `rest` are the records from the first failed record on.
+ * - If the function processed some records before them, `rest` is one part. Its next invocation is not counted as a retry.
+ * - If the function threw and `bisect` is on, the parts are the two halves of `rest`. The split is not counted as a retry.
+ * - Otherwise `rest` is one part, which is retried after a pause. After `maxRetries` retries, its records are given up.
  */
 async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],
@@ -134,20 +137,21 @@ async function abandon<R extends Positioned>(
 export interface Batch<R> {
   readonly wanted: readonly R[];
   /**
-   * The last record of the stream that the batch covers, even if the filter has refused this record. The checkpoint moves to this record.
+   * The last record that was read for this batch. The filter of the event source may have refused it, so it may be missing in `wanted`.
+   * After the batch, processing continues behind this record.
    */
   readonly last: R;
 }
 
 /**
- * Maximum total size of the records in a batch. Lambda's limit for the whole event is 6 MB. The difference is room for the fields around
- * the records.
+ * Maximum total size of the records in a batch. Lambda accepts events of at most 6 MB. The other 0.5 MB are for the JSON around the
+ * records.
  */
 const BATCH_BYTES = 5_500_000;
 
 /**
- * Divides the records into batches in their order. A batch contains at most `size` records that pass the filter, and these records fit into
- * one event.
+ * Divides the records into batches in their order. `isWanted` is the filter of the event source. A batch contains at most `size` records
+ * that the filter accepts, with at most `BATCH_BYTES` in total.
  */
 export function batchesOf<R>(records: readonly R[], isWanted: (record: R) => boolean, size: number): Batch<R>[] {
   const batches: { wanted: R[]; last: R }[] = [];

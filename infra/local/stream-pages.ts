@@ -1,7 +1,9 @@
 /**
- * Reads each page of a DynamoDB stream once and caches it, so that all event sources of the stream share it even if their positions differ.
+ * Reads the pages of a DynamoDB stream and caches them. All event sources of the stream use this cache, so that each page is read only
+ * once, although the event sources may be at different positions.
  */
-import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
+import type { _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
+import { imageOf } from "./stream-image.ts";
 
 /**
  * A stream record in the form in which Lambda passes it to a function: binary values are base64 strings, and times are in seconds since
@@ -17,7 +19,7 @@ export interface StreamRecord extends Readonly<Record<string, unknown>> {
 
 export interface StreamEntry {
   readonly sequenceNumber: string;
-  /** Undefined if no event source accepts the record. */
+  /** The stream record. Undefined if the filters of all event sources refuse it. */
   readonly record: StreamRecord | undefined;
 }
 
@@ -33,20 +35,24 @@ export type GetRecords = (
 ) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
 const PAGE_RECORDS = 1_000;
-/** Maximum number of records in the cache. An event source that is slower than the others reads its records from the cache. */
+/** Maximum number of records in the cache. The cache is for event sources that read more slowly than the others. */
 export const CACHED_RECORDS = 10_000;
-/** Maximum number of entries in the cache. It may be larger than `CACHED_RECORDS`, because an entry without a record is small. */
+/**
+ * Maximum number of entries in the cache, with or without a record. It is higher than `CACHED_RECORDS`, because an entry without a record
+ * is small.
+ */
 const CACHED_ENTRIES = 100_000;
 
 /**
- * Caches pages by their iterator. The bundled DynamoDB server returns the same iterator for the same position. Another server
- * (`DYNAMODB_ENDPOINT`) may return different iterators for it. The pages are then still correct, but the cache may never be hit.
+ * Caches pages by the iterator with which they were read. The local DynamoDB server returns the same iterator for the same position.
+ * Another server (set by `DYNAMODB_ENDPOINT`) may return a new iterator each time. The pages are then still correct, but are never found in
+ * the cache.
  */
 export class StreamPages {
   readonly #getRecords: GetRecords;
   readonly #isWanted: (record: SdkRecord) => boolean;
   readonly #pending = new Map<string, Promise<StreamPage>>();
-  /** Pages by iterator. An empty page is never cached, because the next read at the end of the stream may find records. */
+  /** Cached pages by iterator. An empty page is never cached, because a later read with the same iterator may find new records. */
   readonly #cached = new Map<string, StreamPage>();
   #entries = 0;
   #records = 0;
@@ -56,7 +62,7 @@ export class StreamPages {
     this.#isWanted = isWanted;
   }
 
-  /** Returns the cached entries from this position on. If no entry is cached, it fetches the next page of the stream. */
+  /** Returns the cached entries from the position of the iterator on. If none is cached, fetches the page at this position. */
   async read(iterator: string): Promise<StreamPage> {
     const entries: StreamEntry[] = [];
     let next: string | undefined = iterator;
@@ -103,8 +109,6 @@ export class StreamPages {
   }
 }
 
-type Image = Readonly<Record<string, AttributeValue>>;
-
 function lambdaRecord({ dynamodb = {}, ...record }: SdkRecord): StreamRecord {
   const { Keys, OldImage, NewImage, SequenceNumber = "", ApproximateCreationDateTime, ...rest } = dynamodb;
   return {
@@ -113,21 +117,9 @@ function lambdaRecord({ dynamodb = {}, ...record }: SdkRecord): StreamRecord {
       ...rest,
       ApproximateCreationDateTime: (ApproximateCreationDateTime?.getTime() ?? 0) / 1_000,
       SequenceNumber,
-      ...(Keys !== undefined && { Keys: lambdaImage(Keys) }),
-      ...(OldImage !== undefined && { OldImage: lambdaImage(OldImage) }),
-      ...(NewImage !== undefined && { NewImage: lambdaImage(NewImage) }),
+      ...(Keys !== undefined && { Keys: imageOf(Keys) }),
+      ...(OldImage !== undefined && { OldImage: imageOf(OldImage) }),
+      ...(NewImage !== undefined && { NewImage: imageOf(NewImage) }),
     },
   };
 }
-
-const lambdaImage = (image: Image): object =>
-  Object.fromEntries(Object.entries(image).map(([name, value]) => [name, lambdaValue(value)]));
-
-function lambdaValue(value: AttributeValue): object {
-  if (value.B !== undefined) return { B: base64(value.B) };
-  if (value.BS !== undefined) return { BS: value.BS.map(base64) };
-  if (value.M !== undefined) return { M: lambdaImage(value.M) };
-  return value.L === undefined ? value : { L: value.L.map(lambdaValue) };
-}
-
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");

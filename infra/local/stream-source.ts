@@ -1,5 +1,6 @@
 /**
- * Implements the event source of a table's stream. It polls the shards in order, passes the records to a function, and stores its position.
+ * Implements the event source of a table's stream. It polls the shards (parts) of the stream in order, passes the records to a function,
+ * and stores the position up to which the records are processed.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import {
   TrimmedDataAccessException,
 } from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
-import { codeOf, messageOf } from "./error.ts";
+import { codeOf, messageOf } from "../command/error.ts";
 import type { RunningSource } from "./event-source.ts";
 import type { LocalFunction } from "./function.ts";
 import { functionArn, REGION } from "./names.ts";
@@ -35,22 +36,22 @@ export interface StreamSource {
 }
 
 /**
- * Maximum wait in milliseconds after a poll that found no records. The end of any function's invocation shortens the wait (`kick`), because
- * the function may have written rows.
+ * Maximum wait in milliseconds after a poll that found no records. The wait ends earlier (`kick`) when an invocation of any function ends,
+ * because that function may have written rows.
  */
 const POLL_MS = 250;
 /**
- * Minimum wait in milliseconds after a poll that found no records. A poll uses as much processor time as a small request. The wait also
- * makes batches larger.
+ * Minimum wait in milliseconds after a poll that found no records. It limits the number of polls, because a poll uses as much processor
+ * time as a small request. It also makes batches larger, because more records arrive during the wait.
  */
 const POLL_GAP_MS = 50;
 /**
- * Milliseconds before the first retry, and the maximum for later ones. The wait doubles after each failure. Lambda waits longer, but tests
- * would then take longer.
+ * The wait before the first retry, and the longest wait before a later retry, in milliseconds. The wait doubles after each failure. Lambda
+ * waits longer, but the tests would then take longer.
  */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** The stored position of a shard that was read to its end. */
+/** The stored position of a shard whose records are all processed and that gets no more records. */
 const CLOSED = "closed";
 
 export function startStreamSource(source: StreamSource): RunningSource {
@@ -184,7 +185,10 @@ class Loop {
     await wait(pauseMs, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Returns the record with the region and the stream ARN of the template. The record of the local server has other values. */
+  /**
+   * Returns the record as a function gets it from Lambda: with an event id, the region and the ARN of the stream. In the record of the
+   * local DynamoDB server, these fields have other values.
+   */
   #eventRecord(shard: string, record: StreamRecord): object {
     const { mapping } = this.#source;
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
@@ -231,7 +235,10 @@ class Loop {
   }
 }
 
-/** The positions of all event sources. A key is `source/shard`, and a value is the sequence number of the last processed record. */
+/**
+ * The positions of all event sources in the shards of the stream. A key is `SOURCE/SHARD`. A value is the sequence number of the last
+ * processed record, or `closed` (see `CLOSED`).
+ */
 export interface Positions {
   get(key: string): string | undefined;
   set(key: string, sequenceNumber: string): Promise<void>;

@@ -32,7 +32,7 @@ export interface Chosen extends Pick<StoredProspect, ChosenFields> {
   readonly changeId: number;
 }
 
-/** Returns the row of a prospect as an import would create it. */
+/** Returns a prospect's row with the fields that an import would write. */
 export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, chosen: Chosen): StoredProspect {
   const { status, changeId, ...fields } = chosen;
   const { source, createdAt, assignedToUserId } = fields;

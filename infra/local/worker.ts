@@ -17,11 +17,15 @@ const streaming = new WeakMap<Handler, StreamHandler>();
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
 /**
- * The data comes from environment.ts. It is not validated, because loading a schema library would double the start time of an environment.
+ * The data that environment.ts passes to this thread. It is not validated, because loading a schema library would double the start time of
+ * the thread.
  */
 const data: WorkerData = workerData;
 
-/** The body of a streamed response. Only one chunk is sent at a time, so a function sends no faster than its client reads. */
+/**
+ * The body of a streamed response. It sends the next chunk only when the client can accept it. So a function sends no faster than its
+ * client reads.
+ */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;

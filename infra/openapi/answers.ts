@@ -125,7 +125,7 @@ const done = {
   updated: 0,
   skipped: 1,
 };
-const ImportSummary = { ...done, failure: null, ...times };
+const ImportSummary = { ...done, failure: null, createdByUserId: UserSummary.id, ...times };
 const read = { encoding: "utf-8", ignoredColumns: ["Favourite colour"] };
 const Import = { ...ImportSummary, ...read, errors: [RowFault], errorReport: null, upload: null };
 const waiting = { id: 1033, state: "awaiting_upload", processed: 0, written: 0, imported: 0, updated: 0, skipped: 0 };
@@ -312,7 +312,7 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/** Examples of single functions, by file: for responses without a component in the document, or whose component does not fit. */
+/** Examples by function file, for responses without a component, and for responses that their component's example does not fit. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },

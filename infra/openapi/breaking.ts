@@ -53,33 +53,33 @@ interface Described {
   readonly operation: Operation;
 }
 
-type Tell = (problem: string) => void;
+type Report = (problem: string) => void;
 
-function compareOperations(before: Described, after: Described, tell: Tell): void {
+function compareOperations(before: Described, after: Described, report: Report): void {
   const { operationId } = before.operation;
   if (after.operation.operationId !== operationId)
-    tell(`its operationId is ${after.operation.operationId}, not ${operationId}`);
-  if (before.operation.security?.length === 0 && after.operation.security?.length !== 0) tell("it needs a token now");
-  compareParameters(before, after, tell);
-  compareBodies(before, after, tell);
-  compareAnswers(before, after, tell);
+    report(`its operationId is ${after.operation.operationId}, not ${operationId}`);
+  if (before.operation.security?.length === 0 && after.operation.security?.length !== 0) report("it needs a token now");
+  compareParameters(before, after, report);
+  compareBodies(before, after, report);
+  compareAnswers(before, after, report);
 }
 
-function compareParameters(before: Described, after: Described, tell: Tell): void {
+function compareParameters(before: Described, after: Described, report: Report): void {
   const [known, now] = [parametersOf(before), parametersOf(after)];
   for (const [name, parameter] of now) {
-    if (parameter.required && known.get(name)?.required !== true) tell(`${name} is required now`);
+    if (parameter.required && known.get(name)?.required !== true) report(`${name} is required now`);
   }
   for (const [name, parameter] of known) {
     const next = now.get(name);
-    if (next === undefined) tell(`${name} is gone`);
+    if (next === undefined) report(`${name} is gone`);
     else
       compareSchemas(
         "request",
         { document: before.document, schema: parameter.schema },
         { document: after.document, schema: next.schema },
         name,
-        tell,
+        report,
       );
   }
 }
@@ -92,31 +92,31 @@ const parametersOf = ({ document, operation }: Described) =>
     }),
   );
 
-function compareBodies(before: Described, after: Described, tell: Tell): void {
+function compareBodies(before: Described, after: Described, report: Report): void {
   const [body, next] = [before.operation.requestBody, after.operation.requestBody];
-  if (next?.required === true && body?.required !== true) tell("the request body is required now");
+  if (next?.required === true && body?.required !== true) report("the request body is required now");
   for (const [type, { schema }] of Object.entries(body?.content ?? {})) {
     const taken = next?.content[type];
     const place = `the request body (${type})`;
-    if (taken === undefined) tell(`${place} is not accepted any more`);
+    if (taken === undefined) report(`${place} is not accepted any more`);
     else
       compareSchemas(
         "request",
         { document: before.document, schema },
         { document: after.document, schema: taken.schema },
         place,
-        tell,
+        report,
       );
   }
 }
 
-function compareAnswers(before: Described, after: Described, tell: Tell): void {
+function compareAnswers(before: Described, after: Described, report: Report): void {
   for (const [status, entry] of Object.entries(before.operation.responses)) {
     const next = after.operation.responses[status];
     // All error responses have the same body format (`application/problem+json`), so the removal of an error status breaks no client.
     if (next === undefined && !status.startsWith("2")) continue;
     if (next === undefined) {
-      tell(`the answer ${status} is gone`);
+      report(`the answer ${status} is gone`);
       continue;
     }
     const [answer, later] = [
@@ -124,13 +124,13 @@ function compareAnswers(before: Described, after: Described, tell: Tell): void {
       Response.parse(target(after.document, next)),
     ];
     for (const header of Object.keys(answer.headers)) {
-      if (!(header in later.headers)) tell(`the header ${header} of the answer ${status} is gone`);
+      if (!(header in later.headers)) report(`the header ${header} of the answer ${status} is gone`);
     }
     for (const [type, { schema }] of Object.entries(answer.content)) {
       const sent = later.content[type];
       const isProblem = type === "application/problem+json";
       const place = `the answer ${status} (${type})`;
-      if (sent === undefined) tell(`${place} is gone`);
+      if (sent === undefined) report(`${place} is gone`);
       else
         compareSchemas(
           "answer",
@@ -139,7 +139,7 @@ function compareAnswers(before: Described, after: Described, tell: Tell): void {
           place,
           (problem) => {
             // An additional error code breaks no client, because clients handle an unknown code by its status.
-            if (!(isProblem && problem.startsWith(`${place} at code may be `))) tell(problem);
+            if (!(isProblem && problem.startsWith(`${place} at code may be `))) report(problem);
           },
         );
     }
@@ -151,11 +151,11 @@ interface Placed {
   readonly schema: JsonSchema;
 }
 
-function compareSchemas(direction: Direction, before: Placed, after: Placed, place: string, tell: Tell): void {
+function compareSchemas(direction: Direction, before: Placed, after: Placed, place: string, report: Report): void {
   const side = ({ document, schema }: Placed) => ({ schema, resolve: ($ref: string) => target(document, { $ref }) });
   const [written, read] = direction === "request" ? [before, after] : [after, before];
   compare(side(written), side(read), direction, (field, problem) =>
-    tell(`${place}${field === "" ? "" : ` at ${field.replace(/^\./, "")}`} ${problem}`),
+    report(`${place}${field === "" ? "" : ` at ${field.replace(/^\./, "")}`} ${problem}`),
   );
 }
 
@@ -168,7 +168,7 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
   return found;
 }
 
-/** Keywords that have no effect on clients. They are removed from the documents that are recorded for releases. */
+/** Keywords that have no effect on clients. A release stores its OpenAPI document without these keywords. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
 /** Returns the versions, paths and components of a document, without descriptions and examples. A release records this result. */

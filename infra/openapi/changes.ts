@@ -1,6 +1,6 @@
 /**
- * Describes the items in the response of `GET /api/changes`. The OpenAPI document gets one schema for each record type instead of the flat
- * schema `ChangeItem`, so that client generators create a discriminated union.
+ * Describes the items in the response of `GET /api/changes`. The OpenAPI 3.1 document gets one schema for each record type, so that client
+ * generators for TypeScript create a discriminated union. The OpenAPI 3.0 document gets one flat schema for all record types.
  */
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { isSchema, type JsonSchema } from "./portable.ts";
@@ -16,9 +16,13 @@ const records = {
   users: "User",
 } as const satisfies Record<ChangeType, string>;
 
+/** Returns the name of the schema for the items of one record type, for example `ChangedProspect`. */
+const itemOf = (type: ChangeType): string => `Changed${records[type]}`;
 const refTo = (name: string): string => `#/components/schemas/${name}`;
 
-/** Replaces the flat schema of an item with a `oneOf` of one schema for each type. Throws if a component is missing. */
+/**
+ * Replaces the flat schema `ChangeItem` with a `oneOf`, which contains one schema for each record type. Throws if a component is missing.
+ */
 export function withTypedItems(schemas: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
   const { ChangeItem: item, ChangeType: _, ...others } = schemas;
   if (item === undefined || !isSchema(item.properties)) throw new Error("there is no component ChangeItem with fields");
@@ -28,7 +32,7 @@ export function withTypedItems(schemas: Readonly<Record<string, JsonSchema>>): R
   for (const type of ChangeType.options) {
     const record = records[type];
     if (others[record] === undefined) throw new Error(`there is no component ${record}`);
-    const name = `Changed${record}`;
+    const name = itemOf(type);
     const own = { type: { type: "string", const: type }, data: { $ref: refTo(record) } };
     typed[name] = { ...item, properties: { ...properties, ...own }, description: `The change of one \`${record}\`.` };
     mapping[type] = refTo(name);
@@ -40,4 +44,27 @@ export function withTypedItems(schemas: Readonly<Record<string, JsonSchema>>): R
     ChangeItem: { oneOf, discriminator: { propertyName: "type", mapping }, description },
   };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const DATA = `The record as lists show it now. Its schema is ${ChangeType.options
+  .map((type) => `\`${records[type]}\` for the type \`${type}\``)
+  .join(", ")}.`;
+
+/**
+ * Replaces the `oneOf` of `withTypedItems` with one flat schema, in which `data` is an object with any fields. From the `oneOf`, the
+ * generators for Kotlin, Swift and Dart create a class that accepts only the last of the types.
+ */
+export function withFlatItems(schemas: JsonSchema): JsonSchema {
+  const { ChangeItem: choice, [itemOf("prospects")]: item } = schemas;
+  if (!isSchema(choice) || !isSchema(item) || !isSchema(item.properties))
+    throw new Error("there is no typed ChangeItem");
+  const properties = {
+    ...item.properties,
+    type: { type: "string", enum: ChangeType.options },
+    data: { type: "object", additionalProperties: true, description: DATA },
+  };
+  const flat = { ...item, properties, description: choice.description };
+  const typed = new Set(ChangeType.options.map(itemOf));
+  const others = Object.entries(schemas).filter(([name]) => !typed.has(name));
+  return { ...Object.fromEntries(others), ChangeItem: flat };
 }

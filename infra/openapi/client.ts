@@ -1,7 +1,7 @@
 /** Generates the types of the API client, docs/client/api.ts, from docs/openapi.json. */
 import { spawnSync } from "node:child_process";
 import { root } from "../build/bundle.ts";
-import { exitCodes, optionsOf, runCommand } from "../cli/options.ts";
+import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 
 const usage = `npm run client -- [options]
     --check   writes nothing, and fails if the committed types are out of date

@@ -10,7 +10,7 @@ import type { Contract } from "#shared/http/contract.ts";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../build/bundle.ts";
-import { optionsOf, runCommand } from "../cli/options.ts";
+import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { contractOfRelease, lastRelease, packageVersion } from "../release/releases.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
@@ -41,7 +41,8 @@ const introduction = `Prospects, territories and webhooks of canvassing teams. E
 
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
-unknown fields. Every error is \`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
+unknown fields. It also ignores unknown query parameters, so a misspelt filter in a query has no effect. Every error is
+\`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
 HEAD is answered wherever GET is, with the same headers and without a body.
 A method that a path does not have is answered 405 with \`Allow\`. A comparison without case also treats ß and SS as equal, and
 composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and
@@ -112,12 +113,12 @@ function describe(route: Route, handler: object, components: Components): { oper
   if ("session" in handler) {
     return { operation: sessionOperation(route, SessionInfo.parse(handler.session), components), tag: SESSION_TAG };
   }
-  throw new Error(`functions/${route.file}.ts: its handler has neither contract nor document`);
+  throw new Error(`functions/${route.file}.ts: its handler has no contract, document or session`);
 }
 
 /**
- * Returns true if `endpoint()` has created the handler. No other function sets the property `contract`, so the property has the type
- * Contract.
+ * Returns true if the handler has a contract. Only functions of `shared/http` such as `endpoint()` set the property `contract`, and its
+ * value always has the type Contract.
  */
 const hasContract = (handler: object): handler is { contract: Contract } => "contract" in handler;
 
@@ -169,37 +170,41 @@ const usage = `npm run openapi -- [options]
     --check   writes nothing, and fails if a committed document is out of date, or if a change breaks clients of the last release
 exit code 0: success, 1: the check has failed, 2: wrong usage`;
 
-export async function main(args: readonly string[]): Promise<undefined> {
+/** Returns the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
   const options = optionsOf(args, { check: { type: "boolean" } }, usage);
   const document = await openApiDocument();
   const files = [
     [OPENAPI_FILE, document],
     [OPENAPI_30_FILE, asVersion30(document)],
   ] as const;
-  for (const [file, content] of files) {
-    if (options.check === true) check(file, asText(content));
-    else writeFileSync(file, asText(content));
+  if (options.check !== true) {
+    for (const [file, content] of files) writeFileSync(file, asText(content));
+    return exitCodes.done;
   }
-  if (options.check === true) refuseBreakingChanges(document);
+  const results = files.map(([file, content]) => isCurrent(file, asText(content)));
+  return results.every(Boolean) && breaksNoClient(document) ? exitCodes.done : exitCodes.failed;
 }
 
-function refuseBreakingChanges(document: OpenApiDocument): void {
+/** Returns true if clients of the last release can use the API that the document describes. Otherwise it prints the reasons. */
+function breaksNoClient(document: OpenApiDocument): boolean {
   const release = lastRelease();
   const problems = breakingChanges(contractOfRelease(release), document);
-  if (problems.length === 0) return;
+  if (problems.length === 0) return true;
   console.error(`clients of release ${release.version} break, because the API may only grow (docs/releasing.md):`);
   for (const problem of problems) console.error(`  ${problem}`);
-  process.exitCode = 1;
+  return false;
 }
 
-function check(file: string, generated: string): void {
+/** Returns true if the committed file has the generated text. Otherwise it prints the differences. */
+function isCurrent(file: string, generated: string): boolean {
   const committed = existsSync(file) ? readFileSync(file, "utf8") : "{}";
-  if (committed === generated) return;
+  if (committed === generated) return true;
   const lines = differences(JSON.parse(committed), JSON.parse(generated));
   console.error(`${relative(root, file)} is stale; run \`npm run openapi\`. Committed -> generated:`);
   for (const line of lines.slice(0, 40)) console.error(`  ${line}`);
   if (lines.length > 40) console.error(`  and ${lines.length - 40} more`);
-  process.exitCode = 1;
+  return false;
 }
 
 if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

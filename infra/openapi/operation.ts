@@ -21,19 +21,19 @@ export type DocumentInfo = z.infer<typeof DocumentInfo>;
 
 type Fields = Record<string, unknown>;
 
-/** Converts a file such as `prospects/list` to an operation id such as `prospectsList`. */
-function operationId(file: string): string {
-  return file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
+/** Returns the operation id of a route. By default, it comes from the file: `prospects/list` becomes `prospectsList`. */
+function operationIdOf({ file, operationId }: Route): string {
+  return operationId ?? file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 const requestIdHeader = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
-export function documentOperation({ file }: Route, info: DocumentInfo, components: Components): Fields {
-  const example = answerExample(file, undefined, false);
+export function documentOperation(route: Route, info: DocumentInfo, components: Components): Fields {
+  const example = answerExample(route.file, undefined, false);
   const schema = components.define(info.name, info.schema);
   const content = { [info.mediaType]: { schema, ...(example !== undefined && { example }) } };
   return {
-    operationId: operationId(file),
+    operationId: operationIdOf(route),
     summary: info.summary,
     description: [info.description, rights.public].filter(Boolean).join("\n\n"),
     tags: [info.tag],
@@ -47,7 +47,7 @@ export function documentOperation({ file }: Route, info: DocumentInfo, component
 
 /**
  * The description of an endpoint for the console's sign-in, refresh or sign-out. These endpoints have no contract, because they use
- * cookies instead of access tokens.
+ * cookies, and a contract cannot describe cookies.
  */
 export const SessionInfo = z.object({
   summary: z.string(),
@@ -59,7 +59,7 @@ export const SessionInfo = z.object({
 
 export const SESSION_TAG = "Session";
 
-export function sessionOperation({ file }: Route, info: z.infer<typeof SessionInfo>, components: Components): Fields {
+export function sessionOperation(route: Route, info: z.infer<typeof SessionInfo>, components: Components): Fields {
   const parameters = Object.entries(info.query ?? {}).map(([name, description]) => ({
     name,
     in: "query",
@@ -72,7 +72,7 @@ export function sessionOperation({ file }: Route, info: z.infer<typeof SessionIn
     sessionAnswer(status, answer, components),
   ]);
   return {
-    operationId: operationId(file),
+    operationId: operationIdOf(route),
     summary: info.summary,
     description: [info.description, rights.public].join("\n\n"),
     tags: [SESSION_TAG],
@@ -114,8 +114,8 @@ function sessionAnswer(
 }
 
 /**
- * Ids of demo records by collection. They are the example ids in the document. So a request from the reference page of a local service
- * finds a record. Collections that are not listed have no demo records.
+ * The ids of demo records by collection. They are the example ids in the document. The local service contains the demo records. So an
+ * example request that a user sends from its API reference page finds a record. Collections that are not listed have no demo records.
  */
 const demoIds: Readonly<Record<string, number>> = {
   users: 139,
@@ -156,7 +156,7 @@ export function operation(route: Route, contract: Contract, components: Componen
     inPath.map(({ name }) => name),
   );
   return {
-    operationId: operationId(route.file),
+    operationId: operationIdOf(route),
     summary: contract.summary,
     description: [contract.description, isOfRecord(route) && notFound(contract.tag), rights[contract.allow]]
       .filter(Boolean)
@@ -190,8 +190,8 @@ const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
 /**
- * Returns the text that says when an operation on one record responds with 404. Usually, a deleted record is a 404. Statuses and users are
- * exceptions, because a DELETE only disables them.
+ * Returns the text that says when an operation on one record responds with 404. Most operations respond with 404 for a deleted record.
+ * Statuses and users are exceptions, because a DELETE only disables them.
  */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
@@ -271,8 +271,9 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the description of the response to a dry run. The examples that `answers.ts` has for single functions show responses without a
- * dry run. The suffix `?dryRun` hides these examples from `success`, which then uses the example of the response's component.
+ * Returns the description of the response to a dry run. It needs its own example, because the example that `answers.ts` has for the
+ * function shows a response without a dry run. `answers.ts` contains no file with the suffix `?dryRun`, so `success` uses the example of
+ * the response's component.
  */
 const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);

@@ -1,4 +1,7 @@
-/** Compares two JSON Schemas. Finds values that the writer's schema allows but the reader's schema does not. */
+/**
+ * Compares two JSON Schemas of a value: that of the program that writes the value, and that of the program that reads it. Finds values that
+ * the first schema allows and the second does not.
+ */
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 
 /**
@@ -13,7 +16,7 @@ export type Direction = "request" | "answer";
  */
 export type Report = (place: string, problem: string) => void;
 
-/** A schema, and the function that finds the components of its document. */
+/** One of the two schemas of a comparison. `resolve` returns the component to which a `$ref` in this schema refers. */
 export interface Side {
   readonly schema: JsonSchema;
   readonly resolve: (reference: string) => JsonSchema;
@@ -61,35 +64,37 @@ const known: ReadonlySet<string> = new Set([
   ...["description", "default", "example", "examples"],
 ]);
 
-/** Reports each value that `written` allows and that can break a reader who knows only `read`. */
+/**
+ * Reports each difference by which a value of the writer's schema `written` can break a program that knows only the reader's schema `read`.
+ */
 export function compare(written: Side, read: Side, direction: Direction, report: Report): void {
   const open = new Set<string>();
 
-  function within(a: JsonSchema, b: JsonSchema, place: string, tell: Report): void {
+  function within(a: JsonSchema, b: JsonSchema, place: string, report: Report): void {
     // A component may contain itself. The comparison does not follow such a cycle a second time.
     const pair = a.$ref === undefined || b.$ref === undefined ? undefined : `${String(a.$ref)} ${String(b.$ref)}`;
     if (pair !== undefined && open.has(pair)) return;
     if (pair !== undefined) open.add(pair);
-    between(a, b, place, tell);
+    between(a, b, place, report);
     if (pair !== undefined) open.delete(pair);
   }
 
-  function between(a: JsonSchema, b: JsonSchema, place: string, tell: Report): void {
+  function between(a: JsonSchema, b: JsonSchema, place: string, report: Report): void {
     const [writes, reads] = [resolved(a, written), resolved(b, read)];
     for (const keyword of [...Object.keys(writes), ...Object.keys(reads)]) {
-      if (!known.has(keyword)) tell(place, `uses the keyword ${keyword}, which this comparison does not know`);
+      if (!known.has(keyword)) report(place, `uses the keyword ${keyword}, which this comparison does not know`);
     }
     const choices = listOf(writes.anyOf ?? writes.oneOf);
     if (choices !== undefined) {
-      for (const choice of choices) within(choice, b, place, tell);
+      for (const choice of choices) within(choice, b, place, report);
       return;
     }
     const readable = listOf(reads.anyOf ?? reads.oneOf);
     if (readable !== undefined) {
-      if (!readable.some((choice) => fits(writes, choice, place))) tell(place, "has no matching choice");
+      if (!readable.some((choice) => fits(writes, choice, place))) report(place, "has no matching choice");
       return;
     }
-    plain(writes, reads, place, tell);
+    plain(writes, reads, place, report);
   }
 
   function fits(a: JsonSchema, b: JsonSchema, place: string): boolean {
@@ -100,48 +105,48 @@ export function compare(written: Side, read: Side, direction: Direction, report:
     return isFitting;
   }
 
-  function plain(writes: JsonSchema, reads: JsonSchema, place: string, tell: Report): void {
+  function plain(writes: JsonSchema, reads: JsonSchema, place: string, report: Report): void {
     const extra = namesOf(writes).filter((type) => !allows(reads, type));
     if (extra.length > 0) {
-      tell(place, `may be ${extra.join(" or ")}, not only ${namesOf(reads).join(" or ")}`);
+      report(place, `may be ${extra.join(" or ")}, not only ${namesOf(reads).join(" or ")}`);
       return;
     }
     const [values, readable] = [valuesOf(writes), valuesOf(reads)];
     if (readable !== undefined) {
       const more = values?.filter((value) => !readable.includes(value)).map((value) => JSON.stringify(value));
-      if (more === undefined) tell(place, "may have any value, not only those of a list");
-      else if (more.length > 0) tell(place, `may be ${more.join(" or ")}`);
+      if (more === undefined) report(place, "may have any value, not only those of a list");
+      else if (more.length > 0) report(place, `may be ${more.join(" or ")}`);
     }
     if (reads.format !== undefined && different(writes.format, reads.format)) {
-      tell(place, `has the format ${String(writes.format ?? "of any text")}, not ${String(reads.format)}`);
+      report(place, `has the format ${String(writes.format ?? "of any text")}, not ${String(reads.format)}`);
     }
     for (const [keyword, isNarrower] of direction === "request" ? limits : []) {
       if (reads[keyword] !== undefined && isNarrower(writes[keyword], reads[keyword])) {
         const limit = `${keyword} ${JSON.stringify(reads[keyword])}`;
-        tell(place, `is limited to ${limit}, instead of ${JSON.stringify(writes[keyword] ?? "none")}`);
+        report(place, `is limited to ${limit}, instead of ${JSON.stringify(writes[keyword] ?? "none")}`);
       }
     }
-    inner(writes, reads, place, tell);
+    inner(writes, reads, place, report);
   }
 
-  function inner(writes: JsonSchema, reads: JsonSchema, place: string, tell: Report): void {
-    if (isSchema(writes.items) && isSchema(reads.items)) within(writes.items, reads.items, `${place}[]`, tell);
+  function inner(writes: JsonSchema, reads: JsonSchema, place: string, report: Report): void {
+    if (isSchema(writes.items) && isSchema(reads.items)) within(writes.items, reads.items, `${place}[]`, report);
     if (isSchema(writes.additionalProperties) && isSchema(reads.additionalProperties)) {
-      within(writes.additionalProperties, reads.additionalProperties, `${place}.*`, tell);
+      within(writes.additionalProperties, reads.additionalProperties, `${place}.*`, report);
     }
     const [fields, readFields] = [fieldsOf(writes), fieldsOf(reads)];
     const always = new Set(textsOf(writes.required));
     for (const name of textsOf(reads.required)) {
       if (!always.has(name) && (direction === "request" || name in fields)) {
-        tell(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
+        report(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
       }
     }
     // Clients know only the fields of the earlier document. So a field that exists only in the later document breaks no client.
     const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
     for (const name of Object.keys(earlier)) {
       const [a, b] = [fields[name], readFields[name]];
-      if (!(name in later)) tell(`${place}.${name}`, "is gone");
-      else if (a !== undefined && b !== undefined) within(a, b, `${place}.${name}`, tell);
+      if (!(name in later)) report(`${place}.${name}`, "is gone");
+      else if (a !== undefined && b !== undefined) within(a, b, `${place}.${name}`, report);
     }
   }
 

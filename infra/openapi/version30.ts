@@ -1,4 +1,6 @@
 /** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which the client generators for Kotlin, Swift and Dart need. */
+import * as z from "zod/mini";
+import { withFlatItems } from "./changes.ts";
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
 /**
@@ -15,7 +17,9 @@ function converted(part: unknown): unknown {
   if (!isSchema(part)) return part;
   return changed(part, (value, name) => {
     if (name === "schema" && isSchema(value)) return schema30(value);
-    if (name === "schemas" && isSchema(value)) return changed(value, (one) => (isSchema(one) ? schema30(one) : one));
+    if (name === "schemas" && isSchema(value)) {
+      return changed(withFlatItems(value), (one) => (isSchema(one) ? schema30(one) : one));
+    }
     if (name === "content" && isSchema(value)) return changed(value, (body) => converted(withoutExample(body)));
     return converted(value);
   });
@@ -34,21 +38,75 @@ function withoutExample(body: unknown): unknown {
 const keywords: ReadonlySet<string> = new Set([
   ...["$ref", "type", "nullable", "enum", "default", "description", "format"],
   ...["minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems"],
-  ...["properties", "required", "additionalProperties", "maxProperties", "allOf", "oneOf", "discriminator"],
+  ...["properties", "required", "additionalProperties", "maxProperties", "allOf"],
+  "x-enum-varnames",
 ]);
 
 /**
- * Converts a schema to OpenAPI 3.0. Throws if the result contains an unknown keyword. Otherwise a new keyword could be lost or have another
- * meaning.
+ * Converts a schema to OpenAPI 3.0. Throws if the result contains a keyword that is not in `keywords`. OpenAPI 3.0 does not have all
+ * keywords of version 3.1, and gives another meaning to some of them.
  */
 function schema30(schema: JsonSchema): JsonSchema {
-  // Two keywords are removed. Client generators ignore `propertyNames`, which limits the names of an object's properties. From
-  // `uniqueItems` they create a set, but the API's responses contain lists.
-  const { const: constant, propertyNames: _, uniqueItems: __, ...rest } = withInner(nullable(schema), schema30);
-  const written = constant === undefined ? rest : { ...rest, enum: [constant] };
+  // Two keywords are removed. `propertyNames` limits the names of an object's properties, and client generators ignore it. From
+  // `uniqueItems`, client generators create a set. The field `permissions` of a user would then be a set in requests and a list in
+  // responses.
+  const converted = withInner(nullable(withNames(withObjects(withoutConst(schema)))), schema30);
+  const { propertyNames: _, uniqueItems: __, ...written } = converted;
   const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
   if (unknown === undefined) return written;
   throw new Error(`OpenAPI 3.0: no rule converts the keyword ${unknown} of ${JSON.stringify(schema).slice(0, 500)}`);
+}
+
+/**
+ * Replaces `const` with an `enum` of one value. A boolean value is named in the description instead. From an `enum` of booleans, client
+ * generators create an enumeration of strings, and the generated code for Kotlin does not compile.
+ */
+function withoutConst({ const: value, ...schema }: JsonSchema): JsonSchema {
+  if (value === undefined) return schema;
+  if (typeof value !== "boolean") return { ...schema, enum: [value] };
+  const description = [schema.description, `The only value is \`${value}\`.`].filter(Boolean).join(" ");
+  return { ...schema, description };
+}
+
+/**
+ * Changes two kinds of schemas from which client generators create wrong code:
+ * - The schema `{}` allows any value. Generators create for it the type `AnyType`, which does not exist. For the values of an object, `{}`
+ *   is replaced by `true`, which has the same meaning. For the items of an array, it is replaced by the schema of an object with any
+ *   fields, because the only such array in the API is a list of GeoJSON features.
+ * - An object may have any keys, and values with an `enum`. The generator for Kotlin then creates an enumeration instead of a map. So the
+ *   `enum` is removed, and the description lists the values.
+ */
+function withObjects(schema: JsonSchema): JsonSchema {
+  const { additionalProperties: values, items } = schema;
+  const isAny = (value: unknown): boolean => isSchema(value) && Object.keys(value).length === 0;
+  return {
+    ...schema,
+    ...(isAny(items) && { items: { type: "object", additionalProperties: true } }),
+    ...(isAny(values) && { additionalProperties: true }),
+    ...(isSchema(values) && Array.isArray(values.enum) && { additionalProperties: withListedValues(values) }),
+  };
+}
+
+function withListedValues({ enum: values, ...schema }: JsonSchema): JsonSchema {
+  const names = Array.isArray(values) ? values.filter((value) => value !== null).map((value) => `\`${value}\``) : [];
+  return { ...schema, description: `One of ${names.join(", ")}.` };
+}
+
+/**
+ * Values of an `enum` that are keywords of Kotlin, each with the name that replaces it. The generator for Kotlin names a constant after
+ * each value, and a constant with the name of a keyword does not compile.
+ */
+const reserved: Readonly<Record<string, string>> = { internal: "internalError" };
+
+/**
+ * Adds the extension `x-enum-varnames` to an `enum` that contains a key of `reserved`. Client generators read the names of the constants
+ * from it.
+ */
+function withNames(schema: JsonSchema): JsonSchema {
+  const values = z.safeParse(z.array(z.string()), schema.enum);
+  if (!values.success || !values.data.some((value) => value in reserved)) return schema;
+  const camelCase = (value: string): string => value.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return { ...schema, "x-enum-varnames": values.data.map((value) => reserved[value] ?? camelCase(value)) };
 }
 
 /**

@@ -8,8 +8,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { type AttributeValue, DynamoDBClient, paginateScan, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { type AttributeValue, paginateScan, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
+import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { type Call, playScenario } from "./scenario.ts";
 
 export interface RecordedRows {
@@ -22,8 +23,8 @@ export interface RecordedRows {
 
 const OWNER = "owner@recorded.test";
 /**
- * The number of the first block of ids that the service uses, where each block has 128 ids. It is high, so that a test can add the recorded
- * rows to any test table without a conflict of ids.
+ * Number of blocks of ids that are skipped before the recorded company is created. A block has 128 ids. The number is high, so that a test
+ * can add the recorded rows to any test table without a conflict of ids.
  */
 const FIRST_BLOCK = 70_000;
 
@@ -67,7 +68,7 @@ const portOf = (address: ReturnType<ReturnType<typeof createServer>["address"]>)
 async function recordOn(root: string, base: string, port: number): Promise<RecordedRows> {
   const { TableName, DynamoDbEndpoint } = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = new DynamoDBClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials });
+  const client = rawDynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials });
   await client.send(
     new UpdateItemCommand({
       TableName,

@@ -1,5 +1,5 @@
 /** Reads the version of the project, and the records of earlier releases in `releases/`. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
@@ -15,10 +15,11 @@ const Release = z.object({
 export type Release = z.infer<typeof Release>;
 
 /**
- * Returns the path of a file in `releases/VERSION`: the release itself, its OpenAPI contract, or its stored rows. Later releases must stay
- * compatible with the contract and the rows.
+ * Returns the path of a file in `releases/VERSION`. `release` is the release itself, `openapi` its OpenAPI contract, and `rights` the
+ * rights of its functions. `shapes` contains its stored rows with their schemas, and some responses. Later releases must stay compatible
+ * with the contract, the rows and the rights.
  */
-export const releaseFile = (version: string, name: "release" | "openapi" | "shapes"): string =>
+export const releaseFile = (version: string, name: "release" | "openapi" | "shapes" | "rights"): string =>
   join(RELEASES, version, `${name}.json`);
 
 const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"));
@@ -39,8 +40,18 @@ export function lastRelease(): Release {
   return last;
 }
 
-/** Returns the paths and components of the release's OpenAPI document, without descriptions. */
+/** Returns the versions, paths and components of the release's OpenAPI document, without descriptions and examples. */
 export const contractOfRelease = ({ version }: Release): unknown => readJson(releaseFile(version, "openapi"));
+
+/**
+ * Returns the recorded rights of the release's functions. Returns undefined for release 0.1.0, whose rights need no check. CodeDeploy
+ * replaces only functions with an alias step by step, and release 0.1.0 has no aliases. So its code never runs with the rights of a later
+ * release.
+ */
+export function rightsOfRelease({ version }: Release): unknown {
+  const file = releaseFile(version, "rights");
+  return existsSync(file) ? readJson(file) : undefined;
+}
 
 const byVersion = (a: Pick<Release, "version">, b: Pick<Release, "version">): number =>
   a.version.localeCompare(b.version, "en", { numeric: true });

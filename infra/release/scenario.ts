@@ -96,7 +96,8 @@ export async function playScenario(call: Call, receiver: string, closed: string)
   await call("PATCH", `/api/notes/${note}`, { body: "Wants a quote in July." });
   await call("DELETE", `/api/notes/${removedNote}`);
 
-  // Four dates are far in the future, so that these appointments never pass. One date has already passed.
+  // Four appointments are far in the future, so that they are still in the future when a later release reads the recorded rows. One
+  // appointment has already passed.
   const appointments: number[] = [];
   for (const day of ["2099-06-02", "2099-06-03", "2099-06-04", "2099-06-05", "2020-06-02"]) {
     const body = {

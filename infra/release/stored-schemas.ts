@@ -35,8 +35,8 @@ import { DeliveryMessage } from "#shared/webhooks/messages.ts";
 import { StoredRegistration, StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /**
- * The schemas by the row's attribute `type`. A name with a slash is a value that is packed into a row of the type before the slash, or a
- * queue message.
+ * The schemas by the row's attribute `type`. A name with a slash is not the schema of a row. `TYPE/NAME` is the schema of a value that
+ * belongs to a row of this type and is stored inside the row or in a file of the bucket. `message/NAME` is the schema of a queue message.
  */
 export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   address: StoredAddress,
@@ -132,8 +132,8 @@ function withoutTexts(part: unknown, areNames: boolean): unknown {
 }
 
 /**
- * Compares the current schemas with the schemas of a release. Returns one line for each schema that changed without a higher shape number
- * (the version of the stored fields), that has a lower shape number, or that is gone.
+ * Compares the current schemas with the schemas of a release. A shape number is the version of the stored fields. Returns one line for each
+ * schema that changed without a higher shape number, that has a lower shape number, or that is gone.
  */
 export function unnumberedChanges(
   released: Readonly<Record<string, RecordedSchema>>,

@@ -1,23 +1,25 @@
-/** Defines IAM permissions for the table, the queues and the bucket that the route table gives to one or more Lambda functions. */
+/** Defines sets of IAM permissions for the table, the queues and the bucket. The route table gives these sets to its Lambda functions. */
 import type { Access, TableAccess } from "./route.ts";
 
 /** The right to read a company, user, status or tag by its id. */
 export const named: TableAccess = { reference: ["GetItem"] };
-/** The right to read the names of the company's statuses, tags and users. */
+/** The right to read the names of all statuses, tags and users of the company. */
 export const dictionary: TableAccess = { reference: ["Query"] };
 /** The rights to check whether the cached names of statuses, tags and users are current, and to read these names again. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /**
- * The right to read an import. A row that an import has created is visible only after the import has completed. So functions that read such
- * rows check the import.
+ * The right to read an import. The rows that an import creates become visible only when the import has completed. So a function that reads
+ * rows also reads the imports that created them.
  */
 export const imports: TableAccess = { imports: ["GetItem"] };
-/** The right to find the next appointment of a prospect if the prospect's row does not contain it. */
+/**
+ * The right to find the next appointment of a prospect. A function needs it if the prospect's row does not contain the next appointment.
+ */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
-/** The right to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */
+/** The rights to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */
 export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 /** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };

@@ -49,6 +49,7 @@ export const prospectRoutes: readonly Route[] = [
     file: "prospects/search",
     access: { table: { ...indexReads, ...upcoming, prospects: ["BatchGetItem", "Query"] } },
     streamed: true,
+    isRead: true,
   },
   {
     method: "GET",
@@ -247,7 +248,7 @@ export const prospectRoutes: readonly Route[] = [
         ...imports,
         ...newIds,
         ...indexEntries,
-        prospects: ["UpdateItem", "PutItem"],
+        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
         places: ["PutItem"],
       },
     },
@@ -307,7 +308,8 @@ export const prospectRoutes: readonly Route[] = [
   {
     method: "POST",
     path: "/api/prospects/{id}/actions/{registrationId}",
-    file: "actions/press",
+    file: "actions/trigger",
+    operationId: "actionsPress",
     access: {
       table: {
         ...dictionary,

@@ -8,6 +8,11 @@ export interface Route {
   readonly path: string;
   /** The path of the function's file below `functions/`, without its extension. Settings in `capacity.ts` name functions by it. */
   readonly file: string;
+  /**
+   * The operation id in the OpenAPI document, for a route whose file has been renamed since a release. Code generators name methods after
+   * this id, so it must not change. All other routes get an id from `file`.
+   */
+  readonly operationId?: string;
   readonly access: Access;
   /**
    * True if the response is streamed, because it may exceed 6 MB, the limit of a response that is not streamed. In this case,
@@ -15,6 +20,8 @@ export interface Route {
    */
   readonly streamed?: true;
   readonly public?: true;
+  /** True if a POST changes nothing. It then takes no idempotency key, so it needs no rights to the rows of these keys. */
+  readonly isRead?: true;
   /** A separate throttle for this route. It applies instead of the throttle of the whole API. */
   readonly rate?: Rate;
 }
@@ -61,8 +68,9 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
 
 /**
  * The rights of a function. Each right also sets environment variables:
- * - `table` sets TABLE_NAME.
- * - `deliveryQueue` sets DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue`
+ * - `table` sets TABLE_NAME. It also sets PROSPECT_SHAPE if the function writes prospects and the deployment writes them in the old shape 1
+ *   (a shape is a version of the stored fields).
+ * - `deliveryQueue` sets DELIVERY_QUEUE_URL, `poisonRecords` POISON_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue`
  *   EXPORT_QUEUE_URL, and `bulkQueue` BULK_QUEUE_URL.
  * - `files` sets BUCKET_NAME.
  * - `secrets`, `sessionTokens` and `cursors` set SECRETS_KEY_ARN.
@@ -79,7 +87,7 @@ export interface Access {
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
   /** The right to send to the queue of poison records. These are stream records from which no event can be created. */
-  readonly parkedRecords?: "send";
+  readonly poisonRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";
   readonly bulkQueue?: "send";

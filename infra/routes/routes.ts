@@ -52,9 +52,9 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Adds the rights to the rows of idempotency keys, because every POST that needs a token accepts an idempotency key. */
+/** Adds the rights to the rows of idempotency keys to each POST that needs a token and changes something. Each accepts an idempotency key. */
 const withIdempotency = (route: Route): Route => {
-  if (route.method !== "POST" || route.public) return route;
+  if (route.method !== "POST" || route.public || route.isRead) return route;
   const receipts = route.access.table?.idempotency ?? [];
   const idempotency = ["PutItem", "UpdateItem", "DeleteItem", ...receipts] as const;
   return { ...route, access: { ...route.access, table: { ...route.access.table, idempotency } } };
@@ -109,7 +109,7 @@ export const eventFunctions = {
         deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "PartiQLInsert"],
       },
       deliveryQueue: "send",
-      parkedRecords: "send",
+      poisonRecords: "send",
       settings: ["TIME_SCALE"],
     },
   },
@@ -161,7 +161,10 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Sends queue messages for overdue deliveries, and for imports, exports and bulk jobs whose function ended before the work was done. */
+  /**
+   * Sends queue messages for overdue webhook deliveries. Also sends them for imports, exports and bulk jobs whose function ended before the
+   * work was done.
+   */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
@@ -184,7 +187,7 @@ export const eventFunctions = {
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
   /** Writes the file of an export. The time-out is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
-  /** Changes, deletes or restores many prospects. After a minute, a job lets other jobs run and continues later. */
+  /** Changes, deletes or restores many prospects. After a minute, a job interrupts its work to let other jobs run, and continues later. */
   bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },
 } as const satisfies Record<string, EventFunction>;
 

@@ -131,8 +131,9 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // The response contains the delivery's body of up to 1 MB, and all attempts with up to 4 KB of text each. If Lambda returned the
-    // response as a whole, these texts would be escaped twice, and could exceed Lambda's limit of 6 MB.
+    // The response contains the delivery's body of up to 1 MB, and all attempts with up to 4 KB of text each. Without streaming, Lambda
+    // would put the JSON of the response into another JSON document. The texts would then be escaped twice, and could exceed Lambda's limit
+    // of 6 MB.
     streamed: true,
   },
   {

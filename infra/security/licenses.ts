@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
-import { exitCodes, optionsOf, runCommand } from "../cli/options.ts";
+import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { type Package, readPackages } from "./lockfile.ts";
 
 /** The allowed licenses, as SPDX identifiers. They permit commercial use without publishing the user's own code. */
@@ -15,7 +15,10 @@ const allowed: ReadonlySet<string> = new Set([
   ...["Python-2.0", "Unlicense", "Zlib"],
 ]);
 
-/** Licenses with obligations. They are allowed only for packages that are used unchanged and that no function contains. */
+/**
+ * Licenses that require publishing changes to the package. They are allowed only for packages that are used unchanged and that no function
+ * contains.
+ */
 const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
 
 const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
@@ -56,7 +59,7 @@ function isAllowed(expression: string, isDevelopment: boolean): boolean {
     );
 }
 
-/** Returns the number of packages for each license. A second number counts only the packages that functions contain. */
+/** Returns the number of packages with each license. A second column counts only the packages that are part of a function's code. */
 export function report(packages: readonly Package[]): string {
   const byLicense = Map.groupBy(packages, ({ license }) => license ?? "(none)");
   const rows = [...byLicense]

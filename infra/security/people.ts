@@ -1,7 +1,7 @@
 /**
- * Lists the rights of the people who operate a deployment. `npm run permissions` writes them into docs/permissions.md, and a policy for
- * each person into docs/policies/. A test runs the commands of the on-call person and of the eraser, and compares the actions of these
- * commands with the rights.
+ * Lists the rights of the people who operate a deployment: the deployer, the on-call person and the eraser (who manages whole companies and
+ * can erase them). `npm run permissions` writes them into docs/permissions.md, and a policy for each person into docs/policies/. A test
+ * runs the commands of the on-call person and of the eraser, and compares the actions of these commands with the rights.
  */
 export type Person = "deployer" | "on-call" | "eraser";
 
@@ -11,7 +11,7 @@ interface Right {
   readonly resources: readonly string[];
   readonly why: string;
   readonly condition?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Why the test cannot see that the right is used. Undefined if the test sees it. */
+  /** The reason why the test of the commands cannot see that a command uses the right. Undefined if the test can see it. */
   readonly unseen?: string;
 }
 
@@ -119,9 +119,29 @@ export const people: Readonly<Record<Person, Rights>> = {
         why: "`canary` stores the password of this user",
       },
       {
-        actions: ["backup:ListBackupJobs"],
+        actions: ["backup:ListBackupVaults", "backup:ListBackupJobs", "backup:ListCopyJobs", "backup:ListRestoreJobs"],
         resources: ["*"],
-        why: "finds failed copies; IAM has no resources for this action",
+        why: "finds the vault and the failed jobs; IAM has no resources for these actions",
+      },
+      {
+        actions: ["events:ListRules"],
+        resources: ["*"],
+        why: "finds a disabled rule; IAM has no resources for this action",
+      },
+      {
+        actions: ["events:EnableRule"],
+        resources: ["arn:aws:events:*:*:rule/Canvassing*"],
+        why: "enables a disabled rule",
+      },
+      {
+        actions: ["servicequotas:GetServiceQuota"],
+        resources: ["*"],
+        why: "reads the quota of concurrent executions; IAM has no resources for this action",
+      },
+      {
+        actions: ["servicequotas:RequestServiceQuotaIncrease"],
+        resources: ["arn:aws:servicequotas:*:*:lambda/L-B99A9384"],
+        why: "asks for a higher quota of concurrent executions",
       },
       {
         actions: ["backup:StartBackupJob"],
@@ -181,6 +201,11 @@ export const people: Readonly<Record<Person, Rights>> = {
         why: "`restore -- delete` deletes a restored table. It refuses the table that the service uses",
       },
       {
+        actions: ["dynamodb:ListTables"],
+        resources: ["*"],
+        why: "`company -- check` finds restored tables that still contain the company; IAM has no resources for this action",
+      },
+      {
         actions: ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
         resources: ["arn:aws:s3:::canvassing*"],
         why: "`company` exports, counts and deletes the files of a company",
@@ -214,7 +239,7 @@ export const policyFile = (person: Person): string => `docs/policies/${person}.j
 
 export const persons = ["deployer", "on-call", "eraser"] as const satisfies readonly Person[];
 
-/** Returns an IAM policy that an administrator can paste. */
+/** Returns the IAM policy of a person. An administrator of the account can paste it into IAM. */
 export const policyOf = (person: Person) => ({
   Version: "2012-10-17",
   Statement: people[person].rights.map(({ actions, resources, condition }) => ({
@@ -256,7 +281,7 @@ export function peopleSection(): string {
     "| `cdk-hnb659fds-lookup-role-…` | `npx cdk drift` | read everything, except to decrypt by KMS |",
     "| `cdk-hnb659fds-image-publishing-role-…` | nothing here | write container images |",
     "",
-    "`npx cdk bootstrap` itself creates these roles, a bucket, a repository of container images and a parameter. Whoever runs it therefore needs the",
+    "`npx cdk bootstrap` itself creates these roles, a bucket, a repository of container images and a parameter. It therefore needs the",
     "rights of an administrator. `npx cdk drift` reads the settings of all resources with the rights of the person who runs it. The deployer runs it",
     "with the role for reading, by this profile in `~/.aws/config`. `source_profile` is the deployer's own profile:",
     "",
@@ -275,10 +300,11 @@ export function peopleSection(): string {
     "policies name neither account nor region, and allow all user pools of the account, because AWS chooses the id of a pool.",
     "",
     "[A test](../test/security/people.deep.test.ts) runs the commands of the on-call person and of the eraser, and compares the actions of their",
-    "requests with this table. It knows the actions of `aws` commands from the models of the AWS SDK. [Another",
-    "test](../test/infra/deploy.deep.test.ts) deploys, destroys and adopts with the real command `cdk`. It compares the requests of the deployer with",
-    "this table, and the requests of the roles with the template of `npx cdk bootstrap`. Without an AWS account, no test can show that IAM accepts a",
-    "policy, that the patterns of the resources match, or which rights the role of CloudFormation needs.",
+    "requests with this table. It knows the actions of `aws` commands from the models of the AWS SDK, and those of EventBridge and Service Quotas",
+    "from a [list](../test/harness/aws-cli.ts). [Another test](../test/infra/stack/deploy.deep.test.ts) deploys, destroys and adopts with the real",
+    "command `cdk`. It compares the requests of the deployer with this table, and the requests of the roles with the template of `npx cdk",
+    "bootstrap`. Without an AWS account, no test can show that IAM accepts a policy, that the patterns of the resources match, or which rights the",
+    "role of CloudFormation needs.",
     "",
     "| person | actions | on | why |",
     "|---|---|---|---|",

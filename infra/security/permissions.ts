@@ -1,6 +1,8 @@
 /**
  * Implements `npm run permissions`. It writes docs/permissions.md, which contains the rights of each function and role with the reasons for
- * them. The rights are read from the templates. With `--check`, the command fails if the committed document is out of date.
+ * them, and the rights of the people who operate a deployment. The rights of functions and roles are read from the templates. It also
+ * writes a policy for each person into docs/policies/. With `--check`, the command writes nothing, and fails if a committed file is out of
+ * date.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +10,7 @@ import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { root } from "../build/bundle.ts";
-import { optionsOf, runCommand } from "../cli/options.ts";
+import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
@@ -190,7 +192,7 @@ export function permissionsDocument(resources: Resources): string {
     "",
     "Each function has its own IAM role. The first table lists all rights of these roles, except the right to write to the function's own log",
     "group, which every function has. The CloudFormation template limits each right to the rows, the folder, the queue or the key in the column",
-    "*on*. [Tests](../test/infra/rights.test.ts) compare the roles with the route table. The API tests fail if no test uses a right of a function.",
+    "*on*. [Tests](../test/infra/stack/rights.test.ts) compare the roles with the route table. The API tests fail if no test uses a right of a function.",
     "",
     "A right to the DynamoDB table applies only to partition keys of one pattern. The column *on* contains the name of this pattern, for example",
     "`table: prospects`. The pattern allows the rows of all companies. The functions themselves separate the companies: they put the id of the",
@@ -237,7 +239,8 @@ const usage = `npm run permissions -- [options]
     --check   writes nothing, and fails if the committed document is out of date
 exit code 0: success, 1: the check has failed, 2: wrong usage`;
 
-export async function main(args: readonly string[]): Promise<undefined> {
+/** Returns the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
   const options = optionsOf(args, { check: { type: "boolean" } }, usage);
   const directory = mkdtempSync(join(tmpdir(), "canvassing-permissions-"));
   const emptyBundles = async (files: readonly string[], outDir: string): Promise<void> => {
@@ -250,6 +253,7 @@ export async function main(args: readonly string[]): Promise<undefined> {
     [DOCUMENT, text],
     ...persons.map((person) => [policyFile(person), policyText(person)] as const),
   ] as const;
+  let code: number = exitCodes.done;
   for (const [name, generated] of files) {
     const file = join(root, name);
     if (options.check !== true) {
@@ -257,9 +261,10 @@ export async function main(args: readonly string[]): Promise<undefined> {
       writeFileSync(file, generated);
     } else if (!existsSync(file) || readFileSync(file, "utf8") !== generated) {
       console.error(`${name} is out of date; run \`npm run permissions\``);
-      process.exitCode = 1;
+      code = exitCodes.failed;
     }
   }
+  return code;
 }
 
 if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

@@ -9,7 +9,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
-import { optionsOf, runCommand } from "../cli/options.ts";
+import { optionsOf, runCommand } from "../command/options.ts";
 
 const FILE = "build/sbom.json";
 

@@ -6,7 +6,7 @@
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Number of concurrent executions in the account that no reservation may take. Lambda refuses a reservation that leaves fewer than 100. */
+/** Number of executions that must stay unreserved in the account. Lambda refuses a reservation that leaves fewer than 100 unreserved. */
 const UNRESERVED = 100;
 
 /** A throttle: the rate of requests, and the number of requests that may arrive at once. */
@@ -59,8 +59,8 @@ interface Plan {
 /** The values of each preset. `jobs` must be at least 2, because Lambda requires a maximum concurrency of at least 2 for a queue. */
 const plans: Record<Preset, Plan> = {
   /**
-   * A new account has 10 concurrent executions and may reserve none. Two senders, two imports, two exports and two bulk jobs use eight of
-   * them. The remaining two are for requests, the authorizer, the publisher, the flush and the sweeper.
+   * A new account has 10 concurrent executions and may reserve none. Two webhook senders, two imports, two exports and two bulk jobs use at
+   * most eight of them. The remaining two are for all other functions: those of the API, the authorizer, `publish`, `flush` and `sweep`.
    */
   small: {
     accountConcurrency: 10,
@@ -79,9 +79,10 @@ const plans: Record<Preset, Plan> = {
     },
   },
   /**
-   * The reservations are computed as follows. `publish` and `flush` run once for each stream shard, and 20 shards accept about 20 000
-   * writes per second. The authorizer runs for 20 ms once a minute for each caller, so 50 executions verify 2 500 callers per second.
-   * Exports and imports run for a long time, so their reservations are only upper limits and are not computed from a rate.
+   * The reservations are computed as follows. `publish` and `flush` need one execution for each shard of the stream, and 20 shards accept
+   * about 20 000 writes per second. The authorizer runs for 20 ms once a minute for each caller. If 2 500 callers need it in the same
+   * second, it needs 50 executions. The reservations for exports and imports are only upper limits, because these functions run for a long
+   * time.
    */
   production: {
     accountConcurrency: 1_000,
@@ -110,8 +111,8 @@ const KINDS_OF_JOBS = 3;
 const FOR_REQUESTS = 2;
 
 /**
- * The share of the rate of all requests that one company may use. With the preset `production`, it is 200 requests per second. A company of
- * 200 reps who each send one request per second reaches it.
+ * The share of the rate of all requests that one company may use. With the preset `production`, this is 200 requests per second: a company
+ * with 200 reps reaches the limit if each rep sends one request per second.
  */
 const COMPANY_SHARE = 0.2;
 
@@ -120,8 +121,8 @@ export function companyThrottle({ perSecond, burst }: Throttle, companyRate = pe
 }
 
 /**
- * The functions for which a single rep most often waits for a new environment, according to `npm run simulate`. The functions for the map
- * and for status changes are not among them. Reps use these functions every minute, so their environments stay ready anyway.
+ * The functions for which a rep most often waits while Lambda starts a new environment, according to `npm run simulate`. The functions for
+ * the map and for status changes are not in this list, because reps use them every minute. So Lambda keeps their environments.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
@@ -131,6 +132,8 @@ export interface CapacityChoice {
   readonly deliverySenders?: number | undefined;
   /** Requests per second that one company may send. */
   readonly companyRate?: number | undefined;
+  /** The memory of the function that lists prospects, in MB. */
+  readonly listMemory?: number | undefined;
   /** The number of environments that Lambda keeps ready for each function in PROVISIONED. */
   readonly warmEnvironments?: number | undefined;
 }
@@ -138,20 +141,20 @@ export interface CapacityChoice {
 /**
  * Returns the capacity for a preset and the given values. Throws an error in three cases: Lambda would refuse the reserved concurrency, the
  * background functions would leave too little concurrency for API requests, or `companyRate` is higher than the rate for all companies
- * together. The message names the wrong key of the CDK context, for example `deliverySenders`.
+ * together. The message begins with the key of the CDK context that the operator must correct, for example `deliverySenders`.
  */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The reservation for `events/deliver` must equal the maximum concurrency of its event source. If it were smaller, Lambda would throttle
-  // the event source.
+  // The reserved concurrency of `events/deliver` must equal the maximum concurrency of the event source that invokes it. With a smaller
+  // reservation, Lambda would throttle the invocations of the event source.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const { warmEnvironments = 0 } = given;
   const provisioned: Capacity["provisioned"] =
     warmEnvironments === 0 ? {} : Object.fromEntries(PROVISIONED.map((file) => [file, warmEnvironments]));
-  // Provisioned environments reduce the unreserved executions of the account, too. So they are added to the reservations.
+  // Lambda takes both reserved and provisioned concurrency from the unreserved executions of the account. So this sum contains both.
   const kept = [...Object.values(reserved), ...Object.values(provisioned)];
   const sum = kept.reduce<number>((total, one = 0) => total + one, 0);
   if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
@@ -160,7 +163,8 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
         "unreserved; ask AWS for a higher quota, or deploy with -c preset=small",
     );
   }
-  const { requests, jobs, memoryMb } = plan;
+  const { requests, jobs } = plan;
+  const memoryMb = { ...plan.memoryMb, ...(given.listMemory !== undefined && { "prospects/list": given.listMemory }) };
   const background = deliverySenders + KINDS_OF_JOBS * jobs;
   if (background + FOR_REQUESTS > accountConcurrency) {
     throw new Error(

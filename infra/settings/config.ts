@@ -3,7 +3,9 @@
  * wrong.
  */
 import * as z from "zod/mini";
+import type { Basemap } from "../build/edge.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
+import { basemapOf } from "./console-settings.ts";
 import { Context, MAIL_FROM, SES_IDENTITY, TABLE_STREAM } from "./context.ts";
 import type { Retention } from "./retention.ts";
 import { type BackupPlan, backupPlanOf } from "./retention.ts";
@@ -22,7 +24,7 @@ export interface DeployConfig {
    * per day for an account.
    */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** Existing resources of an earlier deployment. The stacks use these resources instead of creating new ones. */
+  /** Existing resources of an earlier deployment. The stacks adopt them: they use these resources instead of creating new ones. */
   readonly adopted?: Adopted;
   /** A restored table that the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable;
@@ -32,9 +34,12 @@ export interface DeployConfig {
   readonly webhookUrlPolicy: "public" | "local";
   /** All delays, retry intervals and debounce windows of webhooks are divided by this factor. Tests use a factor above 1. */
   readonly timeScale: number;
-  /** The shape (version of the stored fields) in which functions write the rows of prospects. */
+  /** The shape (the version of the stored fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
-  /** With `canary`, a new version of a function first gets a tenth of the invocations. With `at-once`, it gets all of them at once. */
+  /**
+   * With `canary`, a new version of a function gets a tenth of the invocations for five minutes, and then all. With `at-once`, it gets all
+   * at once.
+   */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
   /** If true, a web ACL (AWS WAF) checks each request before API Gateway receives it. */
@@ -73,8 +78,7 @@ export interface Console {
   readonly secretParameter?: string;
   /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string;
-  /** The URL of the style of a base map. If it is undefined, the console draws an outline of the land. */
-  readonly basemapStyleUrl?: string;
+  readonly basemap?: Basemap;
   /** The console's own domain name. Its certificate must be in us-east-1. If it is undefined, the console has a host name of CloudFront. */
   readonly domain?: { readonly name: string; readonly certificate: string };
 }
@@ -98,13 +102,13 @@ export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
   /**
-   * The ARN of the KMS key that encrypts the webhook secrets. It is required with an adopted table, because only this key can decrypt the
-   * secrets in the table.
+   * The ARN of the KMS key of the earlier deployment. It is required with `table`, because only this key can decrypt the webhook secrets in
+   * the table.
    */
   readonly secretsKey?: string;
   /**
-   * The user pool of an earlier deployment. The stack only refers to it. CloudFormation cannot import it into the stack, because AWS
-   * chooses the id of a user pool.
+   * The user pool of an earlier deployment. The stack refers to the pool but does not manage it. CloudFormation cannot import an existing
+   * user pool into a stack, because AWS chooses the id of a user pool.
    */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
@@ -140,6 +144,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     preset,
     accountConcurrency,
     deliverySenders,
+    listMemory,
     warmEnvironments,
     companyRate,
     webAcl = preset === "production",
@@ -160,6 +165,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     consoleSecret,
     consoleScope,
     basemapStyleUrl,
+    basemapOrigins,
     ...rest
   } = others;
   const console = consoleOf(hasConsole, {
@@ -169,6 +175,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
     consoleSecret,
     consoleScope,
     basemapStyleUrl,
+    basemapOrigins,
   });
   const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
   const backup = backupPlanOf({ preset, dailyDays: backupDailyDays, monthlyDays: backupMonthlyDays });
@@ -177,7 +184,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
-    capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate, warmEnvironments }),
+    capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate, listMemory, warmEnvironments }),
     ...(webAcl && { webAcl }),
     ...(stage !== undefined && { stage }),
     retention: { logDays, importFileDays, recoveryDays },
@@ -219,11 +226,15 @@ function domainOf(given: {
 }
 
 const consoleKeys = [
-  ...["consoleDomain", "consoleCertificate", "consoleClient", "consoleSecret", "consoleScope", "basemapStyleUrl"],
+  ...["consoleDomain", "consoleCertificate", "consoleClient", "consoleSecret", "consoleScope"],
+  ...["basemapStyleUrl", "basemapOrigins"],
 ] as const;
 
-function consoleOf(hasConsole: boolean, given: Readonly<Record<string, string | undefined>>): Console | undefined {
-  const { consoleDomain: name, consoleCertificate: certificate, basemapStyleUrl } = given;
+type ConsoleSettings = Pick<z.output<typeof Context>, (typeof consoleKeys)[number]>;
+
+function consoleOf(hasConsole: boolean, given: ConsoleSettings): Console | undefined {
+  const { consoleDomain: name, consoleCertificate: certificate } = given;
+  const basemap = basemapOf(given.basemapStyleUrl, given.basemapOrigins, "context key basemapStyleUrl");
   const { consoleClient: clientId, consoleSecret: secretParameter, consoleScope: scope } = given;
   if (!hasConsole) {
     const useless = consoleKeys.find((key) => given[key] !== undefined);
@@ -244,7 +255,7 @@ function consoleOf(hasConsole: boolean, given: Readonly<Record<string, string | 
     ...(clientId !== undefined && { clientId }),
     ...(secretParameter !== undefined && { secretParameter }),
     ...(scope !== undefined && { scope }),
-    ...(basemapStyleUrl !== undefined && { basemapStyleUrl }),
+    ...(basemap !== undefined && { basemap }),
   };
 }
 
@@ -275,6 +286,11 @@ function adoptedOf(
 ): Adopted | undefined {
   if (clientId === undefined && id !== undefined) throw new Error("context key userPoolClient: needed with userPool");
   if (id === undefined && clientId !== undefined) throw new Error("context key userPool: needed with userPoolClient");
+  if (table !== undefined && secretsKey === undefined) {
+    throw new Error(
+      "context key secretsKey: needed with table; a new key cannot decrypt the webhook secrets in the table",
+    );
+  }
   const adopted: Adopted = {
     ...(table !== undefined && { table }),
     ...(bucket !== undefined && { bucket }),

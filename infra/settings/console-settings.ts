@@ -1,7 +1,8 @@
 /** Defines the settings of the console. */
 import * as z from "zod/mini";
+import type { Basemap } from "../build/edge.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { DOMAIN_NAME, Flag, matching } from "./values.ts";
+import { BasemapOrigins, DOMAIN_NAME, Flag, matching } from "./values.ts";
 
 export const consoleSettings = {
   console: z._default(Flag, false).register(settingTexts, {
@@ -63,4 +64,26 @@ export const consoleSettings = {
     effect: "the pages may also load from the origin of this URL",
     cost: "the price of the provider of the map",
   }),
+  basemapOrigins: BasemapOrigins.register(settingTexts, {
+    topic: "Console",
+    description:
+      "origins with the tiles, fonts and icons of the style, comma-separated, such as `https://tiles.example.com`",
+    default: "none: the style loads all of them from its own origin",
+    effect: "the pages may also load from these origins. The map is incomplete if one is missing",
+    cost: "none",
+  }),
 };
+
+/**
+ * Returns the base map of the console's map. Throws an error if origins are given without the URL of a style.
+ * @param needed the name of the setting that contains the URL of the style. The error message begins with this name.
+ */
+export function basemapOf(
+  styleUrl: string | undefined,
+  origins: readonly string[] | undefined,
+  needed: string,
+): Basemap | undefined {
+  if (styleUrl !== undefined) return { styleUrl, origins: origins ?? [] };
+  if (origins !== undefined) throw new Error(`${needed}: needed with the origins of a base map`);
+  return undefined;
+}

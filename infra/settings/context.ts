@@ -8,29 +8,10 @@ import { consoleSettings } from "./console-settings.ts";
 import { STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { DOMAIN_NAME, Flag, matching } from "./values.ts";
-
-/** Accepts a comma-separated string (from the command line) or a JSON list (from cdk.json). */
-const List = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) =>
-    (typeof value === "string" ? value.split(",") : value).map((part) => part.trim()).filter((part) => part !== ""),
-  ),
-);
-
-const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
+import { DOMAIN_NAME, Flag, isOrigin, List, matching, origins } from "./values.ts";
 
 export const AllowedOrigins = z._default(
-  z.pipe(
-    List,
-    z.array(
-      z.string().check(
-        z.refine(isOrigin, {
-          error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
-        }),
-      ),
-    ),
-  ),
+  origins((text) => text === "*" || isOrigin(text)),
   [],
 );
 
@@ -130,6 +111,15 @@ const size = {
     effect: "API Gateway answers requests above it with 429, so that no company uses up the requests of the others",
     cost: "none",
   }),
+  listMemory: count(1_024, 10_240).register(settingTexts, {
+    topic: "Size",
+    description: "the memory of the function that lists prospects, in MB",
+    default: "2048; 5120 with the preset `production`",
+    effect:
+      "with less memory, the function caches the indexes of fewer companies and gets less processor time, so some lists take longer. `3008` " +
+      "fits an account whose [quota of memory](#concurrency) AWS has not raised",
+    cost: "Lambda bills memory multiplied by time, and more memory shortens the time",
+  }),
   warmEnvironments: count(0, 100).register(settingTexts, {
     topic: "Size",
     description:
@@ -204,7 +194,8 @@ const clients = {
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public").register(settingTexts, {
     topic: "Clients and webhooks",
     description: "`public` or `local`",
-    effect: "`local` also allows webhook URLs with http and private addresses. Use it for development only",
+    effect:
+      "`local` also allows webhook URLs with http, addresses of this machine and private host names such as `crm.internal`. Use it for development only",
     cost: "none",
   }),
 };
@@ -212,7 +203,7 @@ const clients = {
 const existing = {
   table: matching(/^[\w.-]{3,255}$/, "the name of a table").register(settingTexts, {
     topic: "Existing resources",
-    description: "name of a retained table",
+    description: "name of a retained table. Needs `secretsKey`",
     default: "a new table",
     effect:
       "[adopts the table](#adopt-existing-data). Keep the key afterwards: without it CloudFormation makes a new table",
@@ -230,10 +221,10 @@ const existing = {
     "the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID",
   ).register(settingTexts, {
     topic: "Existing resources",
-    description: "ARN of the retained key of the webhook secrets",
+    description: "ARN of the retained key of the webhook secrets. Needed with `table`",
     default: "a new key",
     effect:
-      "the service uses the key and does not change it. Secrets in a retained table need their key. Add the statements `SessionFunctions` and `CursorFunctions` of a new key to the policy of a key of release 0.1.0, or nobody can sign in to the console, and phones cannot read changes",
+      "the service uses the key and does not change it. Only this key can decrypt the secrets in a retained table. A deployment with `table` and without this key is refused. Add the statements `SessionFunctions` and `CursorFunctions` of a new key to the policy of a key of release 0.1.0, or nobody can sign in to the console, and phones cannot read changes",
     cost: "none. A new key costs its monthly price at KMS",
   }),
   userPool: matching(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI").register(settingTexts, {
@@ -258,7 +249,7 @@ const backups = {
     description: "days for which AWS Backup keeps a daily copy of the table; 0 for none, otherwise at least 7",
     default: "0; 7 with the preset `production`",
     effect:
-      "point-in-time recovery of the last 35 days is always on and needs no copy. Copies survive a deletion of the table",
+      "point-in-time recovery is always on and needs no copy (see `recoveryDays`). Copies survive a deletion of the table",
     cost: "each copy is a full one: 0.10 $ a month for each GB of the table and each day",
   }),
   backupMonthlyDays: count(0, 3_650).register(settingTexts, {

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
-import { optionsOf, runCommand } from "../cli/options.ts";
+import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { Context } from "./context.ts";
 import { type SettingTexts, settingTexts, topics } from "./setting-texts.ts";
 
@@ -67,7 +67,8 @@ const usage = `npm run settings -- [options]
     --check   writes nothing, and fails if the committed tables are out of date
 exit code 0: success, 1: the check has failed, 2: wrong usage`;
 
-export async function main(args: readonly string[]): Promise<undefined> {
+/** Returns the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
   const options = optionsOf(args, { check: { type: "boolean" } }, usage);
   const file = join(root, DOCUMENT);
   const committed = readFileSync(file, "utf8");
@@ -75,8 +76,9 @@ export async function main(args: readonly string[]): Promise<undefined> {
   if (options.check !== true) writeFileSync(file, generated);
   else if (committed !== generated) {
     console.error(`${DOCUMENT} has stale tables of settings; run \`npm run settings\``);
-    process.exitCode = 1;
+    return exitCodes.failed;
   }
+  return exitCodes.done;
 }
 
 if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

@@ -32,9 +32,11 @@ export const prices = {
   lambda: {
     request: 0.2 / MILLION,
     gbSecond: 0.0000133334,
-    /** A GB-second of provisioned concurrency, with or without requests. */
+    /** A GB-second for which Lambda keeps a provisioned environment ready. It is paid even if no request arrives. */
     provisionedGbSecond: 0.0000033334,
-    /** A GB-second in which a request runs in an environment with provisioned concurrency. */
+    /**
+     * A GB-second for which a request runs in a provisioned environment. It is paid in addition to the price of provisioned concurrency.
+     */
     gbSecondOnProvisioned: 0.0000097222 * 0.8,
   },
   dynamoDb: {

@@ -2,6 +2,7 @@
  * Defines the retention times that an operator may choose: for log lines, files of imports, point-in-time recovery and copies of AWS
  * Backup. Other retention times are constants in the code, for example `deliveryKeptMs` in `shared/limits.ts`.
  */
+import * as z from "zod/mini";
 import type { Preset } from "./capacity.ts";
 
 export interface Retention {
@@ -35,7 +36,7 @@ export interface BackupPlan {
 
 /** Number of days after which a monthly copy moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
-/** Minimum number of days that AWS Backup requires for a copy in cold storage. */
+/** Minimum number of days for which a copy must stay in cold storage. AWS Backup requires this minimum. */
 const COLD_DAYS = 90;
 /** Minimum retention of daily copies in days. AWS recommends at least a week. */
 const WEEK = 7;
@@ -65,3 +66,24 @@ export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): Backup
   }
   return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
 }
+
+/**
+ * The retention times of a deployment. The service stack has them as JSON in its output `Retention`. `npm run company` reads this output to
+ * tell how long copies of an erased company remain.
+ */
+const DeployedRetention = z.object({
+  logDays: z.int(),
+  recoveryDays: z.int(),
+  /** The longest time for which AWS Backup keeps a copy. It is 0 if the plan makes no copies. */
+  backupDays: z.int(),
+});
+export type DeployedRetention = z.infer<typeof DeployedRetention>;
+
+export function retentionOutput({ logDays, recoveryDays }: Retention, plan: BackupPlan | undefined): string {
+  const backupDays = Math.max(plan?.dailyDays ?? 0, plan?.monthlyDays ?? 0);
+  return JSON.stringify({ logDays, recoveryDays, backupDays } satisfies DeployedRetention);
+}
+
+/** Returns the retention times in the stack's output. Returns undefined if there is no output: stacks of older releases have none. */
+export const readRetention = (output: string | undefined): DeployedRetention | undefined =>
+  output === undefined ? undefined : DeployedRetention.parse(JSON.parse(output));

@@ -13,7 +13,8 @@ const fields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The log lines of the authorizer function contain only its own request id. This field connects them with the API request.
+  // The request id in the log lines of the authorizer function. It is another id than `requestId`. This field connects these log lines with
+  // the API request.
   authorizationId: "$context.authorizer.requestId",
   companyId: "$context.authorizer.companyId",
   userId: "$context.authorizer.userId",
@@ -22,8 +23,8 @@ const fields = {
 export const accessLogFormat = JSON.stringify(fields);
 
 /**
- * Returns an example of a line that API Gateway writes for a request, so that its bytes can be counted. A variable without a value becomes
- * `-`.
+ * Returns a line as API Gateway writes it for a request. The cost benchmark counts the bytes of such lines. API Gateway writes `-` for a
+ * variable without a value.
  */
 export function accessLogLine({
   method,

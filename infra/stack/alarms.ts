@@ -1,6 +1,6 @@
 /**
- * Creates the alarms. The description of each alarm says what it means for users. Also creates the metrics that some alarms read from logs,
- * and the topic that mails alarms to an operator.
+ * Creates alarms of CloudWatch. The description of an alarm says what the alarm means for users. Also creates the metrics that some alarms
+ * read from logs, and the topic that mails alarms to an operator.
  */
 import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
@@ -65,9 +65,11 @@ export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
 }
 
 /**
- * Makes two alarms with the same meaning for a function that reads batches: one counts failed invocations, and the other one counts failed
- * items. If a function reports failed items (`batchItemFailures`), its invocation has succeeded, so Lambda does not count it as an error.
+ * Creates two alarms for a function that reads batches: one for failed invocations, and one for failed items of batches. The second alarm
+ * is needed, because a function can report failed items (`batchItemFailures`) in its result. Lambda then counts the invocation as a
+ * success.
  * @param failedItem the `event` field of the log line for a failed item, and the name of the metric that is made from these log lines
+ * @param meaning the text of both alarms
  */
 export function batchErrorAlarms(
   watched: LambdaFunction,
@@ -129,7 +131,7 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
   return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
 }
 
-/** The names of the errors that report damaged rows, with the meanings of the alarms that count these errors. */
+/** The texts of the alarms on damaged rows. Each key is the name of the error that functions log for such a row. */
 const damages = {
   IndexUnreadable: {
     title: "Damaged index",
@@ -192,7 +194,7 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
 
 /**
  * Creates the topic that mails alarms. SNS first asks the owner of the e-mail address for consent, and sends no alarm before the owner
- * consents.
+ * consents. Without an address, the topic has no subscriber, and the synthesis prints a warning.
  */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
@@ -256,8 +258,8 @@ export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): voi
 export const nameOf = (one: ExplainedAlarm): string => `${Stack.of(one).stackName}-${anchorOf(one.meaning.title)}`;
 
 /**
- * Gives names to the alarms of a stack, so that the dashboard of another stack can show them without references. References would make the
- * stack export the ARNs of its alarms, and CloudFormation refuses to remove an alarm while another stack imports its ARN.
+ * Gives names to the alarms of a stack, so that the dashboard in another stack can find them by name and needs no reference to their ARNs.
+ * With a reference, the alarm's stack would export the ARN. CloudFormation refuses to remove an alarm while another stack imports its ARN.
  */
 export function nameAlarms(stack: Stack): void {
   for (const one of stack.node.findAll()) {

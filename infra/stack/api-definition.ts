@@ -7,9 +7,14 @@ import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../routes/route.ts";
 import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
 
-export interface Endpoint {
-  readonly route: Route;
+/** A function, and the role with which API Gateway invokes it. */
+export interface Invoked {
   readonly functionArn: string;
+  readonly invokerArn: string;
+}
+
+export interface Endpoint extends Invoked {
+  readonly route: Route;
   /** Seconds for which API Gateway waits for the function. Undefined means API Gateway's default of 29 s. */
   readonly waitSeconds?: number;
 }
@@ -21,10 +26,9 @@ export interface DefinitionSpec {
    */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
-  readonly authorizerArn: string;
+  readonly authorizer: Invoked;
   /** The function that responds with 405 to methods that a path does not have. */
-  readonly otherMethodsArn: string;
-  readonly invokerArn: string;
+  readonly otherMethods: Invoked;
   readonly partition: string;
   readonly region: string;
   readonly allowedOrigins: readonly string[];
@@ -45,7 +49,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
       ...unknownPaths([...paths.keys()], spec),
     },
-    components: { securitySchemes: { [CALLER]: authorizer(spec), [COMPANY]: companyKey } },
+    components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
     // API Gateway takes the API key of a request from the authorizer's response, and ignores an API key that the client sends.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
     // API Gateway passes a form's body to the function as base64, so that the bytes of an uploaded file do not change.
@@ -82,7 +86,7 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
     }),
     "x-amazon-apigateway-any-method": {
       ...described,
-      "x-amazon-apigateway-integration": lambdaProxy({ functionArn: spec.otherMethodsArn }, spec),
+      "x-amazon-apigateway-integration": lambdaProxy(spec.otherMethods, spec),
     },
   };
 }
@@ -131,15 +135,15 @@ const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
  * Declares the function that verifies access tokens. API Gateway caches the policy that this function returns for a token, and applies it
  * to all methods of the API. It does not cache an error of the function.
  */
-const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
+const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
   name: "Authorization",
   in: "header",
   "x-amazon-apigateway-authtype": "custom",
   "x-amazon-apigateway-authorizer": {
     type: "token",
-    authorizerUri: lambdaUri({ partition, region }, `2015-03-31/functions/${authorizerArn}/invocations`),
-    authorizerCredentials: invokerArn,
+    authorizerUri: lambdaUri({ partition, region }, `2015-03-31/functions/${authorizer.functionArn}/invocations`),
+    authorizerCredentials: authorizer.invokerArn,
     identityValidationExpression: AUTHORIZATION_PATTERN,
     authorizerResultTtlInSeconds: limits.authorizationCacheSeconds,
   },
@@ -153,11 +157,7 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
  * response, but the same right `lambda:InvokeFunction`.
  */
 function lambdaProxy(
-  {
-    functionArn,
-    waitSeconds,
-    streamed = false,
-  }: Pick<Endpoint, "functionArn" | "waitSeconds"> & { streamed?: boolean },
+  { functionArn, invokerArn, waitSeconds, streamed = false }: Omit<Endpoint, "route"> & { streamed?: boolean },
   spec: DefinitionSpec,
 ): object {
   const action = streamed
@@ -167,7 +167,7 @@ function lambdaProxy(
     type: "aws_proxy",
     httpMethod: "POST",
     uri: lambdaUri(spec, action),
-    credentials: spec.invokerArn,
+    credentials: invokerArn,
     ...(waitSeconds !== undefined && { timeoutInMillis: 1_000 * waitSeconds }),
     ...(streamed && { responseTransferMode: "STREAM" }),
   };

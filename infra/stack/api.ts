@@ -10,9 +10,8 @@ import {
   RestApiMode,
   SpecRestApi,
 } from "aws-cdk-lib/aws-apigateway";
-import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
-import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { Duration, Fn, NestedStack, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
 import type { Rate, Route } from "../routes/route.ts";
@@ -21,12 +20,12 @@ import type { Throttle } from "../settings/capacity.ts";
 import type { DeployConfig, Domain } from "../settings/config.ts";
 import { accessLogFormat } from "./access-log.ts";
 import { alarm } from "./alarms.ts";
-import { apiDefinition, methodsOf } from "./api-definition.ts";
+import { apiDefinition, type Invoked, methodsOf } from "./api-definition.ts";
 import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
 import { mapDomain } from "./domain.ts";
 import { called, createFunction, type FunctionSpec, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
-import { allow } from "./rights.ts";
+import { createInvokers, type Invoker } from "./invokers.ts";
 import { accept } from "./rules.ts";
 
 export const STAGE = "live";
@@ -43,7 +42,10 @@ export const API_TIMEOUT_SECONDS = 25;
  */
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** Seconds that API Gateway waits after the time-out of a streaming function. So the function's time-out always comes first. */
+/**
+ * Seconds that API Gateway waits longer than the time-out of a streaming function. So a function that is too slow always ends by its own
+ * time-out.
+ */
 const GATEWAY_GRACE_SECONDS = 4;
 
 const LOGGED = {
@@ -63,25 +65,25 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All routes share one log group. In it, the name of each log stream contains the name of its function.
+  // All routes share one log group. The name of a log stream in it contains the name of the function that writes it.
   const logGroup = functionLogs(home, platform, table);
-  const arnOf = (spec: FunctionSpec) => called(createFunction(home, platform, spec), spec.file, platform).functionArn;
+  // A stack can have 500 resources. The roles of the functions are in a nested stack, so that the service stack has room for more routes.
+  const roles = new NestedStack(home, "Roles", { description: "The rights of the functions behind the API" });
+  const invokerOf = createInvokers(home);
+  const invoked = (invoker: Invoker, spec: FunctionSpec): Invoked =>
+    invoker(called(createFunction(home, platform, { ...spec, roles }), spec.file, platform).functionArn);
   const endpoints = table.map((route) => ({
     route,
-    functionArn: arnOf({ ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
+    ...invoked(invokerOf(route.method), { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
     ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
   }));
-  const authorizerArn = arnOf({ ...authorizer, environment: throttleKeyVariables(scope), logGroup });
-  const otherMethodsArn = arnOf({ ...methodNotAllowed, environment, logGroup });
-  const arns = [authorizerArn, otherMethodsArn, ...endpoints.map(({ functionArn }) => functionArn)];
   const { stackName: title, partition, region } = Stack.of(scope);
   const { requests, company } = platform.capacity;
   const definition = apiDefinition({
     title,
     endpoints,
-    authorizerArn,
-    otherMethodsArn,
-    invokerArn: createInvoker(home, arns).roleArn,
+    authorizer: invoked(invokerOf("GET"), { ...authorizer, environment: throttleKeyVariables(scope), logGroup }),
+    otherMethods: invoked(invokerOf("POST"), { ...methodNotAllowed, environment, logGroup }),
     partition,
     region,
     allowedOrigins,
@@ -113,8 +115,8 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // API Gateway's own URL contains the id of the API, so the URL changes if CloudFormation replaces the API. A deployment with a domain
-  // name therefore switches API Gateway's URL off, unless the setting `defaultEndpoint` keeps it.
+  // API Gateway's own URL contains the id of the API, so it changes if CloudFormation replaces the API. Clients should not depend on this
+  // URL if the API has a domain name. So API Gateway's URL is then switched off, unless the setting `defaultEndpoint` keeps it.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
@@ -126,7 +128,7 @@ function createRestApi(
     // With OVERWRITE, a deployment also removes from the API everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // The data stack creates the role with which API Gateway writes logs. So the construct must not create a second one.
+    // The data stack creates the role with which API Gateway writes logs. So the CDK must not create another one here.
     cloudWatchRole: false,
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
@@ -144,7 +146,8 @@ function createRestApi(
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // The construct adds an output `Endpoint`. It is removed, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // API Gateway switches its own URL on or off only when the API is deployed. A new logical id makes CloudFormation deploy the API.
+  // API Gateway switches its own URL on or off only when the API is deployed. So the setting is part of the logical id of the deployment:
+  // if the setting changes, CloudFormation deploys the API again.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
@@ -214,17 +217,6 @@ function keepExecutionLog(api: SpecRestApi, logDays: number): void {
     removalPolicy: RemovalPolicy.DESTROY,
   });
   api.deploymentStage.node.addDependency(log);
-}
-
-/**
- * Creates the role with which API Gateway may invoke the functions in `arns`. Without the role, the stack would need a separate permission
- * resource for each function.
- */
-function createInvoker(home: Construct, arns: string[]): Role {
-  return new Role(home, "Invoker", {
-    assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
-    inlinePolicies: { invoke: new PolicyDocument({ statements: [allow(["lambda:InvokeFunction"], arns)] }) },
-  });
 }
 
 const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SECONDS : API_TIMEOUT_SECONDS);

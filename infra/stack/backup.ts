@@ -1,6 +1,6 @@
 /**
- * Creates a plan of AWS Backup, which copies the table every day and every month. Also creates a log of the plan's jobs, and alarms for
- * failed jobs and missing copies.
+ * Creates a plan of AWS Backup, which copies the table every day and every month. Also creates the role that restores a copy, a log of the
+ * plan's jobs, and alarms for failed jobs and missing copies.
  */
 import {
   BackupPlan,
@@ -14,7 +14,7 @@ import { ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cl
 import { CfnRule, Schedule } from "aws-cdk-lib/aws-events";
 import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
-import { ArnFormat, Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { ArnFormat, CfnOutput, Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/retention.ts";
 import { alarm } from "./alarms.ts";
@@ -23,7 +23,8 @@ import { accept } from "./rules.ts";
 
 /** The hour (UTC) at which AWS Backup starts the copies. Any hour is possible, because a copy uses no capacity of the table. */
 const HOUR = "5";
-const POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
+const COPY_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
+const RESTORE_POLICY = "service-role/AWSBackupServiceRolePolicyForRestores";
 
 /**
  * @param tables the table of the data stack, and the restored table if the service uses one
@@ -60,14 +61,9 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
     backupVault: vault,
     backupPlanRules: rules,
   });
-  const role = new Role(home, "Role", {
-    assumedBy: new ServicePrincipal("backup.amazonaws.com"),
-    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(POLICY)],
-  });
-  accept(role, {
-    [`AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${POLICY}]`]:
-      "AWS maintains this policy for its backup service, and the plan selects only the tables of this service.",
-  });
+  const role = createRole(home, "Role", COPY_POLICY, "the plan selects only the tables of this service.");
+  const restores = createRole(home, "RestoreRole", RESTORE_POLICY, "only an operator's command passes the role.");
+  new CfnOutput(Stack.of(home), "RestoreRoleArn", { value: restores.roleArn });
   new BackupSelection(backups, "Table", {
     backupPlan: backups,
     role,
@@ -76,23 +72,38 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   });
   const { logGroup, completed } = logJobs(home, vault, logDays);
   failureAlarm(home, logGroup);
-  // Monthly copies alone have no alarm, because CloudWatch looks back at most a week.
+  // If there are only monthly copies, no alarm reports a missing copy, because an alarm of CloudWatch looks back at most a week.
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
+}
+
+/**
+ * Creates a role for AWS Backup with a policy of AWS. cdk-nag reports that this policy allows more than the role needs.
+ * @param limit the reason why this finding is accepted. It says what limits the use of the role.
+ */
+function createRole(home: Construct, id: string, policy: string, limit: string): Role {
+  const role = new Role(home, id, {
+    assumedBy: new ServicePrincipal("backup.amazonaws.com"),
+    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(policy)],
+  });
+  accept(role, {
+    [`AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${policy}]`]: `AWS maintains this policy for its backup service, and ${limit}`,
+  });
+  return role;
 }
 
 interface LoggedJobs {
   readonly logGroup: LogGroup;
-  /** The rule that matches each completed copy of a table. */
+  /** The EventBridge rule that matches the event of each completed copy of a table. */
   readonly completed: CfnRule;
 }
 
 /**
- * Writes the events of the vault's jobs into a log group, from which an alarm counts the failed ones. AWS Backup has metrics of jobs too,
- * but the events also contain the reason of a failure, and the metrics of restores do not name the vault.
+ * Writes the events of the vault's jobs into a log group. An alarm counts the failed jobs in this log. AWS Backup also has metrics of jobs,
+ * but the alarm does not use them. They do not contain the reason of a failure, and the metrics of restores do not name the vault.
  */
 function logJobs(home: Construct, vault: BackupVault, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
-    // EventBridge expects this prefix.
+    // EventBridge expects that the name of its log group begins with `/aws/events/`.
     logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
@@ -157,10 +168,14 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
 /** Hours without a completed copy after which the alarm goes off. The plan starts a copy every 24 hours. */
 const HOURS_WITHOUT_COPY = 48;
 
-/** Makes an alarm that goes off if no copy is completed for two days. A copy that the plan never starts has no event of a failure. */
+/**
+ * Makes an alarm that goes off if no copy is completed for two days. If the plan never starts a copy, there is no failed job, so the alarm
+ * for failed jobs does not notice it.
+ */
 function absenceAlarm(home: Construct, completed: CfnRule): void {
   alarm(home, "Missing", {
-    // EventBridge counts for free. It may lose a value, but two copies lie in the two days.
+    // Each completed copy counts as one invocation of the rule. This metric of EventBridge costs nothing. EventBridge may lose a value, but
+    // the plan completes two copies in two days, so the other copy is still counted.
     metric: new Metric({
       namespace: "AWS/Events",
       metricName: "Invocations",
@@ -171,7 +186,7 @@ function absenceAlarm(home: Construct, completed: CfnRule): void {
     threshold: 1,
     comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
     periods: HOURS_WITHOUT_COPY,
-    // An hour without a completed copy has no data.
+    // The metric has no data for an hour without a completed copy. So missing data counts as bad (breaching).
     missing: TreatMissingData.BREACHING,
     title: "No copy for two days",
     impact: "Users notice nothing, but AWS Backup has completed no copy of the table for two days.",

@@ -51,9 +51,16 @@ export function throttleCompanies(home: Construct, api: SpecRestApi, { company, 
     apiStages: [{ apiId: api.restApiId, stage: api.deploymentStage.stageName, throttle: methodThrottles(routes) }],
   });
   const prefix = keyPrefix(scope);
+  let last: CfnUsagePlanKey | undefined;
+  // The keys have numbers (slots). Slot 0 is the key of requests with refused tokens (`REFUSED`). Slots 1 to THROTTLE_KEYS are the keys of
+  // companies.
   for (let slot = 0; slot <= THROTTLE_KEYS; slot++) {
     const key = new ApiKey(scope, `Key${slot}`, { value: throttleKey(prefix, slot) });
-    new CfnUsagePlanKey(scope, `InPlan${slot}`, { keyId: key.keyId, keyType: "API_KEY", usagePlanId: plan.ref });
+    // In a region, API Gateway adds only one key at a time to usage plans, and refuses a second request at the same time
+    // (https://github.com/serverless/serverless/issues/12065). It also creates at most five keys a second. Without this dependency,
+    // CloudFormation would create all keys at the same time.
+    if (last !== undefined) key.node.addDependency(last);
+    last = new CfnUsagePlanKey(scope, `InPlan${slot}`, { keyId: key.keyId, keyType: "API_KEY", usagePlanId: plan.ref });
   }
 }
 

@@ -19,8 +19,8 @@ interface ConsoleClientSpec {
 }
 
 /**
- * Returns the client's id. The client has no client secret. Instead, PKCE proves that the server which exchanges the code also began the
- * sign-in.
+ * Creates the client and, unless the user pool is adopted, the domain of its sign-in pages. Returns the client's id. The client has no
+ * client secret. Instead, PKCE proves that the server which exchanges the code also began the sign-in.
  */
 export function createConsoleClient(
   home: Construct,
@@ -29,7 +29,8 @@ export function createConsoleClient(
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
-  // A user pool has at most one domain with a prefix of Cognito's host name. A pool of an earlier deployment (`adopted`) keeps its domain.
+  // A user pool can have only one domain of the form `PREFIX.auth.REGION.amazoncognito.com`. A pool of an earlier deployment (`adopted`)
+  // keeps its domain.
   if (config.adopted?.userPool === undefined) {
     new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
   }

@@ -5,18 +5,18 @@ import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deplo
 import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import * as z from "zod/mini";
-import { ASSETS, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
+import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
 import { accept } from "./rules.ts";
 
 interface Files {
   readonly bucket: IBucket;
-  readonly basemapStyleUrl: string | undefined;
+  readonly basemap: Basemap | undefined;
   readonly logDays: number;
 }
 
 const ASSET_DAYS = 365;
 
-export function publishFiles(home: Construct, { bucket, basemapStyleUrl, logDays }: Files): void {
+export function publishFiles(home: Construct, { bucket, basemap, logDays }: Files): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
   const files = Source.asset(consoleFiles());
@@ -29,12 +29,12 @@ export function publishFiles(home: Construct, { bucket, basemapStyleUrl, logDays
   });
   const pages = new BucketDeployment(home, "Documents", {
     ...common,
-    sources: [files, Source.data(CONFIG, consoleConfig(basemapStyleUrl))],
+    sources: [files, Source.data(CONFIG, consoleConfig(basemap))],
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });
-  // A page loads its assets by name, so the assets must be copied before the page. Older assets are not deleted, because browsers with an
-  // older page may still load them.
+  // A page contains the names of its assets. The assets are copied first, so that a browser with the new page finds them. Older assets are
+  // not deleted, because browsers with an older page may still load them.
   pages.node.addDependency(assets);
   // Both bucket deployments use the same function of the CDK. The loop finds this function by the name of its construct.
   const findings = findingsOf(home, bucket);

@@ -21,6 +21,7 @@ import {
   OriginSslPolicy,
   PriceClass,
   ResponseHeadersPolicy,
+  S3OriginAccessControl,
   SecurityPolicyProtocol,
   ViewerProtocolPolicy,
 } from "aws-cdk-lib/aws-cloudfront";
@@ -52,8 +53,8 @@ export function createConsole(
   const url = console.localUrl ?? serve(home, api, platform, config);
   const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
   const stage = api.deploymentStage.node.defaultChild;
-  // The functions get these values as stage variables and not as environment variables. CloudFront refers to the API, and the API refers to
-  // its functions. So CloudFormation creates the functions before it knows CloudFront's host name.
+  // The functions get these values as stage variables. Environment variables cannot contain them: CloudFront refers to the API, and the API
+  // refers to its functions, so CloudFormation creates the functions before it knows CloudFront's host name.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
   return url;
 }
@@ -64,18 +65,22 @@ function serve(
   platform: Platform,
   config: DeployConfig & { readonly console: Console },
 ): string {
-  const { basemapStyleUrl, domain, logDays } = { ...config.console, logDays: config.retention.logDays };
+  const { basemap, domain, logDays } = { ...config.console, logDays: config.retention.logDays };
   const bucket = createBucket(home);
   const forApi = apiBehavior(home, api, config);
   const distribution = new Distribution(home, "Distribution", {
     comment: `The console of ${Stack.of(home).stackName}`,
     defaultRootObject: INDEX,
     defaultBehavior: {
-      origin: S3BucketOrigin.withOriginAccessControl(bucket),
+      origin: S3BucketOrigin.withOriginAccessControl(bucket, {
+        originAccessControl: new S3OriginAccessControl(home, "FilesAccess", {
+          originAccessControlName: globalName(home, "files"),
+        }),
+      }),
       viewerProtocolPolicy: ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
       cachePolicy: CachePolicy.CACHING_OPTIMIZED,
       compress: true,
-      responseHeadersPolicy: headersPolicy(home, contentSecurityPolicy(originOf(platform.bucket), basemapStyleUrl)),
+      responseHeadersPolicy: headersPolicy(home, contentSecurityPolicy(originOf(platform.bucket), basemap)),
       functionAssociations: [onRequest(home, "page-request")],
     },
     additionalBehaviors: Object.fromEntries(API_PATHS.map((path) => [path, forApi])),
@@ -88,7 +93,7 @@ function serve(
     priceClass: PriceClass.PRICE_CLASS_100,
   });
   accept(distribution, acceptedFindings);
-  publishFiles(home, { bucket, basemapStyleUrl, logDays });
+  publishFiles(home, { bucket, basemap, logDays });
   return `https://${domain?.name ?? distribution.distributionDomainName}`;
 }
 
@@ -172,11 +177,21 @@ const originOf = (bucket: Platform["bucket"]): string => {
   return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;
 };
 
+/**
+ * Returns a name for a resource of CloudFront. These names must be unique in the account, in all regions together. The CDK's own names do
+ * not contain the region.
+ */
+function globalName(home: Construct, suffix: string): string {
+  const { stackName, region } = Stack.of(home);
+  return `${stackName}-${region}-${suffix}`;
+}
+
 const HSTS_DAYS = 730;
 
 function headersPolicy(home: Construct, policy: string): ResponseHeadersPolicy {
   const { "Cross-Origin-Opener-Policy": openerPolicy, "Permissions-Policy": permissionsPolicy } = pageHeaders;
   return new ResponseHeadersPolicy(home, "Headers", {
+    responseHeadersPolicyName: globalName(home, "headers"),
     comment: "Headers of the pages of the console",
     securityHeadersBehavior: {
       contentSecurityPolicy: { contentSecurityPolicy: policy, override: true },

@@ -36,7 +36,8 @@ const WIDTH = 24;
 const HEIGHT = 6;
 
 /**
- * Creates the dashboard. Call it after the stacks have all their functions, queues and alarms, because it shows those that exist.
+ * Creates the dashboard and the saved log queries. Call it after all functions, queues and alarms of both stacks are created, because it
+ * searches the stacks for them.
  *
  * @param data the data stack, whose alarms are on the dashboard too
  */
@@ -166,7 +167,9 @@ const capacity = ({ table }: Platform): Graphs => ({
   "Units of the table a minute": units(table).map(({ metric }) => metric),
 });
 
-/** Returns the metrics of the consumed units. CloudWatch has separate metrics for the table and for its index. */
+/**
+ * Returns the metrics of the read and write units that the table consumes. CloudWatch has separate metrics for the table and for its index.
+ */
 const units = ({ tableName: TableName }: Platform["table"]) =>
   (["Read", "Write"] as const).flatMap((kind) =>
     [{}, { GlobalSecondaryIndexName: DUE_INDEX.name }].map((index) => {

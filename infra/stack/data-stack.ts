@@ -1,6 +1,7 @@
 /**
- * Creates the data stack. It contains the resources that must survive when the service stack is deleted and deployed again: table, bucket,
- * user pool, the key that encrypts webhook secrets, the queue of uploaded import files, and the API's own domain name.
+ * Creates the data stack. It contains the resources that must survive when the service stack is deleted and deployed again: the table with
+ * its backups, the bucket, the user pool, the key that encrypts the companies' data keys, the queue of uploaded import files, the topic of
+ * the alarms, the role for API Gateway's logs, and the API's own domain name.
  */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -39,6 +40,8 @@ export interface Data {
   readonly stack: Stack;
   /** The table that the service uses. It is the table of the data stack, or a restored table. */
   readonly table: ServedTable;
+  /** The data stack's own table. It is `table`, unless the service uses a restored table. */
+  readonly ownTable: ServedTable;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
@@ -67,7 +70,8 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   if (config.domain !== undefined) createDomain(stack, config.domain);
   createLogRole(stack);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
-  const data = { stack, table, bucket, importQueue, secretsKey, identity: createIdentity(stack, config), alarms };
+  const identity = createIdentity(stack, config);
+  const data = { stack, table, ownTable: table, bucket, importQueue, secretsKey, identity, alarms };
   keepExports(data, config);
   const active = restoredTable(stack, config);
   if (config.backup !== undefined)
@@ -92,11 +96,11 @@ const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedT
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // The backup selection needs the table, so the table cannot be created after the selection. Only the other parts of the backups are
-  // listed.
+  // The parts of the backups that are created before the table. The backup selection is not one of them, because it needs the table.
   const backups = [
     "Vault",
     "Role",
+    "RestoreRole",
     "Plan/Resource",
     "Jobs",
     "JobEvents",
@@ -113,7 +117,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
   if (userPool !== undefined) table.node.addDependency(userPool);
 }
 
-/** @param tableName the table of an earlier deployment. If it is undefined, a new table is created. */
+/** @param tableName the name of the table of an earlier deployment. If it is undefined, a new table is created. */
 function createTable(scope: Construct, { recoveryDays }: Retention, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -303,9 +307,10 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
   });
 
 /**
- * Exports these values to the service stack, even if the service stack does not use them. By default, the CDK exports only used values. If
- * a release of the service stack stopped using a value, the CDK would remove the export. CloudFormation updates the data stack first. At
- * this time, the deployed service stack would still import the value, and the deployment would fail.
+ * Exports values of the data stack to the service stack, even if the service stack does not use them. By default, the CDK exports only the
+ * values that another stack uses. If a new release of the service stack no longer used a value, the CDK would remove its export.
+ * CloudFormation updates the data stack before the service stack. It would refuse to remove the export, because the deployed service stack
+ * would still import the value.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,

@@ -66,5 +66,5 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   });
 }
 
-/** Formats a number without an exponent. The documentation of metric math does not mention numbers such as 1e-9. */
+/** Formats a number without an exponent, because the documentation of metric math does not say that numbers such as 1e-9 are allowed. */
 const decimal = (value: number): string => value.toFixed(15).replace(/0+$/, "");

@@ -28,8 +28,8 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
 
 /**
  * Maps the domain name to the API. The name is a literal string and not an export of the data stack. CloudFormation refuses to change an
- * export while another stack imports it, so an operator could not change the setting. If the API gets a new id, CloudFormation changes the
- * mapping without replacing it.
+ * export while another stack imports it, so with an export an operator could not change the domain name. If the API gets a new id,
+ * CloudFormation changes the existing mapping, so the domain name leads to the new API.
  */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {

@@ -6,7 +6,6 @@ import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aw
 import {
   ApplicationLogLevel,
   Architecture,
-  CfnAlias,
   CfnFunction,
   Code,
   Function as LambdaFunction,
@@ -22,7 +21,7 @@ import { type Access, type Setting, usesSecretsKey } from "../routes/route.ts";
 import { type Capacity, MEMORY_MB } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
 import { allow, folderFindings, keyTags, type Resources, statements } from "./rights.ts";
-import type { ReadyEnvironments, Rollout } from "./rollout.ts";
+import { aliasOf } from "./rollout.ts";
 import { accept } from "./rules.ts";
 
 export interface Platform extends Resources {
@@ -34,8 +33,6 @@ export interface Platform extends Resources {
   readonly settings: Readonly<Record<Setting, string>>;
   /** The shape (version of the stored fields) in which functions write the rows of prospects. */
   readonly prospectShape: number;
-  /** Replaces functions step by step. If it is undefined, a deployment replaces all functions at once. */
-  readonly rollout: Rollout | undefined;
   readonly capacity: Capacity;
   /** Days after which CloudWatch deletes log lines. */
   readonly logDays: number;
@@ -57,6 +54,8 @@ export interface FunctionSpec {
   readonly logsEachInvocation?: true;
   /** The log group. By default, the function gets its own log group. */
   readonly logGroup?: LogGroup;
+  /** The construct in which the function's role is created. By default, it is created beside the function. */
+  readonly roles?: Construct;
 }
 
 export function functionLogs(
@@ -98,7 +97,12 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     systemLogLevelV2: spec.logsEachInvocation ? SystemLogLevel.INFO : SystemLogLevel.WARN,
     ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
-    role: createRole(home, platform, spec, logGroup),
+    role: createRole(
+      spec.roles === undefined ? home : new Construct(spec.roles, home.node.id),
+      platform,
+      spec,
+      logGroup,
+    ),
   });
   accept(made, {
     "Serverless-LambdaDLQ":
@@ -115,24 +119,13 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
 }
 
 /**
- * Returns the name and ARN by which callers invoke the function. They belong to an alias if the function is replaced step by step, or if
- * Lambda keeps environments of it ready (provisioned concurrency needs a published version). Call this only once for each function.
+ * Returns the ARN and the name by which callers invoke the function. For a function that CodeDeploy can replace step by step, it creates an
+ * alias, and both values are the ARN of the alias. Call it only once for each function, because an alias can be created only once.
  */
-export function called(deployed: LambdaFunction, file: string, { rollout, capacity }: Platform) {
-  const count = capacity.provisioned[file];
-  const ready = count === undefined ? {} : { provisionedConcurrencyConfig: { provisionedConcurrentExecutions: count } };
-  const alias =
-    rollout?.aliasOf(deployed, file, ready) ?? (count === undefined ? undefined : readyAlias(deployed, ready));
+export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
+  const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };
 }
-
-const readyAlias = (deployed: LambdaFunction, ready: ReadyEnvironments): string =>
-  new CfnAlias(deployed, "Ready", {
-    name: "ready",
-    functionName: deployed.functionName,
-    functionVersion: deployed.currentVersion.version,
-    ...ready,
-  }).ref;
 
 function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { logGroupArn }: LogGroup): Role {
   const { access } = spec;
@@ -164,7 +157,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
     ...(usesSecretsKey(access) && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
-    ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
+    ...(access.poisonRecords !== undefined && { POISON_RECORDS_URL: platform.poisonRecords.queueUrl }),
     ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),
     ...(access.exportQueue !== undefined && { EXPORT_QUEUE_URL: platform.exportQueue.queueUrl }),
     ...(access.bulkQueue !== undefined && { BULK_QUEUE_URL: platform.bulkQueue.queueUrl }),

@@ -159,8 +159,9 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
 });
 
 /**
- * Returns the headers for the allowed origin. The response is static, so it contains `*` if several origins are configured. This is safe
- * for two reasons: these responses contain no data of users, and for other requests the functions send the exact origin.
+ * Returns the header with the allowed origin. API Gateway sends the same value in each of its own responses, so the value is `*` if several
+ * origins are configured. This is safe for two reasons: these responses contain no data of users, and in all other responses the functions
+ * send the exact origin.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;

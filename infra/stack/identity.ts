@@ -95,8 +95,9 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Creates the client with which apps sign users in. Apps cannot keep a client secret, so they use SRP, a protocol that never sends the
- * password. The smoke test uses the administrators' password flow, which needs AWS credentials but no SRP library.
+ * Creates the client with which apps sign users in. It has no client secret, because an app cannot keep a secret. Apps sign in with SRP, a
+ * protocol that never sends the password. The smoke test uses the password flow for administrators, which needs AWS credentials but no SRP
+ * library.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {

@@ -6,7 +6,9 @@ import { eventFunctions } from "../routes/routes.ts";
 import { alarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
-/** Retention of a dead-letter queue in days. It is the maximum that SQS allows, so that operators have enough time. */
+/**
+ * Retention of a dead-letter queue in days. It is the maximum that SQS allows, so that operators have enough time to handle the messages.
+ */
 const DEAD_LETTER_DAYS = 14;
 /**
  * Retention of a queue in days. A message keeps its age when it moves to the dead-letter queue. So this retention must be shorter than that
@@ -27,7 +29,7 @@ const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
-/** @param consumer the function that reads the queue. The queue's visibility timeout is computed from its time-out. */
+/** @param consumer the function that reads the queue. The queue's visibility timeout is a multiple of this function's time-out. */
 function createQueue(
   scope: Construct,
   id: string,
@@ -73,11 +75,12 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // In seconds. The service delays a message by at most 900 s, the maximum of SQS. So the message is at least 900 s late at this age.
+    // The age in seconds of the oldest message. The service delays a message on purpose by at most 900 s, the maximum of SQS. So a message
+    // with an age of 1 800 s is at least 900 s late.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",
-    impact: "Webhooks are more than half an hour late, because the delivery queue is not emptied.",
+    impact: "Webhooks are at least 15 minutes late, because the delivery queue is not emptied.",
   });
   return queue;
 }

@@ -1,6 +1,6 @@
 /**
- * Contains the reasons why functions and other roles have their rights. `npm run permissions` writes docs/permissions.md from these
- * strings.
+ * The reasons for the permissions of the IAM roles: the roles of the functions, and all other roles. `npm run permissions` writes these
+ * strings into docs/permissions.md.
  */
 import type { Family } from "#shared/db/keys.ts";
 import type { Folder, TableAction } from "../routes/route.ts";
@@ -16,7 +16,7 @@ export const familyReasons: Record<Family, string> = {
   prospectRanges: "the ranges of ids that hold the company's prospects",
   prospects: "prospects with their notes, tags and history",
   addressRanges: "the ranges of ids that hold the company's addresses",
-  places: "the address at a place, so that equal addresses are found",
+  places: "where the note, appointment or territory with an id is stored",
   calendar: "appointments by month",
   agendas: "the appointments of one prospect",
   addresses: "addresses",

@@ -20,7 +20,7 @@ export interface Resources {
   readonly table: ServedTable;
   readonly bucket: Bucket;
   readonly deliveryQueue: Queue;
-  readonly parkedRecords: Queue;
+  readonly poisonRecords: Queue;
   readonly importQueue: Queue;
   readonly exportQueue: Queue;
   readonly bulkQueue: Queue;
@@ -56,7 +56,9 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
   ];
 }
 
-/** Returns the right to read the client secret of the console. Only a console client at an external issuer has a secret. */
+/**
+ * Returns the right to read the secret of the console's OpenID Connect client. Only a client at an external issuer has a secret.
+ */
 function consoleStatements(access: Access["console"], { deliveryQueue, console }: Resources): PolicyStatement[] {
   if (access === undefined || console?.secretParameter === undefined) return [];
   const { partition, region, account } = Stack.of(deliveryQueue);
@@ -65,7 +67,7 @@ function consoleStatements(access: Access["console"], { deliveryQueue, console }
   ];
 }
 
-const queueNames = ["deliveryQueue", "parkedRecords", "importQueue", "exportQueue", "bulkQueue"] as const;
+const queueNames = ["deliveryQueue", "poisonRecords", "importQueue", "exportQueue", "bulkQueue"] as const;
 
 const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
   invite: ["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"],
@@ -89,7 +91,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // `ForAllValues` alone would also allow a request without keys, such as a Scan. This condition refuses such a request.
+    // The operator `ForAllValues` is also true for a request without keys, such as a Scan. This second condition refuses such a request.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
@@ -174,8 +176,9 @@ export function folderFindings(
 }
 
 /**
- * Returns the conditions under which the KMS key may be used for a purpose. A role may use the data keys of a purpose only if it has a tag
- * whose name is the purpose. An operator's role needs the tag `webhook-secrets`, too, for `npm run webhooks -- encrypt-secrets`.
+ * Returns the conditions under which a role may use the KMS key for a purpose. A purpose names what the service encrypts, for example
+ * `webhook-secrets`, and each purpose has separate data keys. A role may use these data keys only if it has a tag whose name is the
+ * purpose. The role of an operator who runs `npm run webhooks -- encrypt-secrets` therefore needs the tag `webhook-secrets`.
  */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
@@ -193,8 +196,9 @@ export const keyTags = (access: Access): readonly (readonly [name: Purpose, valu
 ];
 
 /**
- * Returns the statements for the data keys of a purpose. With the right `make`, a function may create and decrypt data keys. With any
- * other right, it may only decrypt them.
+ * Returns the statements for the data keys of one purpose (what the keys encrypt, for example webhook secrets). If `use` is `make`, the
+ * function may create and decrypt data keys. If `use` has another value, it may only decrypt them. If `use` is undefined, it may do
+ * neither.
  */
 function keyStatements(
   purpose: Purpose,

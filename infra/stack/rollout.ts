@@ -5,7 +5,7 @@
 import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { CfnAlias, type CfnAliasProps, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { CfnAlias, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { accept } from "./rules.ts";
 
@@ -19,74 +19,77 @@ const ALIAS = "live";
 const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**
- * The functions that are replaced step by step: those that users need for daily work in the field, and those that turn changes into
- * webhooks and indexes. All other functions are replaced at once, because each step-by-step function takes three more of the 500 resources
- * of a stack. Imports, exports and bulk jobs are replaced at once, too, because they are used rarely.
+ * Matches the functions that are replaced step by step: those that users need for daily work in the field, and those that turn changes into
+ * webhooks and indexes. All other functions are replaced at once, because each function that is replaced step by step needs three
+ * additional resources, and a stack has at most 500. Imports, exports and bulk jobs are among the others, because users need them rarely.
+ * If a change of this pattern adds or removes a function, its callers get another ARN. API Gateway then has no right to invoke this
+ * function for some seconds of the deployment.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
 
+/** Returns true if CodeDeploy can replace the function step by step. `file` is the function's file, for example `prospects/list`. */
+export const isGradual = (file: string): boolean => gradual.test(file);
+
 /**
- * The construct ids of the alarms on errors of the API and of single functions. Other alarms do not undo a deployment, because CodeDeploy
- * accepts at most ten alarms.
+ * The construct ids of the alarms that undo a deployment: those on errors of the API and of single functions. Other alarms do not undo it,
+ * because CodeDeploy accepts at most ten alarms.
  */
 const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "ItemErrors"]);
 
-/** The provisioned concurrency of an alias: environments that Lambda keeps ready. */
-export type ReadyEnvironments = Pick<CfnAliasProps, "provisionedConcurrencyConfig">;
+/**
+ * Creates the function's alias, and returns its ARN. Returns undefined if the function is replaced at once.
+ *
+ * Each deployment has these aliases. With `rollout=at-once` and with the preset `small` it does not need them, but without them a change of
+ * these settings would change the ARNs that API Gateway invokes. CloudFormation first changes the rights of API Gateway's roles and then
+ * the API. Between these two steps, API Gateway would not be allowed to invoke the functions.
+ * @param ready the number of environments that Lambda keeps ready (provisioned concurrency). It needs an alias.
+ */
+export function aliasOf(deployed: LambdaFunction, file: string, ready: number | undefined): string | undefined {
+  if (!isGradual(file)) return undefined;
+  return new CfnAlias(deployed, "Live", {
+    functionName: deployed.functionName,
+    functionVersion: deployed.currentVersion.version,
+    name: ALIAS,
+    ...(ready !== undefined && { provisionedConcurrencyConfig: { provisionedConcurrentExecutions: ready } }),
+  }).ref;
+}
 
-export class Rollout {
-  readonly #home: Construct;
-  readonly #aliases: CfnAlias[] = [];
-
-  constructor(scope: Construct) {
-    this.#home = new Construct(scope, "Rollout");
-  }
-
-  /** Returns the ARN of the function's alias, or undefined if the function is replaced at once. */
-  aliasOf(deployed: LambdaFunction, file: string, ready: ReadyEnvironments = {}): string | undefined {
-    if (!gradual.test(file)) return undefined;
-    const alias = new CfnAlias(deployed, "Live", {
-      functionName: deployed.functionName,
-      functionVersion: deployed.currentVersion.version,
-      name: ALIAS,
-      ...ready,
+/**
+ * Lets CodeDeploy move the aliases step by step, and undo the deployment if an error alarm goes off. Call it after all functions and alarms
+ * of the stack are created, because it finds their constructs in `scope`.
+ */
+export function moveStepByStep(scope: Construct): void {
+  const home = new Construct(scope, "Rollout");
+  const created = scope.node.findAll();
+  const alarms = created.filter((child) => child instanceof Alarm && errorAlarms.has(child.node.id));
+  const application = new CfnApplication(home, "Application", { computePlatform: "Lambda" });
+  const role = new Role(home, "Role", {
+    assumedBy: new ServicePrincipal("codedeploy.amazonaws.com"),
+    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName("service-role/AWSCodeDeployRoleForLambdaLimited")],
+  });
+  accept(role, {
+    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited]":
+      "AWS maintains this policy for exactly this purpose. It allows CodeDeploy to move aliases and to read alarms.",
+  });
+  for (const alias of created.filter((child) => child instanceof CfnAlias)) {
+    const group = new CfnDeploymentGroup(alias, "Deployment", {
+      applicationName: application.ref,
+      serviceRoleArn: role.roleArn,
+      deploymentConfigName: STEPS,
+      deploymentStyle: { deploymentType: "BLUE_GREEN", deploymentOption: "WITH_TRAFFIC_CONTROL" },
+      alarmConfiguration: {
+        enabled: true,
+        alarms: alarms.flatMap((child) => (child instanceof Alarm ? [{ name: child.alarmName }] : [])),
+      },
+      autoRollbackConfiguration: {
+        enabled: true,
+        events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
+      },
     });
-    this.#aliases.push(alias);
-    return alias.ref;
-  }
-
-  /** Lets CodeDeploy undo the deployment if an error alarm goes off. Call this method after all functions and alarms are created. */
-  watchErrors(scope: Construct): void {
-    const alarms = scope.node.findAll().filter((child) => child instanceof Alarm && errorAlarms.has(child.node.id));
-    const application = new CfnApplication(this.#home, "Application", { computePlatform: "Lambda" });
-    const role = new Role(this.#home, "Role", {
-      assumedBy: new ServicePrincipal("codedeploy.amazonaws.com"),
-      managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName("service-role/AWSCodeDeployRoleForLambdaLimited")],
-    });
-    accept(role, {
-      "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited]":
-        "AWS maintains this policy for exactly this purpose. It allows CodeDeploy to move aliases and to read alarms.",
-    });
-    for (const alias of this.#aliases) {
-      const group = new CfnDeploymentGroup(alias, "Deployment", {
-        applicationName: application.ref,
-        serviceRoleArn: role.roleArn,
-        deploymentConfigName: STEPS,
-        deploymentStyle: { deploymentType: "BLUE_GREEN", deploymentOption: "WITH_TRAFFIC_CONTROL" },
-        alarmConfiguration: {
-          enabled: true,
-          alarms: alarms.flatMap((child) => (child instanceof Alarm ? [{ name: child.alarmName }] : [])),
-        },
-        autoRollbackConfiguration: {
-          enabled: true,
-          events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
-        },
-      });
-      // With this policy, CodeDeploy moves the alias step by step. Otherwise CloudFormation would move it at once.
-      alias.cfnOptions.updatePolicy = {
-        codeDeployLambdaAliasUpdate: { applicationName: application.ref, deploymentGroupName: group.ref },
-      };
-    }
+    // With this policy, CodeDeploy moves the alias step by step. Otherwise CloudFormation would move it at once.
+    alias.cfnOptions.updatePolicy = {
+      codeDeployLambdaAliasUpdate: { applicationName: application.ref, deploymentGroupName: group.ref },
+    };
   }
 }

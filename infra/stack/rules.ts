@@ -4,7 +4,7 @@ import type { IConstruct } from "constructs";
 
 /**
  * Adds the rule packs. The synthesis then fails if a rule finds something that `accept` has not accepted. cdk-nag is imported only in this
- * function, because a local start does not need it.
+ * function, because a start of the local service imports this file but does not check the rules.
  */
 export async function addRulePacks(app: App): Promise<void> {
   const { AwsSolutionsChecks, ServerlessChecks } = await import("cdk-nag");

@@ -1,6 +1,6 @@
 /**
- * Creates the data stack and the service stack, and connects them. The service stack contains the workers, the API, and the outputs for
- * clients and operators.
+ * Creates the data stack and the service stack, and connects them. The service stack contains the workers, the API, alarms, the dashboard,
+ * and the outputs for clients and operators. Depending on the settings, it also contains the console, the smoke test and the web ACL.
  */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
@@ -8,6 +8,7 @@ import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { stackNameOf } from "../settings/names.ts";
+import { retentionOutput } from "../settings/retention.ts";
 import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createCanary } from "./canary.ts";
@@ -17,7 +18,7 @@ import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
 import { createBulkQueue, createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
-import { Rollout } from "./rollout.ts";
+import { moveStepByStep } from "./rollout.ts";
 import { protectApi } from "./web-acl.ts";
 import { createEvents, createJobs } from "./workers.ts";
 
@@ -45,7 +46,7 @@ export function createStacks(
     table: data.table,
     bucket,
     deliveryQueue: createDeliveryQueue(service),
-    parkedRecords: createPoisonRecords(service),
+    poisonRecords: createPoisonRecords(service),
     importQueue,
     secretsKey,
     exportQueue: createExportQueue(service),
@@ -61,7 +62,6 @@ export function createStacks(
       DELIVERY_SENDERS: String(config.capacity.deliverySenders),
     },
     prospectShape: config.prospectShape,
-    rollout: config.rollout === "canary" ? new Rollout(service) : undefined,
     capacity: config.capacity,
     logDays: config.retention.logDays,
   };
@@ -82,7 +82,7 @@ export function createStacks(
   unreadableAlarm(service, "IndexUnreadable");
   unreadableAlarm(service, "ActivityUnreadable");
   accountAlarms(service, config.capacity.accountConcurrency);
-  platform.rollout?.watchErrors(service);
+  if (config.rollout === "canary") moveStepByStep(service);
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform, data.stack);
   outputs(service, {
@@ -90,6 +90,10 @@ export function createStacks(
     ApiUrl: apiUrl,
     ...(consoleUrl !== undefined && { ConsoleUrl: consoleUrl }),
     TableName: data.table.tableName,
+    // The name of the table that the data stack has created. After a switch to a restored table, this table still contains the companies'
+    // data. `npm run company` therefore erases a company there, too.
+    OwnTableName: data.ownTable.tableName,
+    Retention: retentionOutput(config.retention, config.backup),
     BucketName: bucket.bucketName,
     SecretsKeyArn: secretsKey.keyArn,
     Issuer: identity.issuer,

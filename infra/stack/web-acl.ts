@@ -121,7 +121,8 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
 
 /**
  * Returns a statement that matches requests through the console's distribution. CloudFront adds a header with a value that clients do not
- * know. Without this proof, a client could send directly to the API with a different false address in each request, and avoid the limit.
+ * know, so a client cannot imitate such a request. Otherwise a client could send requests directly to the API, put a different false
+ * address into each of them, and so avoid the limit.
  */
 const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {

@@ -54,7 +54,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
     statements: [readsStream(platform.table)],
   });
   new CfnEventSourceMapping(publish, "Stream", {
-    ...streamSource(platform.table, platform.parkedRecords),
+    ...streamSource(platform.table, platform.poisonRecords),
     functionName: called(publish, eventFunctions.publish.file, platform).functionName,
     batchSize: 100,
     maximumRetryAttempts: STREAM_RETRIES,

@@ -25,14 +25,17 @@ export const Identity = z.object({
   invitedUntil: z.optional(z.int()),
   /** The time at which an operator suspended the company. Nobody can sign in to a suspended company. */
   suspendedAt: z.optional(z.string()),
-  /** The e-mail address that the invitation reserves, in lower case. Undefined after the user has accepted. */
+  /**
+   * The e-mail address that the invitation reserves, in lower case. Undefined after the user has accepted, and if another company has the
+   * address.
+   */
   email: z.optional(z.string()),
 });
 type Identity = z.infer<typeof Identity>;
 
 /**
  * Returns the user with this token subject. The first sign-in accepts the invitation. Throws `unauthenticated` if the user is unknown or
- * disabled, if the company is suspended, or if the invitation has expired.
+ * disabled, if the company is suspended, or if the invitation has expired or was withdrawn.
  */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
@@ -57,7 +60,7 @@ const USER = 1;
 
 /**
  * Accepts the invitation: removes the expiry times from the identity, the user and the reserved e-mail address. Returns false if the
- * invitation has expired. The function may be called repeatedly and concurrently.
+ * invitation has expired or was withdrawn. The function may be called repeatedly and concurrently.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
@@ -78,8 +81,8 @@ async function acceptInvitation(
       change: { remove: ["invitedUntil"], add: { version: 1 } },
       when: equals("version", version),
     },
-    // The company row and the index head get a new version, so that readers notice that their cached users are outdated. `sharedDelta`
-    // adds the changed user to the company's change log.
+    // `dictionaryVersion` increases in the company row and in the head row of the search index, so that readers notice that their cached
+    // users are outdated. `sharedDelta` adds the changed user to the company's change log.
     { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
     namesChangeInHead(companyId),
     sharedDelta(companyId, {

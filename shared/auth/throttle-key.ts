@@ -6,12 +6,15 @@
 /** Number of throttle keys for companies. Several companies may share a key: for two given companies, the probability is 1 / 32. */
 export const THROTTLE_KEYS = 32;
 
-/** The slot of requests with refused tokens. No company has this slot, so refused requests never use up the limit of a company. */
+/**
+ * The number of the throttle key for requests with refused tokens. No company has this key, so these requests never use up the limit of a
+ * company.
+ */
 export const REFUSED = 0;
 
 /**
- * Returns the company's slot, from 1 to THROTTLE_KEYS. It comes from a hash of the id. Company ids are not consecutive, so the id modulo
- * THROTTLE_KEYS could give many companies the same slot.
+ * Returns the number of the company's throttle key, from 1 to THROTTLE_KEYS. It comes from a hash of the company id. The id modulo
+ * THROTTLE_KEYS could give many companies the same key, because company ids are not consecutive.
  */
 export function throttleSlot(companyId: number): number {
   let hash = companyId ^ Math.floor(companyId / 2 ** 32);

@@ -71,10 +71,8 @@ export function bearerToken(authorization: string): string | undefined {
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-export interface Issuer {
+interface Issuer {
   readonly issuer: string;
-  /** The client ids or audiences that a token may have. A token needs one of them. */
-  readonly audience: readonly string[];
   /** The URL of the signing keys. If undefined, the issuer's discovery document is read first to find it, which costs one more request. */
   readonly jwksUri: string | undefined;
 }
@@ -83,7 +81,7 @@ type Verify = (token: string) => Promise<JwtPayload>;
 
 let own: SubjectOfToken | undefined;
 
-/** Verifies an access token of the configured issuer, for one of these client ids or audiences. Returns the token's subject. */
+/** Verifies an access token of the configured issuer. The token must be for a client id or audience in `audience`. Returns its subject. */
 export function subjectOfToken(token: string, audience: readonly string[]): Promise<string> {
   own ??= tokenSubjects({ issuer: setting("ISSUER"), jwksUri: setting("JWKS_URI") });
   return own(token, audience);
@@ -94,25 +92,20 @@ export async function verifiedSubject(authorization: string): Promise<string> {
   return subjectOfToken(tokenOf(authorization), setting("AUDIENCE"));
 }
 
-/** Returns a function that verifies the access token of an Authorization header and returns the token's subject. */
-export function subjectOf({ audience, ...issuer }: Issuer): (authorization: string) => Promise<string> {
-  const subject = tokenSubjects(issuer);
-  return async (authorization) => subject(tokenOf(authorization), audience);
-}
-
 function tokenOf(authorization: string): string {
   const token = bearerToken(authorization);
   if (token === undefined) throw new TokenRefused("malformed", "The Authorization header must hold one bearer token.");
   return token;
 }
 
+/** `audience` lists the client ids or audiences that a token may have. A token needs one of them. */
 type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
 
 /**
  * Returns a function that verifies an access token and returns the token's subject. It throws `unauthenticated` for an invalid token, and
  * `unavailable` if the issuer's keys cannot be fetched. The keys are cached, and fetched again for a token with an unknown key id.
  */
-function tokenSubjects(issuer: Omit<Issuer, "audience">): SubjectOfToken {
+export function tokenSubjects(issuer: Issuer): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
   return async (token, audience) => {
     verifier ??= createVerifier(issuer);
@@ -138,7 +131,7 @@ function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
   // For some seconds after a token with an unknown key id, the library does not fetch the keys again. A later fetch may find the key, so
-  // API Gateway must not cache this refusal.
+  // API Gateway must not cache this refusal. It caches a refusal only if the error is a TokenRefused.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -180,8 +173,8 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
 }
 
 /**
- * Throws if the token is not an access token. Cognito marks access tokens with the claim `token_use`, and RFC 9068 with the header `typ`.
- * An id token has neither mark.
+ * Throws if the token is not an access token, has no expiry, or has an `iat` in the future. An access token of Cognito has the claim
+ * `token_use` with the value `access`. By RFC 9068, an access token has the header `typ` with the value `at+jwt`. An id token has neither.
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;

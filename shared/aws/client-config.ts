@@ -1,4 +1,5 @@
-/** The settings that all AWS clients share: endpoint, time-outs, connections and retries. */
+/** The settings that all AWS clients share: endpoint, time-outs, connections, retries and log. */
+import { sdkLog } from "#shared/aws/sdk-log.ts";
 
 export interface Credentials {
   readonly accessKeyId: string;
@@ -38,6 +39,7 @@ export function clientConfig(settings: ClientSettings = {}) {
   return {
     maxAttempts: attempts,
     retryMode: "standard",
+    logger: sdkLog,
     requestHandler: {
       connectionTimeout: connectMs,
       requestTimeout: answerMs,
@@ -45,6 +47,7 @@ export function clientConfig(settings: ClientSettings = {}) {
       socketTimeout: answerMs,
       httpAgent: agent,
       httpsAgent: agent,
+      logger: sdkLog,
     },
     ...(endpoint !== undefined && { endpoint }),
     ...(region !== undefined && { region }),

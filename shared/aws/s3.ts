@@ -8,6 +8,7 @@ import {
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
+  type GetObjectCommandOutput,
   HeadObjectCommand,
   PutObjectCommand,
   S3Client,
@@ -42,14 +43,18 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
 const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
+/** The error codes by which S3 says that a file or a multipart upload does not exist, or that another file has replaced it. */
+const GONE = /^(NoSuchKey|NoSuchUpload|PreconditionFailed)$/;
+
 /**
- * Converts an S3 error. Status 404 means that the file does not exist. Status 412 means that another file has replaced it. Functions need
- * the permission `s3:ListBucket`, because S3 would otherwise answer 403 for a missing file.
+ * Converts an S3 error. Only the codes in `gone` and the status 412 mean that the file does not exist or was replaced. Any other 404 is a
+ * fault of the deployment: a missing bucket, or an endpoint that is not S3. Functions need the permission `s3:ListBucket`, because S3 would
+ * otherwise answer 403 for a missing file.
  */
-function bucketError(error: unknown): FileGone | BucketUnavailable {
+function bucketError(error: unknown, gone: RegExp): FileGone | BucketUnavailable {
   const status = statusOf(error);
   const name = error instanceof Error ? error.name : "unknown";
-  const isGone = (status === 404 && name !== "NoSuchBucket") || status === 412;
+  const isGone = status === 412 || (status === 404 && gone.test(name));
   const message = `the bucket answered ${status ?? "nothing"}: ${name}`;
   return isGone ? new FileGone(message, { cause: error }) : new BucketUnavailable(message, { cause: error });
 }
@@ -71,6 +76,7 @@ export interface Objects {
   get(key: string): Promise<Uint8Array>;
   /** Streams the file. Throws FileGone if the file does not exist, has another ETag, or has a content encoding. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
+  /** Returns undefined if the file does not exist. Throws BucketUnavailable if the whole bucket does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
   /** Begins a multipart upload and returns its id. The file does not exist until the upload completes. */
@@ -88,12 +94,12 @@ export interface Objects {
 /** Returns access to the files. The environment variables are read at the first request. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
-  async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
+  async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>, gone = GONE): Promise<T> {
     client ??= open();
     try {
       return await send(client, setting("BUCKET_NAME"));
     } catch (error) {
-      throw bucketError(error);
+      throw bucketError(error, gone);
     }
   }
 
@@ -102,6 +108,13 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       const Range = from === 0 ? {} : { Range: `bytes=${from}-` };
       return s3.send(new GetObjectCommand({ Bucket, Key: key, IfMatch: etag, ...Range }));
     });
+
+  /** Sends a GET, and returns the headers of the response. Does not read the file. */
+  async function opened(Key: string): Promise<Pick<GetObjectCommandOutput, "ContentLength" | "ETag">> {
+    const { Body, ...headers } = await call((s3, Bucket) => s3.send(new GetObjectCommand({ Bucket, Key })));
+    await Body?.transformToWebStream().cancel();
+    return headers;
+  }
 
   return {
     put: async (Key, Body, ContentType) => {
@@ -114,13 +127,10 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       }),
     read: (key, etag) => readThrough(ranged, key, etag),
     info: async (Key) => {
-      try {
-        const head = await call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })));
-        return { bytes: head.ContentLength ?? 0, etag: head.ETag ?? "" };
-      } catch (error) {
-        if (error instanceof FileGone) return undefined;
-        throw error;
-      }
+      const head = () => call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })), /^NotFound$/);
+      // A 404 to HEAD has no body, so it does not say whether the file or the whole bucket is missing. A 404 to GET says it.
+      const file = (await unlessGone(head)) ?? (await unlessGone(() => opened(Key)));
+      return file && { bytes: file.ContentLength ?? 0, etag: file.ETag ?? "" };
     },
     remove: async (Key) => {
       await call((s3, Bucket) => s3.send(new DeleteObjectCommand({ Bucket, Key })));
@@ -149,13 +159,19 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       );
     },
     abortParts: async (Key, UploadId) => {
-      try {
-        await call((s3, Bucket) => s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })));
-      } catch (error) {
-        if (!(error instanceof FileGone)) throw error;
-      }
+      await unlessGone(() => call((s3, Bucket) => s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))));
     },
   };
+}
+
+/** Returns undefined if the call throws FileGone. */
+async function unlessGone<T>(send: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await send();
+  } catch (error) {
+    if (error instanceof FileGone) return undefined;
+    throw error;
+  }
 }
 
 function unreadable(what: string): never {
@@ -178,21 +194,21 @@ async function* readThrough(
   etag: string,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let at = 0;
-  for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
+  for (let fruitless = 0; fruitless < READ_TRIES; ) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
     // A file with a content encoding is refused, because its bytes are compressed and no caller decompresses them.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
-    const end = at + ContentLength;
+    const [from, end] = [at, at + ContentLength];
     try {
       for await (const chunk of Body?.transformToWebStream() ?? []) {
         at += chunk.length;
-        fruitless = 0;
         yield chunk;
       }
     } catch (error) {
       log.warn("bucket broke off", { at, end, ...errorFields(error) });
     }
     if (at === end) return;
+    fruitless = at > from ? 0 : fruitless + 1;
   }
   throw new BucketUnavailable(`the bucket gave no more than ${at} bytes of ${key}`);
 }

@@ -2,15 +2,17 @@
  * The queues of webhook deliveries, imports, exports and bulk jobs. SQS may deliver a message twice, so every consumer must be idempotent.
  */
 import {
+  type BatchResultErrorEntry,
   ChangeMessageVisibilityCommand,
   SendMessageBatchCommand,
   SendMessageCommand,
   SQSClient,
 } from "@aws-sdk/client-sqs";
 import * as z from "zod/mini";
-import { allEnded } from "#shared/all-ended.ts";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
+import { Pace } from "#shared/aws/pace.ts";
 import { setting } from "#shared/config.ts";
+import { QueueBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -41,15 +43,17 @@ export interface Queued<Message extends Grouped = Grouped> {
 }
 
 export interface DeliveryQueue {
-  /** Sends all messages. Throws if a message was not sent after several attempts; other messages may then have been sent. */
+  /**
+   * Sends all messages. Throws QueueBusy if SQS has not accepted all of them shortly before the caller's deadline. Throws another error if
+   * SQS refuses a message as invalid. In both cases, SQS may already have accepted some or all of the other messages.
+   */
   send(entries: readonly Queued[]): Promise<void>;
   /** Makes a received message visible again after `seconds`, instead of after the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
+/** Maximum number of messages in a batch of SQS. */
 const BATCH = 10;
-const TRIES = 3;
-const PARALLEL = 8;
 
 let made: DeliveryQueue | undefined;
 
@@ -59,37 +63,41 @@ export function deliveryQueue(): DeliveryQueue {
 }
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
-  async function sendBatch(entries: readonly Queued[]): Promise<void> {
-    let left = entries.map((entry, index) => ({
-      Id: String(index),
-      MessageBody: JSON.stringify(entry.message),
-      DelaySeconds: Math.min(entry.delaySeconds, limits.queueDelaySeconds),
-      MessageGroupId: messageGroup(entry.message),
-    }));
-    for (let attempt = 1; left.length > 0; attempt++) {
-      if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
-      const { Failed } = await sqs.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: left }));
-      const failed = new Set((Failed ?? []).map(({ Id }) => Id));
-      left = left.filter(({ Id }) => failed.has(Id));
-    }
-  }
-
+  const pace = new Pace(QueueBusy);
   return {
     returnIn: async (ReceiptHandle, VisibilityTimeout) => {
       const change = { QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout };
       await sqs.send(new ChangeMessageVisibilityCommand(change));
     },
-    send: async (entries) => {
-      let next = 0;
-      async function work(): Promise<void> {
-        for (let from = next; from < entries.length; from = next) {
-          next += BATCH;
-          await sendBatch(entries.slice(from, from + BATCH));
-        }
-      }
-      await allEnded(Array.from({ length: PARALLEL }, work));
+    send: async (messages) => {
+      const refused: BatchResultErrorEntry[] = [];
+      await pace.send(messages.map(entryOf), BATCH, async (pending) => {
+        const { Failed = [] } = await sqs.send(
+          new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [...pending] }),
+        );
+        // SQS would refuse a message with a fault of the sender each time, so it is not sent again.
+        refused.push(...Failed.filter(({ SenderFault }) => SenderFault));
+        const left = new Set(Failed.flatMap(({ Id, SenderFault }) => (SenderFault ? [] : [Id])));
+        return pending.filter(({ Id }) => left.has(Id));
+      });
+      const [first] = refused;
+      if (first === undefined) return;
+      const count = `${refused.length} of ${messages.length} messages`;
+      throw new Error(`the queue refused ${count}, the first one as ${first.Code}`);
     },
   };
+}
+
+const entryOf = ({ message, delaySeconds }: Queued, index: number) => ({
+  Id: String(index),
+  MessageBody: JSON.stringify(message),
+  DelaySeconds: Math.min(delaySeconds, limits.queueDelaySeconds),
+  MessageGroupId: messageGroup(message),
+});
+
+/** Sends one message to any queue. */
+export async function sendText(QueueUrl: string, MessageBody: string, sqs: SQSClient = sqsClient()): Promise<void> {
+  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
 /** Returns the delay until `dueMs` in whole seconds, rounded up. It is at most 900, the longest delay that SQS allows. */
@@ -106,7 +114,10 @@ export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }
 
-/** Returns a schema for a message about a job of this kind. It parses a message to a list with one job. */
+/**
+ * Returns a schema for a message about a job of this kind. It parses a message to a list with one job. The result is a list, because other
+ * messages in a job queue, such as events of S3, may name several jobs or none.
+ */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),

@@ -1,8 +1,9 @@
 /**
  * The change log of a company, which `GET /api/changes` returns. It says which records have changed, and to whom a changed prospect was
- * assigned before and after. The newest changes are the entries of the search index that no flush has moved into the stored index yet. Each
- * flush copies the changes of its entries into a chunk. The same transaction increases the version of the index's head row. A client that
- * has all changes up to a version therefore finds each later change in a later chunk or in an unflushed entry.
+ * assigned before and after. A write adds an entry to the search index. A flush later merges the entries into the stored index. In the
+ * same transaction, it copies their changes into a chunk (one or more rows of the log) and increases the version of the index's head row.
+ * The entries that no flush has merged yet are the newest part of the log. A client that has all changes up to a version therefore finds
+ * each later change in a later chunk or in such an entry.
  */
 import * as z from "zod/mini";
 import { compress } from "#shared/company-index/encoding.ts";
@@ -15,9 +16,9 @@ interface Versioned {
   readonly version: number;
 }
 
-/** The assignee of a prospect before and after a change. */
+/** The assignee of a prospect before and after a change. `after` is null if the prospect has no assignee or is deleted. */
 interface Assignees {
-  /** Undefined in an entry of release 0.1.0, which does not record it. */
+  /** Undefined in an entry of release 0.1.0, which does not record the assignee before the change. */
   readonly before?: number | null | undefined;
   readonly after: number | null;
 }
@@ -26,28 +27,45 @@ interface Assignees {
 export interface ProspectChange extends Versioned, Assignees {
   readonly kind: "prospect";
   readonly isDeleted: boolean;
-  /** True if the prospect was deleted before the change. */
+  /** True if the change restores a deleted prospect. */
   readonly isRestored: boolean;
+  /**
+   * True if the prospect has or had appointments, and the change may make them visible or invisible to a user: it gives the prospect
+   * another assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
+   */
+  readonly movesAppointments?: boolean | undefined;
+}
+
+/**
+ * The users whose devices may have a copy of a deleted record. The devices of users who see all prospects may have one, too, even if these
+ * users are not listed.
+ */
+interface Holders {
+  /** Undefined if the record was not deleted, or if the users are not known. */
+  readonly heldBy?: readonly number[] | undefined;
 }
 
 /** The change of an appointment. The same transaction also changes its prospect. */
-export interface AppointmentChange extends Versioned, Assignees {
+export interface AppointmentChange extends Versioned, Assignees, Holders {
   readonly kind: "appointment";
   readonly prospectId: number;
   readonly isDeleted: boolean;
 }
 
-export interface NoteChange extends Versioned {
+export interface NoteChange extends Versioned, Holders {
   readonly kind: "note";
   readonly prospectId: number;
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined in an entry of release 0.1.0. */
   readonly createdAt?: number | undefined;
-  /** The assignee of the note's prospect. Undefined unless the transaction of the change ensures that the prospect has this assignee. */
+  /**
+   * The assignee of the note's prospect, or 0 if it has none. Undefined if the transaction that changes the note does not check that the
+   * prospect has this assignee.
+   */
   readonly assignee?: number | undefined;
   readonly isDeleted: boolean;
 }
 
-/** The change of a record that every user of the company may see. */
+/** A change of a record. Every user of the company may see the record. */
 export const SharedChange = z.object({
   kind: z.enum(["territory", "status", "tag", "user"]),
   id: z.int(),
@@ -68,18 +86,18 @@ export interface IdRange {
   readonly to: number;
 }
 
-/** The data that a transaction adds to the change log when it increases the version of the search index's head row. */
+/** The data that a transaction adds to the change log when it increases the version of the search index (in its head row). */
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
-  /** Returns further writes for the transaction in which the head row gets the version `version`. */
+  /** Returns further writes for the same transaction, in which the head row gets the version `version`. */
   readonly others?: (version: number) => readonly Write[];
 }
 
 export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
-  /** The version of the search index's head row after the transaction that has written the chunk. */
+  /** The version of the company's search index (in its head row) after the transaction that has written the chunk. */
   readonly version: number;
-  /** Number of this row. A large chunk has several rows, numbered from 0. */
+  /** Number of this row within the chunk. A large chunk has several rows, numbered from 0. */
   readonly part: number;
   readonly parts: number;
   /** The version of the chunk before this one. 0 if it is the first chunk. */
@@ -98,18 +116,41 @@ export const POSITION_MS = 60 * MS_PER_DAY;
  */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 
-/** Maximum number of changes in one row of the table. 8 000 changes have at most 200 KB, and DynamoDB limits a row to 400 KB. */
+/**
+ * Maximum number of changes in one row of the table. 8 000 changes have at most 200 KB, and DynamoDB limits a row to 400 KB. Four users in
+ * `heldBy` count as one change.
+ */
 const CHANGES_PER_ROW = 8_000;
+const HOLDERS_PER_CHANGE = 4;
+
+const weightOf = (change: Change): number =>
+  1 + ("heldBy" in change && change.heldBy !== undefined ? change.heldBy.length / HOLDERS_PER_CHANGE : 0);
+
+/** Divides the changes into rows. There is at least one row. */
+function rowsOf(changes: readonly Change[]): Change[][] {
+  const rows: Change[][] = [[]];
+  let weight = 0;
+  for (const change of changes) {
+    weight += weightOf(change);
+    if (weight > CHANGES_PER_ROW) {
+      rows.push([]);
+      weight = weightOf(change);
+    }
+    rows.at(-1)?.push(change);
+  }
+  return rows;
+}
 
 /** Omits fields whose value is false from JSON. Most flags of a change are false, so the chunk becomes smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
-/** The attributes of the head row that describe the log. */
+/** The attributes of the search index's head row that describe the change log. */
 type LogOfHead = Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">;
 
 /**
- * Returns those attributes of the head row that describe the log, for the version after `from`. Release 0.1.0 has no change log. If it
- * wrote the version `from`, no chunk contains the changes of that version, so the log then begins again at the version of `from`.
+ * Returns the attributes that describe the log, for the version of the head row that follows `from`. `hasChunk` is true if a chunk is
+ * written with this version. Release 0.1.0 has no change log. If it wrote the head row `from`, no chunk contains the changes of that
+ * version, so the log begins again at this version.
  */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   loggedVersion: from.version + 1,
@@ -122,16 +163,15 @@ export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number 
   loggedVersion === version ? logBegins : version;
 
 /**
- * Returns the writes of a chunk, or no writes if there are no changes. Execute them in the transaction that replaces the head row `from` by
- * its next version.
+ * Returns the writes of a chunk, or no writes if there are neither changes nor a range. The caller must add the writes of `Logged.others`
+ * itself. Execute all these writes in the transaction that replaces the head row `from` by its next version.
  */
 export function chunkWrites(companyId: number, from: Head, { changes = [], range }: Logged, nowMs: number): Write[] {
   if (changes.length === 0 && range === undefined) return [];
-  const parts = Math.max(1, Math.ceil(changes.length / CHANGES_PER_ROW));
-  const common = { type: "changeChunk", previous: from.lastChunk, parts, at: nowMs };
+  const rows = rowsOf(changes);
+  const common = { type: "changeChunk", previous: from.lastChunk, parts: rows.length, at: nowMs };
   const expiresAt = Math.ceil((nowMs + CHUNK_MS) / 1_000);
-  return Array.from({ length: parts }, (_, part) => {
-    const some = changes.slice(part * CHANGES_PER_ROW, (part + 1) * CHANGES_PER_ROW);
+  return rows.map((some, part) => {
     const bytes = compress(Buffer.from(JSON.stringify(some, withoutFalse)));
     const own = part === 0 && range !== undefined ? { range: [range.from, range.to] } : {};
     return { put: { ...keys.changeChunk(companyId, from.version + 1, part), ...common, ...own, bytes, expiresAt } };

@@ -160,8 +160,8 @@ export interface Criteria {
 }
 
 /**
- * Returns false if the zone map proves that no row of the segment passes the criteria. The search words are not considered, because a zone
- * map does not describe the searchable text.
+ * Returns false if the zone map proves that no row of the segment passes the criteria. Search words, tags, cities and `updatedFrom` are not
+ * considered, because a zone map does not describe them.
  */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, areas = [], onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;

@@ -1,4 +1,7 @@
-/** The size of a company's unflushed entries. It decides when a flush starts. */
+/**
+ * The size of a company's unflushed entries: recent changes that are not in the stored search index yet. The size decides when a flush
+ * starts, which merges them into the index.
+ */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 
@@ -6,15 +9,15 @@ export interface DeltaSize {
   /** Sum of the weights of the entries. An entry has a weight of 1, plus 1 for each 1 024 bytes of its fields and text. */
   readonly weight: number;
   /**
-   * Approximate bytes of the entries and the head row, without texts in separate rows. They determine how many units DynamoDB charges for
-   * the read.
+   * Approximate bytes of the entries and the index's head row, which one Query reads. Texts in separate rows do not count. These bytes
+   * determine how many read units DynamoDB charges for the Query.
    */
   readonly bytes: number;
 }
 
 /**
- * Maximum bytes of the unflushed entries and the head row for which DynamoDB charges at most two units. A request that reads them and finds
- * no change must not cost more.
+ * Maximum bytes of the unflushed entries and the head row for which DynamoDB charges at most two read units. A request for changes reads
+ * both, and it must not cost more than two units if it finds no change.
  */
 export const TWO_UNITS_BYTES = 8_192;
 

@@ -1,11 +1,11 @@
 /**
  * The delta of a company's search index: recent changes that are not in the stored index yet. Each write of a prospect or note adds an
- * entry, which never changes. A flush later moves the entries into the stored index. The stored index consists of sorted runs, and each
- * run consists of segments.
+ * entry, which never changes. A flush later moves the entries into the stored index. Changes of territories, statuses, tags and users also
+ * add entries, but only for the change log. The stored index consists of sorted runs, and each run consists of segments.
  */
 
 import * as z from "zod/mini";
-import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
+import { type AppointmentChange, type Change, SharedChange } from "#shared/company-index/change-log.ts";
 import { bytesOf, type DeltaSize, weightOf } from "#shared/company-index/delta-size.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
@@ -30,8 +30,8 @@ export interface Unflushed extends DeltaSize {
 }
 
 /**
- * Maximum bytes of a text inside an entry. Every list request reads all entries, so a longer text is in a separate row, which only searches
- * read.
+ * Maximum bytes of a text inside an entry, including phone digits. Every list request reads all entries, so a longer text is in a separate
+ * row, which only searches read.
  */
 const TEXT_BYTES = 256;
 /** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
@@ -56,10 +56,12 @@ export const DeltaFields = z.tuple([
 /** Data about the change of a prospect that only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
-  /** True if the prospect was deleted before the change. */
+  /** True if the change restores a deleted prospect. */
   readonly isRestored?: boolean;
-  /** The appointment that the same transaction writes. */
-  readonly appointment?: { readonly id: number; readonly version: number; readonly isDeleted: boolean } | undefined;
+  /** True if the change may make appointments of the prospect visible or invisible to a user, for example by another assignee. */
+  readonly movesAppointments?: boolean;
+  /** The appointment that the same transaction writes. If it is deleted, `heldBy` lists the users whose devices may have a copy. */
+  readonly appointment?: Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy"> | undefined;
 }
 
 /**
@@ -70,7 +72,7 @@ export function prospectDelta(
   companyId: number,
   entry: IndexEntry,
   before: number | null,
-  { fact = {}, isRestored = false, appointment }: ProspectDeltaOptions = {},
+  { fact = {}, isRestored = false, movesAppointments = false, appointment }: ProspectDeltaOptions = {},
 ): Write[] {
   const common = {
     ...keys.prospectDelta(companyId, entry.id, entry.version),
@@ -78,6 +80,7 @@ export function prospectDelta(
     before: before ?? 0,
     ...filled(fact),
     ...(isRestored && { restored: 1 }),
+    ...(movesAppointments && { agenda: 1 }),
     ...(appointment !== undefined && { appointment }),
   };
   if (isTombstone(entry)) return [{ put: common }];
@@ -118,15 +121,20 @@ export interface NoteDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** The creation time of the note, in milliseconds since 1970. */
   readonly createdAt?: number;
-  /** The assignee of the note's prospect. Set it only if a condition in the transaction ensures that it is correct. */
-  readonly assignee?: number | undefined;
+  /**
+   * The assignee of the note's prospect, or null if it has none. Set it only if a condition in the transaction ensures that the prospect
+   * has this assignee.
+   */
+  readonly assignee?: number | null | undefined;
+  /** If the note is deleted, the users whose devices may have a copy. Undefined if they are not known. */
+  readonly heldBy?: readonly number[] | undefined;
 }
 
 /** Returns the entry of a changed note. Write it in the transaction that writes the note's row, so that the index misses no change. */
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,
-  { fact = {}, createdAt, assignee }: NoteDeltaOptions = {},
+  { fact = {}, createdAt, assignee, heldBy }: NoteDeltaOptions = {},
 ): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   const common = {
@@ -134,7 +142,8 @@ export function noteDelta(
     type: DELTA_TYPE,
     ...filled(fact),
     ...(createdAt !== undefined && { createdAt }),
-    ...(assignee !== undefined && { assignee }),
+    ...(assignee !== undefined && { assignee: assignee ?? 0 }),
+    ...(heldBy !== undefined && { heldBy }),
   };
   if (text === null) return [{ put: common }];
   const bytes = Buffer.byteLength(text);
@@ -147,7 +156,8 @@ export function noteDelta(
 
 /**
  * Returns the entry of a changed territory, status, tag or user. Only the change log uses it, and a flush does not put it into the index.
- * It has the form of a deleted prospect with the id of the record, so that release 0.1.0 can read it. No prospect has this id.
+ * The entry has the form of the entry of a deleted prospect, so that release 0.1.0 can read it. The id of the record takes the place of the
+ * prospect's id. No prospect has this id.
  */
 export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
   put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },
@@ -208,16 +218,24 @@ export const DeltaItem = z.object({
   note: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
   before: z.optional(z.int()),
-  /** Milliseconds from the creation of the prospect to the change. Undefined means 0, or unknown in an entry of release 0.1.0. */
+  /**
+   * Milliseconds from the creation of the prospect to its `updatedAt`. If undefined, they are 0, or unknown in an entry of release 0.1.0.
+   */
   updated: z.optional(z.int()),
-  /** 1 if the prospect was deleted before the change. */
+  /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
+  /** 1 if the change may make appointments of the prospect visible or invisible to a user. */
+  agenda: z.optional(z.int()),
   /** The appointment that the same transaction has written. */
-  appointment: z.optional(z.object({ id: z.int(), version: z.int(), isDeleted: z.boolean() })),
+  appointment: z.optional(
+    z.object({ id: z.int(), version: z.int(), isDeleted: z.boolean(), heldBy: z.optional(z.array(z.int())) }),
+  ),
   /** The creation time of a note, in milliseconds since 1970. */
   createdAt: z.optional(z.int()),
-  /** The assignee of the note's prospect, if a condition of the transaction has ensured it. */
+  /** The assignee of the note's prospect, or 0 if it has none. Undefined unless the transaction has checked the assignee. */
   assignee: z.optional(z.int()),
+  /** The users whose devices may have a copy of the deleted note. Undefined if they are not known. */
+  heldBy: z.optional(z.array(z.int())),
   /** The fields `by`, `at` and `past` are explained in `FactFields`. */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
@@ -245,7 +263,8 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     notes.push(entry);
     visitor?.note(entry, parsed);
     const isDeleted = note === undefined;
-    changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee: more.assignee, isDeleted });
+    const { assignee, heldBy } = more;
+    changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee, heldBy, isDeleted });
   } else if (ofProspect !== null) {
     const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
     if (more.shared !== undefined) {
@@ -260,7 +279,8 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
     const assignees = { before: before === undefined ? undefined : before || null, after };
-    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored: more.restored === 1 });
+    const [isRestored, movesAppointments] = [more.restored === 1, more.agenda === 1];
+    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored, movesAppointments });
     if (more.appointment !== undefined) {
       changes.push({ kind: "appointment", ...more.appointment, prospectId: id, ...assignees });
     }
@@ -316,7 +336,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 
 /**
  * Adds the long texts to the entries whose sort keys are in `withLongText`. The result omits an entry if its text is not found. If a run
- * already contains the version of the entry, a flush has deleted the text. Otherwise, the entry is counted in `missing`.
+ * already contains this version of the record, a flush has deleted the text, and readers do not need the entry. Otherwise, the entry is
+ * counted in `missing`.
  */
 export async function withTexts(
   table: Reads,

@@ -1,6 +1,7 @@
 /**
- * The facts that activity reports count: a prospect was created, its status was changed, or a note or an appointment was added. Each of
- * these writes also adds an entry to the company's search index. The entry contains the fact, so that the fact costs no write of its own.
+ * The facts that activity reports count: a prospect was created, its status was changed, or a note or an appointment was added. Except for
+ * prospects that an import creates, each of these writes also adds an entry to the company's search index. The entry contains the fact, so
+ * that the fact costs no write of its own. `ImportedFacts` are the facts of imported prospects.
  */
 import {
   ByteReader,
@@ -41,7 +42,7 @@ export interface ImportedFacts {
   readonly at: number;
   readonly first: number;
   readonly created: Uint8Array;
-  /** The created prospects that have a status. */
+  /** Bitmap of the created prospects that have a status. */
   readonly withStatus: Uint8Array;
   readonly withNote: Uint8Array;
   /** Number of created prospects by status id. The key null is for prospects without a status. */
@@ -131,7 +132,7 @@ export class ImportCollector {
   readonly #byStatus = new Map<number | null, number>();
   #at = 0;
 
-  /** @param last the last id of the range, included */
+  /** @param last the last id of the range from which the imported prospects get their ids, included */
   constructor(userId: number, first: number, last: number) {
     const bytes = Math.ceil((last - first + 1) / 8);
     this.#userId = userId;

@@ -41,12 +41,13 @@ export function geohashRanges(box: Box): AreaRange[] {
 }
 
 /**
- * Returns whether a cell is inside or outside an area. If the edge of the area may cross the cell, returns an object. It is passed as
- * `known` to the tests of both halves of the cell.
+ * Returns whether a cell is inside or outside an area. If the edge of the area may cross the cell, returns an object with the facts that
+ * the test has found, for example the edges that cross the cell. The tests of both halves of the cell get this object as `known`, so that
+ * they need not find these facts again.
  */
 export type CellTest<Known extends object> = (cell: CellBox, known: Known) => "inside" | "outside" | Known;
 
-/** Returns sorted ranges that cover an area, with at most `edgeCells` cells on its edge. */
+/** Returns sorted ranges that cover an area, with at most `edgeCells` cells on its edge. The first tests get `start` as `known`. */
 export function rangesOfArea<Known extends object>(
   start: Known,
   edgeCells: number,

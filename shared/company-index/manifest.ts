@@ -1,7 +1,7 @@
 /**
  * The manifest lists the current runs of a company's search index. A run is a sorted batch of rows that never changes, as in an LSM tree (a
- * data structure of many databases). Each flush, import and rebuild adds a run. The head row of the index contains the ids of the runs.
- * Each run has a run manifest, which is written once and lists the run's segments (pieces of up to 4 096 rows).
+ * data structure of many databases). Flushes, merges, imports and rebuilds add runs. The head row of the index contains the ids of the
+ * runs. Each run has a run manifest, which is written once and lists the run's segments (pieces of up to 4 096 rows).
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -100,7 +100,10 @@ export function runOf(companyId: number, { runId, format, bytes, fewOverrides }:
 export const HEAD_TYPE = "indexHead";
 
 export const Head = z.object({
-  /** Incremented with each change of the list of runs, for optimistic locking. 0 means that the company has no index yet. */
+  /**
+   * Incremented for optimistic locking with each change of the list of runs, each new chunk of the change log, and each acquisition of the
+   * compaction lock. 0 means that the company has no index yet.
+   */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
   /**
@@ -115,15 +118,18 @@ export const Head = z.object({
   mergesRestUntil: z._default(z.int(), 0),
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
-  /** The head version up to which the change log is complete. A release without a change log increases only `version`. */
+  /**
+   * The head version up to which the change log is complete. A release without a change log increases only `version`. If both differ, the
+   * log therefore lacks changes.
+   */
   loggedVersion: z._default(z.int(), 0),
   /** The head version from which on the change log is complete. */
   logBegins: z._default(z.int(), 0),
   /** The version of the newest chunk of the change log. 0 if there is none. */
   lastChunk: z._default(z.int(), 0),
   /**
-   * Identifies the change log. A restore of the company's rows from a backup sets a new id, because no chunk contains the changes that the
-   * restore makes.
+   * Identifies the change log. A restore of the company's rows from a backup sets a new id, because no chunk of the change log contains
+   * the changes that the restore makes.
    */
   logId: z._default(z.string(), ""),
   /**
@@ -169,7 +175,9 @@ export const restartOfLog = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE, logId: randomBytes(6).toString("base64url") } },
 });
 
-/** Returns the condition of an optimistic lock. It fails if another process has changed the list of runs since `head` was read. */
+/**
+ * Returns the condition of an optimistic lock. It fails if another process has changed the version of the head row since `head` was read.
+ */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
@@ -182,9 +190,10 @@ export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">>;
 
 /**
- * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success. Otherwise
- * returns the current head row. The caller must check whether it already contains the list, because the response to a successful write may
- * have been lost. Other attributes of the row are not set, because other processes change them at the same time.
+ * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success, and the current
+ * head row if the row has changed. Any other error is thrown. If the row has changed, the caller must check whether it already contains the
+ * list, because the response to a successful write may have been lost. Other attributes of the row are not set, because other processes
+ * change them at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -226,8 +235,8 @@ export const runManifestItem = (companyId: number, { runId, fewOverrides, ...res
 });
 
 /**
- * Parses the item of a run manifest. The item has these attributes in every format, so garbage collection can also read the manifests of
- * other releases.
+ * Parses the item of a run manifest. Its attributes are the same in every format of the index, so garbage collection can also read the
+ * manifests of other releases.
  */
 function runManifestIn(item: Item): RunManifest {
   const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);

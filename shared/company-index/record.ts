@@ -7,8 +7,8 @@ export interface IndexRow {
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /**
-   * The time of the last write of the prospect's own row, in milliseconds since 1970. Undefined if release 0.1.0 has written the entry or
-   * segment with this row, because it does not store the time.
+   * The time of the prospect's last change, in milliseconds since 1970. Changes of its notes and appointments do not count. Undefined if
+   * release 0.1.0 has written the entry or segment with this row, because it does not store the time.
    */
   readonly updatedAt?: number | undefined;
   readonly statusId: number | null;
@@ -51,10 +51,10 @@ export interface NoteRef {
   readonly noteId: number;
 }
 
-/** Some prospects with their notes. */
+/** Some prospects and notes of a company. */
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** All notes, including those of deleted prospects. A deleted note has no row in the table, so it is not included. */
+  /** Includes notes of deleted prospects. Does not include deleted notes, because a deleted note has no row in the table. */
   readonly notes: readonly NoteText[];
 }
 

@@ -1,7 +1,8 @@
 /**
- * Keys of the rows that belong to prospects: notes, past status changes, appointments, and locators. A locator is a row that finds a note
- * or appointment by id or by time. Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not
- * begin with `P#`, so reads of the prospects themselves skip them.
+ * Keys of the rows that belong to prospects: notes, past status changes, appointments, locators, and the rows of calendars and agendas. A
+ * locator is a row that finds a note or appointment by id. A calendar contains the appointments of a company, and an agenda the times of a
+ * prospect's appointments. Notes, status changes and appointments are in the partition of their prospect. Their sort keys do not begin with
+ * `P#`, so reads of the prospects themselves skip them.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
 
@@ -10,7 +11,7 @@ const locatorPartition = (companyId: number, id: number): string => `C#${company
 const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
 const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
 
-/** The notes and the prospects of one block of 128 ids. */
+/** The notes and the prospects of one block of 128 ids. The range also contains the rows that count the notes (`noteCount`). */
 export const prospectsAndNotes = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "N#",
@@ -91,8 +92,8 @@ export const calendarEntry = (companyId: number, startAt: string, id: number): K
   sk: `${startAt}#${padded(id)}`,
 });
 /**
- * The agenda of a prospect (the times of its appointments). It is in the partition of the user to whom the prospect is assigned. `until` is
- * the start of the agenda's last appointment or a later time.
+ * The agenda of a prospect (the times of its appointments). The agendas of all prospects that are assigned to a user are in one partition,
+ * so one Query reads them. `until` is the start of the agenda's last appointment or a later time.
  */
 export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
   pk: agendaPartition(companyId, assignee),

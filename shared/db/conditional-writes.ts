@@ -8,8 +8,8 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 /**
- * Maximum number of attempts. 60 attempts are enough for about fifty concurrent writers of one record. Usually the request's deadline comes
- * first.
+ * Maximum number of attempts. 60 attempts are enough for about fifty concurrent writers of one record. Usually the request reaches its
+ * deadline before the last attempt.
  */
 const TRIES = 60;
 
@@ -35,12 +35,23 @@ export async function optimistic<T>(
 
 type Update = Extract<Write, { update: unknown }>;
 
+/** Maximum number of writes of one transaction of DynamoDB. */
+const TRANSACTION_WRITES = 100;
+
 /**
- * Executes each update whose condition holds, and returns the updates whose conditions have failed. Several updates are sent as one
- * transaction. A transaction needs only one request, but costs more write units than single updates. A single update is sent without a
- * transaction.
+ * Executes each update whose condition holds, and returns the updates whose conditions have failed. Up to 100 updates are sent as one
+ * transaction. A transaction needs only one request, but costs more write units than single updates. If only one update is to be sent, it
+ * is sent without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
+  const refused: T[] = [];
+  for (let from = 0; from < updates.length; from += TRANSACTION_WRITES) {
+    refused.push(...(await updateTogether(table, updates.slice(from, from + TRANSACTION_WRITES))));
+  }
+  return refused;
+}
+
+async function updateTogether<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];
   let left = [...updates];
   while (left.length > 0) {

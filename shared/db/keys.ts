@@ -14,7 +14,10 @@ export const IDS_PER_PARTITION = 128;
 /** Number of partitions for the deliveries of one webhook. Several partitions divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Number of partitions of the due index for waiting deliveries and fan-outs. Several partitions divide the load of the index's writes. */
+/**
+ * Number of partitions of the due index for waiting deliveries and for fan-outs (events whose deliveries are created later). Several
+ * partitions divide the load of the index's writes.
+ */
 const DUE_SHARDS = 8;
 
 /** Pads the id with zeros, so that sorting the strings sorts the numbers. 2^53 has 16 digits. */
@@ -125,7 +128,7 @@ export const requestPart = (companyId: number, userId: number, digest: string, p
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
 });
 
-/** The receipt of an operation that a device of the user has sent. It shows that the operation was applied. */
+/** The receipt of an operation (a change that a device of the user has sent for offline sync). It shows that the operation was applied. */
 export const receipt = (companyId: number, userId: number, opId: string): Key => ({
   pk: `C#${companyId}#OP#${userId}`,
   sk: `O#${opId}`,
@@ -178,7 +181,7 @@ export const jobAt = ({
   const kind = jobKinds[letter];
   return kind === undefined ? undefined : { kind, companyId: Number(companyId), id: Number(id) };
 };
-/** The company's imports that are neither completed nor deleted. */
+/** The company's imports that are not completed. A failed or cancelled import leaves this list when its rows are deleted. */
 export const openImports = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` });
 export const openImport = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` });
 
@@ -285,7 +288,10 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The range of sort keys of the delivery `id` and all older deliveries in one partition, or of all deliveries if `id` is undefined. */
+/**
+ * The range of sort keys in one partition up to the delivery `id`: this delivery, and all older ones with their attempts. If `id` is
+ * undefined, the range contains all deliveries.
+ */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
@@ -295,19 +301,20 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
 /** The partition of the due index (waiting deliveries by due time) for a delivery. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
 /**
- * The partition of the due index (an index of rows by due time) for unfinished imports, exports and bulk jobs. The sweeper (a function that
- * runs every minute) reads it, and continues these jobs or deletes their rows.
+ * The partition of the due index (an index of rows by due time) for imports, exports and bulk jobs. The sweeper (a function that runs every
+ * minute) reads it, and sends a queue message for each job that is due. The job then continues, or deletes its rows.
  */
 export const jobShard = "DUE#JOBS";
 /**
  * The partition of the due index (an index of rows by due time) with the paused backlog of a webhook: the deliveries that wait while the
- * webhook is paused. Events of single records in bulk jobs have a separate partition, because the other deliveries are sent first.
+ * webhook is paused. All other deliveries are sent before those about single records of bulk jobs, which have a separate partition
+ * (`isBulk`).
  */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /**
  * The partition of the due index (an index of rows by due time) with the throttled backlog of a webhook: the deliveries that wait for a
- * free slot or for an open circuit breaker to close. Events of single records in bulk jobs have a separate partition.
+ * free slot or for an open circuit breaker to close. Deliveries about single records of bulk jobs have a separate partition (`isBulk`).
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;

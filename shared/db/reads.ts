@@ -4,12 +4,14 @@
  */
 import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { batchGet, type Consistency, type HowToGet, keyOf, Pace } from "#shared/db/batch.ts";
+import { Pace } from "#shared/aws/pace.ts";
+import { batchGet, type Consistency, type HowToGet, keyOf } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { readable, withShape } from "#shared/db/shapes.ts";
+import { TableBusy } from "#shared/errors.ts";
 
 export interface QuerySpec {
   readonly pk: string;
@@ -25,7 +27,10 @@ export interface QuerySpec {
   readonly limit?: number;
   /** The fields of each item to return. DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
-  /** The type of all items, if the caller knows it. Together with `fields`, it saves the read of the field `type`. */
+  /**
+   * The type of all items, if the caller knows it. Every read checks the shape of the items, and the check needs their type. If the caller
+   * names the type here, a read of some `fields` need not also return the field `type`.
+   */
   readonly type?: string;
   readonly index?: typeof DUE_INDEX.name;
   /** The default is `strong`. A secondary index supports only eventually consistent reads. */
@@ -46,7 +51,7 @@ export interface Reads {
 export function openReads(
   tableName: string,
   client: DynamoDBDocumentClient = dynamoClient(),
-  pace: Pace = new Pace(),
+  pace: Pace = new Pace(TableBusy),
 ): Reads {
   const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
 

@@ -1,4 +1,4 @@
-/** Classifies DynamoDB errors: throttling, failed conditions, and conflicts with concurrent writers. */
+/** Classifies DynamoDB errors: failed conditions, and conflicts with concurrent writers. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AttributeValue,
@@ -32,8 +32,8 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Returns true if the error is a conflict with other writers, so that a retry can help. A retry cannot help if a failed condition or
- * invalid input has cancelled the transaction.
+ * Returns true if a retry can help: the error is a conflict with other writers, or a temporary fault such as throttling has cancelled the
+ * transaction. A retry cannot help if a failed condition or invalid input has cancelled it.
  */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
@@ -59,10 +59,6 @@ export const conditionalFailure = (error: unknown): { item: Item | undefined } |
 /** Converts the item in an error to JavaScript values. The document client does this only for items in responses. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
-
-const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|ThrottlingException|.*Throttled.*)/;
-
-export const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /** Waits for a random time that grows with each attempt, at most 800 ms (exponential backoff with full jitter). */
 function backoff(attempt: number): Promise<void> {

@@ -8,10 +8,11 @@ import { NewerShape } from "#shared/errors.ts";
 
 /**
  * The newest shape of each type of row that this release can read. It is 1 for a type that is not listed. Increase the number when the
- * stored fields change, and store it in the attribute `shape` of rows with the new shape (docs/releasing.md). Rows of prospects, imports
- * and identities have no such attribute, because their fields show which shape they have. Deliveries, debounce windows, fan-outs and the
- * rows of the company index have none either: their shape 2 adds optional fields, which release 0.1.0 ignores. The fan-outs of bulk jobs
- * lack a field that release 0.1.0 needs, but release 0.1.0 does not read their partition.
+ * stored fields change, and store it in the attribute `shape` of rows with the new shape (docs/releasing.md).
+ *
+ * Some types have no such attribute. The fields of prospects, imports and identities show which shape a row has. Deliveries, debounce
+ * windows, fan-outs and the rows of the company index need no number: their shape 2 only adds optional fields, which release 0.1.0 ignores.
+ * Only the fan-outs of bulk jobs lack a field that release 0.1.0 needs, but release 0.1.0 never reads their partition.
  */
 export const shapes: Readonly<Record<string, number>> = {
   prospect: 2,
@@ -37,7 +38,7 @@ export function readable<T extends Item>(item: T, knownType?: string): T {
   if (shape === undefined) return item;
   const known = shapeOf(String(type));
   if (typeof shape === "number" && shape <= known) return item;
-  // Some reads of only some fields return no key.
+  // If a read asks for only some fields, the item may lack its key. The message then names the id.
   const row = pk === undefined ? `row with the id ${String(id)}` : `row ${String(pk)} ${String(sk)}`;
   throw new NewerShape(
     `the ${row} of type ${String(type)} has shape ${String(shape)}, and this release reads shapes up to ${known}: a later release has written it`,

@@ -1,6 +1,6 @@
 /**
- * Converts the images of items in DynamoDB stream records. Throws for a row in a shape of a later release. Lambda passes binary values as
- * base64 strings, but the SDK expects bytes.
+ * Converts the images of items in DynamoDB stream records to items. Lambda passes binary values as base64 strings, but the SDK expects
+ * bytes, so they are decoded. Throws for a row in a shape of a later release.
  */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";

@@ -6,14 +6,15 @@
 import { randomUUID } from "node:crypto";
 import { type DynamoDBDocumentClient, PutCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { batchInsert, batchPut, batchRemove, keyOf, Pace } from "#shared/db/batch.ts";
+import { Pace } from "#shared/aws/pace.ts";
+import { batchInsert, batchPut, batchRemove, keyOf } from "#shared/db/batch.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { openReads, type Reads } from "#shared/db/reads.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 export interface Table extends Reads {
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
@@ -28,7 +29,7 @@ export interface Table extends Reads {
 
 export function openTable(tableName: string, client: DynamoDBDocumentClient = dynamoClient()): Table {
   const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
-  const target = { client, tableName, pace: new Pace() };
+  const target = { client, tableName, pace: new Pace(TableBusy) };
 
   /**
    * Stores a random `writeId` with each conditional write. If the response is lost, the SDK repeats the write. The condition of the

@@ -1,4 +1,4 @@
-/** The keys of the rows for webhook deliveries. */
+/** The keys of the rows for webhook deliveries, and of the data keys that encrypt a company's secrets. */
 import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 export const limiterKeys = {
@@ -11,7 +11,7 @@ export const limiterKeys = {
   },
 } as const;
 
-/** A record and a webhook registration that receives its events. Each such pair has its own debounce windows. */
+/** A record and a registration (subscription of a webhook) that receives its events. Each such pair has its own debounce windows. */
 export interface RegisteredRecord {
   readonly companyId: number;
   readonly webhookId: number;
@@ -28,8 +28,9 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 
 export const debounceKeys = {
   /**
-   * The open debounce window of a record. A registration with a delay collects the events of a record in a window, and sends them as one
-   * delivery. The row contains the id of this delivery. If the row does not exist, the next event opens a window.
+   * The open debounce window of a record. A registration (subscription of a webhook) with a delay collects the events of a record in a
+   * window, and sends them as one delivery. The row contains the id of this delivery. If the row does not exist, the next event opens a
+   * window.
    */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
   /** An event in a debounce window. If the same event is published again, it has the same key and is stored only once. */
@@ -52,8 +53,9 @@ export const debounceKeys = {
 } as const;
 
 /**
- * One of the two sequences (lanes) of a company's fan-outs. Only one function at a time works on a lane, and it begins with the oldest
- * fan-out. The events of bulk jobs have a separate lane, so that they do not delay the company's other events.
+ * One of the two sequences (lanes) of a company's fan-outs. A fan-out is one or several events whose deliveries are created later. Only one
+ * function at a time works on a lane, and it begins with the oldest fan-out. The events of bulk jobs have a separate lane, so that they do
+ * not delay the company's other events.
  */
 export interface FanOutLane {
   readonly companyId: number;
@@ -73,7 +75,10 @@ export const fanOutKeys = {
     pk: fanOutPartition(lane),
     sk: `E#${createdAt}#${eventId}`,
   }),
-  /** The progress of a lane: which function works on it, and how many deliveries of its oldest fan-out already exist. */
+  /**
+   * The progress of a lane (a sequence of fan-outs): which function works on it, and how many deliveries of its oldest fan-out already
+   * exist.
+   */
   progress: (lane: FanOutLane): Key => ({ pk: fanOutPartition(lane), sk: "PROGRESS" }),
   /** Returns the lane to which a fan-out's row belongs. Returns undefined for any other row. */
   laneAt: ({ pk, sk }: Key): FanOutLane | undefined => {
@@ -81,21 +86,22 @@ export const fanOutKeys = {
     if (companyId === undefined || !sk.startsWith("E#")) return undefined;
     return { companyId: Number(companyId), ...(bulk === "B" && { isBulk: true }) };
   },
-  /** The data of an event whose deliveries do not contain the data because it is large. */
+  /** The data of an event, if it is too large to be stored in each delivery of the event. */
   eventData: (companyId: number, eventId: string): Key => ({ pk: `C#${companyId}#D#E#${eventId}`, sk: "DATA" }),
 } as const;
 
 const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
 
-/** Keys of the ledger of expected deliveries. Reconciliation compares the ledger with the deliveries that exist. */
+/** Keys of the list of expected deliveries. Reconciliation compares this list with the deliveries that exist. */
 export const expectedKeys = {
-  /** An entry of the ledger: the deliveries that an event must have. Each day (UTC) has a separate partition. */
+  /** An entry of the list: the deliveries that an event must have. Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,
   }),
   /**
-   * The ledger entry of a fan-out. It says whether all deliveries of the fan-out are created. It is in the partition of the event's day.
+   * The entry of a fan-out (one or several events whose deliveries are created later). It says whether all deliveries are created. It is in
+   * the partition of the event's day.
    */
   fanOut: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
@@ -105,7 +111,7 @@ export const expectedKeys = {
 } as const;
 
 export const replayKeys = {
-  /** The state of the current or last replay of a webhook. */
+  /** The state of the current or last replay of a webhook. A replay sends the deliveries of a time range again. */
   replay: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#REPLAY`, sk: "REPLAY" }),
   /** Returns the webhook to which a replay's row belongs. Returns undefined for any other row. */
   replayAt: ({ pk }: Key): { companyId: number; webhookId: number } | undefined => {
@@ -113,9 +119,9 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * Returns a range of sort keys of deliveries. `first` and `last` are ids or beginnings of ids. The range starts at the first id that begins
-   * with `first`, and ends after the last id that begins with `last`. If `after` is set, the range starts after the rows of this delivery
-   * and of its attempts.
+   * Returns a range of sort keys of deliveries. `first` and `last` are ids or beginnings of ids. The range starts at the first id that
+   * begins with `first`, and ends after the last id that begins with `last`. If `after` is set, the range starts after the rows of this
+   * delivery and of its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,

@@ -20,7 +20,10 @@ export function metersBetween(from: LatLng, lat: number, lng: number): number {
   return 2 * EARTH_METERS * Math.asin(Math.min(1, Math.sqrt(h)));
 }
 
-/** The relative margin by which `boxAround` enlarges its box, so that rounding never excludes a point of the circle. */
+/**
+ * A margin, so that rounding never excludes a point of the circle. Distances are multiplied by 1 + SPARE. `boxAround` also adds SPARE to
+ * its angles: to the radius in radians, and to the width in degrees.
+ */
 const SPARE = 1e-9;
 
 /**
@@ -37,7 +40,8 @@ export function boxAround({ lat, lng }: LatLng, meters: number): [number, number
     Math.min(90, north),
   ];
   if (south <= -90 || north >= 90) return box(-180, 180);
-  // A circle on a sphere has its westernmost and easternmost points at another latitude than its centre, so this needs the sine formula.
+  // The westernmost and easternmost points of a circle on a sphere are not at the latitude of its centre. Their longitudes therefore need
+  // this formula with the sine.
   const width = Math.asin(Math.min(1, Math.sin(angle) / Math.cos(lat * RADIANS))) / RADIANS + SPARE;
   const [west, east] = [lng - width, lng + width];
   if (width >= 180) return box(-180, 180);

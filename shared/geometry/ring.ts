@@ -10,8 +10,9 @@ export type Ring = readonly (readonly [lng: number, lat: number])[];
 export type PlainBox = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
 /**
- * Maximum average number of bands that list the same edge. A ring with long edges gets fewer bands, because each band lists every edge that
- * crosses it. The limit bounds the lists of a ring with 5 000 points to 200 KB.
+ * Maximum average number of bands (ranges of latitude) that list the same edge. Each band lists every edge that crosses it, so a long edge
+ * is listed in many bands. If the average is higher, the ring gets fewer bands. The lists of a ring with 5 000 points then need at most 200
+ * KB.
  */
 const ENTRIES_PER_EDGE = 8;
 
@@ -61,7 +62,8 @@ export class RingArea {
       // The sign is negative if the point is left of the edge, because the y axis of the library points downwards.
       const side = lng < x1 && lng < x2 ? -1 : orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0) return true;
-      // An edge does not include its upper point. Otherwise the upper edge and the lower edge at a vertex would both be counted.
+      // The point is inside if an odd number of edges is right of it at its latitude. An edge does not include its upper point. Otherwise,
+      // at a vertex between a lower and an upper edge, both would be counted.
       if (side < 0 && lat < y2) isInside = !isInside;
     }
     return isInside;
@@ -139,8 +141,9 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
     count >>>= 1;
     scale = scaleOf(count, height);
   }
-  // Only the northernmost latitude of the ring can be in the band with the number `count`, so `bandAt` determines the number of bands. One
-  // more element is for the end of the last band.
+  // The northernmost latitude of the ring is in the last band, so the number of this band determines the number of bands. Because of
+  // rounding, it is `count` or `count` - 1, or 0 if `scale` is 0. `starts` has one element for each band, and one for the end of the last
+  // band.
   const starts = new Uint32Array(bandAt(bottom + height) + 2);
   const visit = (work: (band: number, edge: number) => void): void => {
     for (let edge = 0; edge < size; edge++) {

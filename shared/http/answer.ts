@@ -71,7 +71,7 @@ export function commonHeaders(request: Request): Record<string, string> {
 
 /**
  * Returns a Server-Timing header with the DynamoDB usage of the request: read units, write units, requests and rounds. The `dur` values are
- * these counts and not milliseconds.
+ * these counts and not milliseconds. Returns no header unless the environment variable SERVER_TIMING is `on`.
  */
 function serverTiming(): Record<string, string> {
   const usage = usageSoFar();
@@ -103,8 +103,9 @@ function corsHeaders(request: Request): Record<string, string> {
 /** Number of bytes that are reserved for the headers, the status and the rest of the JSON in which Lambda returns the body. */
 const ENVELOPE_BYTES = 16 * 1024;
 /**
- * Maximum bytes in Lambda's JSON for each UTF-16 code unit of the body. A code unit has up to three bytes in UTF-8, or two if it is
- * escaped.
+ * Maximum bytes in Lambda's JSON for each UTF-16 code unit of the body. A code unit has up to three bytes in UTF-8. The body is itself JSON
+ * without raw control characters, so only quotes and backslashes are escaped, and each of them then has two bytes. With this bound, the
+ * exact number of bytes is only computed for a body that may be too large.
  */
 const CHARACTER_BYTES = 3;
 

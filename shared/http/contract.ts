@@ -58,7 +58,10 @@ export interface Contract<
   readonly mayBeEmpty?: true;
   /** Present if the response is a text file (UTF-8) for download and not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
-  /** The detail of the problem body if the request reaches its deadline, for requests that may have succeeded nevertheless. */
+  /**
+   * The detail of the problem body if the request reaches its deadline. Set it if the request may have taken effect before the deadline, so
+   * that the default text would be wrong.
+   */
   readonly unknownOutcome?: string;
   /**
    * The path of the collection to which a created record belongs, for example `/api/notes`. The `Location` header is this path and the

@@ -26,7 +26,10 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
   };
 }
 
-/** The properties of a route in the OpenAPI document that describe the response of an `openApiDocument` handler. */
+/**
+ * Describes the response of a route that returns an OpenAPI document (its handler is made by `openApiDocument`). The generated document
+ * shows these properties at the route.
+ */
 export const documentAnswer = {
   tag: "Documentation",
   mediaType: "application/json",

@@ -21,9 +21,9 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * The deflate options after the first bytes of a response. They were measured with a large response of map pins. Level 6 makes the body one
- * sixth shorter than level 2, but takes three times as long. A window of 32 KB takes a tenth longer than one of 16 KB and makes the body no
- * shorter. The flush ends each piece at a byte boundary, so that the client can decompress it at once.
+ * The deflate options for the part of a response after BEGINNING_BYTES. They were measured with a large response of map pins. Level 6 makes
+ * the body one sixth shorter than level 2, but takes three times as long. A window of 32 KB takes a tenth longer than one of 16 KB and
+ * makes the body no shorter. The flush ends each piece at a byte boundary, so that the client can decompress it at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
@@ -32,13 +32,20 @@ const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: c
  * shorter and takes a millisecond longer than with level 2. This is worth it, because bytes cost more than processor time (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
-const BEGINNING_DEFLATE = { ...DEFLATE, level: 6, windowBits: 15 } as const;
+const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;
+const BEGINNING_LEVEL = 6;
 
 /**
- * Compresses each piece before it requests the next one, so the pieces may share memory. Node.js's gzip stream is not used: it compresses
- * in another thread, and would need separate memory for all data of the response.
+ * Compresses each piece before it requests the next one, so that the producer may overwrite the memory of a piece with the next one.
+ * Node.js's gzip stream is not used: it compresses in another thread, and would need separate memory for all data of the response.
+ *
+ * @param level the level for the first BEGINNING_BYTES
  */
-export async function* gzipped(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
+export async function* gzipped(
+  pieces: Iterable<Piece> | AsyncIterable<Piece>,
+  level = BEGINNING_LEVEL,
+): AsyncGenerator<Uint8Array> {
+  const beginning = { ...BEGINNING_DEFLATE, level };
   let crc = 0;
   let textBytes = 0;
   let header = GZIP_HEADER;
@@ -47,14 +54,14 @@ export async function* gzipped(pieces: Iterable<Piece> | AsyncIterable<Piece>): 
     if (bytes.length === 0) continue;
     crc = crc32(bytes, crc);
     textBytes += bytes.length;
-    const part = deflateRawSync(bytes, textBytes <= BEGINNING_BYTES ? BEGINNING_DEFLATE : DEFLATE);
+    const part = deflateRawSync(bytes, textBytes <= BEGINNING_BYTES ? beginning : DEFLATE);
     yield header.length === 0 ? part : Buffer.concat([header, part]);
     header = Buffer.alloc(0);
   }
   yield Buffer.concat([header, gzipEnd(crc, textBytes)]);
 }
 
-/** Copies each piece before it requests the next one, so the pieces may share memory. */
+/** Copies each piece before it requests the next one, so that the producer may overwrite the memory of a piece with the next one. */
 export async function* copied(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Piece> {
   for await (const piece of pieces) yield typeof piece === "string" ? piece : Uint8Array.from(piece);
 }

@@ -32,7 +32,7 @@ export const StoredClaim = z.object({
   runsUntil: z.number(),
   /** The answer, encrypted with a secret that is derived from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
-  /** An answer that contains a secret. It is encrypted with the company's data key and replaces `answer`. */
+  /** The answer, if it contains a secret. It is encrypted with the company's data key. `answer` is then absent. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
   /** The time in milliseconds since 1970 after which another request may use the key. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
@@ -44,7 +44,11 @@ export interface Idempotent<T> {
   readonly replayed: boolean;
 }
 
-/** Runs `work` at most once for each idempotency key. `work` must commit its effect through the context that it receives. */
+/**
+ * Runs `work`, or returns the stored answer if a request with the same idempotency key has already succeeded. After a failure, a repeated
+ * request runs `work` again. `work` must commit its effect through the context that it receives, so that it has this effect only once.
+ * A request without a key always runs `work`.
+ */
 export async function idempotently<T>(
   context: ApiContext,
   caller: Caller,
@@ -84,8 +88,8 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // A commit of the failed request may still be running. Its transaction has the claim as a condition, so removing the claim makes it
-    // fail.
+    // A commit of the failed request may still be running. Its transaction requires the claim as a condition, so it fails after the claim
+    // is removed. The failed request then has no late effect.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
@@ -154,8 +158,9 @@ async function claim(
 }
 
 /**
- * Returns the seconds after which the client should repeat the request while an earlier execution holds the claim. They equal the time
- * since this execution began, but not more than the time after which it counts as dead.
+ * Returns the seconds after which the client should repeat the request while an earlier execution holds the claim. The result is the time
+ * for which the execution has been running, so the client waits longer after each attempt. If the execution counts as dead sooner, the
+ * result is the time until then. It is at least 1.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -163,7 +168,10 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
   return Math.max(1, Math.ceil(Math.min(takenMs, leftMs) / 1_000));
 }
 
-/** Returns the idempotency key of a POST. The IETF draft requires quotes around the key, but a key without quotes is accepted too. */
+/**
+ * Returns the idempotency key of a POST. The IETF draft requires quotes around the key, but a key without quotes is accepted too. Returns
+ * undefined for another method or without the header. Throws `validation_failed` for a malformed key.
+ */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
   if (request.method !== "POST" || values === undefined) return undefined;

@@ -55,8 +55,8 @@ export function streamEndpoint<
 }
 
 /**
- * Streams a page of records that the service itself has stored. The schema validates only a sample of the records. `work` must therefore
- * return exactly the documented fields, because the schema removes no others.
+ * Streams a page of records that the service itself has stored. The schema validates only a sample of the records, and it removes no field
+ * from any record. `work` must therefore return exactly the documented fields.
  *
  * @param body the middleware that reads the request body. Endpoints without a body omit it, so that their bundles do not contain it
  */
@@ -125,15 +125,21 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Streams the bytes that `work` returns. If it returns undefined, the response is 204. */
+/**
+ * Streams the bytes that `work` returns. If it returns undefined, the response is 204.
+ *
+ * @param gzipLevel the level of compression, if another one than usual is better for these bytes
+ */
 export function streamBytes<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>,
   work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Uint8Array | undefined>,
+  gzipLevel?: number,
 ): StreamEndpoint {
-  return streaming(contract, async function* (call) {
+  const bytesOf = async function* (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) {
     const bytes = await work(call);
     if (bytes !== undefined) yield bytes;
-  });
+  };
+  return streaming(contract, bytesOf, undefined, gzipLevel);
 }
 
 export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
@@ -153,6 +159,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
   body?: MiddlewareObj<ApiEvent>,
+  gzipLevel?: number,
 ): StreamEndpoint {
   const setup = { reserveMs: limits.streamBodyMs, services: readContext, ...(body !== undefined && { body }) };
   const chain = requestChain(contract, setup, async (request, call): Promise<StreamedAnswer> => {
@@ -182,6 +189,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
       statusCode: contract.status,
       headers: { ...headers, ...encodingHeaders(request, headers) },
       pieces: request.method === "HEAD" ? [""] : allOf(first, generated),
+      gzipLevel,
     };
   });
   const handle: StreamHandler = async (event, stream, context) => {
@@ -241,6 +249,7 @@ const PIECE_CHARACTERS = 64 * 1024;
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
   /** The pieces of the body. Each piece is valid only until the next one is requested, because pieces may share memory. */
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
+  readonly gzipLevel?: number | undefined;
 }
 
 /** Yields a JSON array in pieces of about 64 KB. Each item is validated before it is serialized. */
@@ -261,7 +270,10 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Waits for the first piece of the body. If it fails, the client can still get a problem body, because nothing has been sent yet. */
+/**
+ * Waits for the first piece of the body, and returns all pieces. If the first piece fails, the client can still get a problem body, because
+ * nothing has been sent yet.
+ */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   return allOf(await pieces.next(), pieces);
 }
@@ -276,12 +288,16 @@ async function* allOf(first: IteratorResult<Piece, unknown>, others: AsyncGenera
  * Resolves when the stream has accepted the whole response. An error destroys the stream, so that no client mistakes an incomplete response
  * for a complete one.
  */
-export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
+export async function writeAnswer(
+  stream: Writable,
+  { statusCode, headers, pieces, gzipLevel }: StreamedAnswer,
+): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
   try {
     // The high-water mark of 1 lets the stream buffer only one piece, because a piece may have several megabytes.
-    await pipeline(Readable.from(isZipped ? gzipped(pieces) : copied(pieces), { highWaterMark: 1 }), body);
+    const sent = isZipped ? gzipped(pieces, gzipLevel) : copied(pieces);
+    await pipeline(Readable.from(sent, { highWaterMark: 1 }), body);
   } catch (error) {
     log.error("answer broken off", errorFields(error));
     throw error;

@@ -10,23 +10,23 @@ import { equals } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { ConditionFailed, isTransient } from "#shared/errors.ts";
+import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.ts";
 
 /**
- * A lease expires if it is not renewed within this time. No single call of a job takes this long, so a working invocation can always
- * renew its lease.
+ * A lease expires if it is not renewed within this time. No single call that a job makes, for example to DynamoDB or S3, takes this long. A
+ * working invocation can therefore always renew its lease.
  */
 export const LEASE_MS = 120_000;
 /**
- * Minimum interval between two writes of progress. It is short enough for clients to see progress, and long enough to keep these writes few
- * compared with those of the rows.
+ * Minimum interval between two writes of a job's progress. It is short enough for clients to see progress. It is long enough that these
+ * writes are few compared with the writes of the prospects.
  */
 const HEARTBEAT_MS = 3_000;
 /** An invocation stops when less than this time remains before its time-out. A new invocation then continues the job. */
 export const RESERVE_MS = 60_000;
 /**
- * A job fails after this number of consecutive invocations without progress. Each of them was interrupted, or ended with an error that was
- * not transient.
+ * A job fails after this number of consecutive invocations without progress. Each of them was interrupted, or ended with an error that is
+ * neither transient nor a fault of the deployment.
  */
 export const MAX_FRUITLESS_RUNS = 10;
 
@@ -42,8 +42,8 @@ interface Row {
 type Update = Extract<Write, { update: Key }>;
 
 /**
- * Returns the write that ends a job. The sweep no longer finds the job afterwards. The write fails if another invocation has changed the
- * row.
+ * Returns the write that ends a job. It also removes the attributes by which the sweep finds jobs whose message may be lost. The write
+ * fails if another invocation has changed the row.
  */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
@@ -52,15 +52,17 @@ export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Up
 });
 
 /**
- * Returns the number of invocations of a job without progress, after the latest one has failed with this error. `runs` already counts the
- * latest one. It is subtracted again if the error is a transient one of AWS.
+ * Returns the new value of `runs`, the number of invocations without progress, after an invocation has failed with this error. `runs`
+ * already counts this invocation. The function subtracts it again if the fault is in AWS or in the deployment and not in the job. Such a
+ * job waits until the fault is repaired: its message returns to the queue. When the queue has given up the message, the sweep sends another
+ * one.
  */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
-  isTransient(error) ? Math.max(0, runs - 1) : runs;
+  isTransient(error) || isDeploymentFault(error) ? Math.max(0, runs - 1) : runs;
 
 /**
- * The lease on a job whose row has the type `S`. Each write renews the lease, and fails if another invocation has changed the row.
- * `runsUntil` is the end of the lease. The sweep looks at the row at `dueAt`.
+ * The lease on a job whose row has the type `S`. `save` and `heartbeat` renew the lease. Each write fails if another invocation has changed
+ * the row. The row's attribute `runsUntil` is the end of the lease. At the time `dueAt`, the sweep sends a new message for the job.
  */
 export class JobLease<S extends Row> {
   readonly #table: Table;
@@ -72,7 +74,7 @@ export class JobLease<S extends Row> {
   #renewedAt = 0;
 
   constructor(
-    { table, clock }: { readonly table: Table; readonly clock: Clock },
+    { table, clock }: Pick<AppContext, "table" | "clock">,
     key: Key,
     parse: (item: unknown) => S,
     stored: S,
@@ -102,8 +104,8 @@ export class JobLease<S extends Row> {
   }
 
   /**
-   * Renews the lease, unless this was done within the last `everyMs` milliseconds. Throws LeaseLost if another invocation has changed the
-   * row.
+   * Writes the attributes and renews the lease, unless the last such write was within the last `everyMs` milliseconds. Throws LeaseLost if
+   * another invocation has changed the row.
    */
   async heartbeat(set: Partial<S> & Item, everyMs = HEARTBEAT_MS): Promise<void> {
     if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
@@ -138,7 +140,10 @@ export class JobLease<S extends Row> {
   }
 }
 
-/** The sweep skips jobs that became due within the last 15 seconds, because a job's own message is probably still in the SQS queue. */
+/**
+ * The sweep (a regular search for jobs whose message may be lost) skips jobs that became due within the last 15 seconds, because a job's
+ * own message is probably still in the SQS queue.
+ */
 const GRACE_MS = 15_000;
 /** After the sweep has sent a message for a job, it waits this time before it sends another one. */
 const RESEND_MS = 5 * 60_000;

@@ -14,14 +14,14 @@ export const importKeys = {
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
   matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
-  /** The errors of rows up to this one that are not in an uploaded part of the report yet. */
+  /** The lines of the error report that no uploaded part contains yet. They are about rows up to `row`. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
 
 export const exportKeys = {
   file: (companyId: number, id: number): string => `exports/${companyId}/${id}.csv`,
-  /** The ids of the selected prospects, in the order of the file. */
+  /** The ids of the exported prospects, in the order in which the file contains them. */
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
 } as const;
 

@@ -10,7 +10,7 @@ import { performance } from "node:perf_hooks";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Returns all addresses of a host. The IPv4 addresses come first, because a Lambda function outside a VPC cannot reach IPv6 addresses.
+ * Returns the addresses of a host. The IPv4 addresses come first, because a Lambda function outside a VPC cannot reach IPv6 addresses.
  * Throws NoAddress or LookupFailed.
  */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
@@ -20,7 +20,7 @@ export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server has answered in time. The receiver itself may be working. */
+/** No name server has given a usable answer in time, or too many other look-ups are in progress. The receiver itself may be working. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
@@ -42,8 +42,8 @@ interface Cached {
 }
 
 /**
- * Makes a resolver with a cache. Concurrent requests for one host share one look-up. The number of concurrent look-ups is limited, but one
- * company cannot use up all of them, because its webhooks have at most 40 hosts.
+ * Makes a resolver with a cache. Concurrent requests for one host share one look-up. At most 200 look-ups run concurrently. One company
+ * cannot use up all of them, because it has at most 40 webhooks, and therefore at most 40 hosts.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
@@ -124,8 +124,8 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
 /**
- * The queries for IPv4 and IPv6 addresses run concurrently. After the first answer, the resolver waits this many milliseconds for the other
- * answer. RFC 8305 suggests 50 ms for interactive clients, but a webhook can wait longer.
+ * The queries for IPv4 and IPv6 addresses run concurrently. After the first answer with addresses, the resolver waits this many
+ * milliseconds for the other answer. RFC 8305 suggests 50 ms for interactive clients, but a webhook can wait longer.
  */
 const SECOND_FAMILY_MS = 250;
 

@@ -1,6 +1,6 @@
 /**
- * Decides which receivers the service may call: https URLs with public addresses. The rules are checked when a URL is saved and again for
- * each connection, because the addresses of a name may change.
+ * Decides which receivers the service may call: https URLs with public addresses. The policy `local` also permits http and loopback
+ * addresses. The rules are checked when a URL is saved and again for each connection, because the addresses of a name may change.
  */
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";

@@ -126,10 +126,15 @@ interface Holders {
   readonly deleted: readonly StoredProspect[];
 }
 
-const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
-  live.length > 0
-    ? live.some((prospect) => isVisible(caller, prospect))
-    : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
+/** What decides who sees an address: the assignee of a holder, and whether the holder is deleted. */
+export type Holder = Pick<StoredProspect, "assignedToUserId" | "deletedAt">;
+
+/** Returns true if the caller may see an address with these holders. */
+export function allowsAddress(caller: Caller, holders: readonly Holder[]): boolean {
+  const live = holders.filter(({ deletedAt }) => deletedAt === undefined);
+  const deciding = live.length > 0 ? live : holders;
+  return deciding.length === 0 || deciding.some((holder) => isInScope(caller, holder));
+}
 
 /**
  * Number of holders that are read in one batch. Usually the first batch contains a holder that the caller may see, so the others need not
@@ -140,15 +145,13 @@ const HOLDERS_AT_ONCE = 100;
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
   if (visibleAssignee(caller) === undefined) return true;
   const ids = [...(stored.prospectIds ?? [])];
-  const live: StoredProspect[] = [];
-  const deleted: StoredProspect[] = [];
+  const holders: StoredProspect[] = [];
   for (let at = 0; at < ids.length; at += HOLDERS_AT_ONCE) {
-    const found = await holdersAmong(table, stored, ids.slice(at, at + HOLDERS_AT_ONCE));
-    if (found.live.some((prospect) => isVisible(caller, prospect))) return true;
-    live.push(...found.live);
-    deleted.push(...found.deleted);
+    const { live, deleted } = await holdersAmong(table, stored, ids.slice(at, at + HOLDERS_AT_ONCE));
+    if (live.some((prospect) => isVisible(caller, prospect))) return true;
+    holders.push(...live, ...deleted);
   }
-  return allows(caller, { live, deleted });
+  return allowsAddress(caller, holders);
 }
 
 const holdersOf = (table: Table, stored: StoredAddress): Promise<Holders> =>
@@ -196,8 +199,9 @@ interface Changed {
 async function change(context: ApiContext, caller: Caller, id: number, patch: AddressPatch): Promise<Changed> {
   const stored = await readAddress(context, caller.companyId, id);
   const holders = await holdersOf(context.table, stored);
-  const { live } = holders;
-  if (!allows(caller, holders) || !live.every((prospect) => isVisible(caller, prospect))) throw notFound("address");
+  const { live, deleted } = holders;
+  if (!allowsAddress(caller, [...live, ...deleted]) || !live.every((prospect) => isVisible(caller, prospect)))
+    throw notFound("address");
   const current = presentAddress(stored);
   const address = patched(current, patch);
   if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
@@ -210,7 +214,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
 
 /**
  * Returns the write of the address row. The new row lists only the holders that determine who sees the address: the holders that are not
- * deleted or, if all are deleted, one holder of each assignee.
+ * deleted. If all holders are deleted, it lists one of them for each assignee.
  */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;

@@ -4,8 +4,8 @@
  * the agendas.
  *
  * The prospect's row and the agenda change in one transaction, with a condition on the version of the prospect's row, so they always agree.
- * The key of an agenda contains a time that never decreases. If the agenda gets a new key during a Query in key order, the Query may
- * therefore return it twice, but cannot miss it.
+ * The key of an agenda contains a time that never decreases while the agenda exists. If the agenda gets a new key during a Query in key
+ * order, the Query may therefore return it twice, but cannot miss it.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -13,6 +13,7 @@ import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
+import { holdersOf } from "#shared/prospects/assignments.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { factOfAppointment, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -247,8 +248,9 @@ export async function nextAppointment(
 const ALL_BEGUN = 4_096;
 
 /**
- * Returns a number that grows when an appointment begins and another one becomes the next. No write announces this change, so the feed of
- * changes adds the number to the version of the prospect. The number never decreases while the prospect's row keeps its version.
+ * Returns a number that grows when an appointment begins and another one becomes the next. The prospect then looks different to a device,
+ * although no row was written. The feed of changes (`GET /api/changes`) therefore adds this number to the version of the prospect. The
+ * number never decreases while the prospect's row keeps its version.
  */
 export async function begunAppointments(table: Reads, prospect: StoredProspect, nowMs: number): Promise<number> {
   const { upcoming, moreUpcomingUntil } = prospect;
@@ -287,7 +289,8 @@ export function prospectAppointmentWrites(
   const next = until === undefined ? changed : { ...changed, agendaUntil: until };
   const { id = 0, version = 0 } = after ?? earlier ?? {};
   const isDeleted = after === undefined;
-  const appointment = { id, version: isDeleted ? version + 1 : version, isDeleted };
+  const heldBy = isDeleted && earlier !== undefined ? holdersOf(current, earlier, nowMs) : undefined;
+  const appointment = { id, version: isDeleted ? version + 1 : version, isDeleted, ...(heldBy && { heldBy }) };
   const fact = earlier === undefined && after !== undefined ? factOfAppointment(after) : undefined;
   return [...replaceProspect(current, next, undefined, { appointment, fact }), ...agendaWrites(current, next, agenda)];
 }

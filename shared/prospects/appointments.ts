@@ -85,6 +85,11 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
+/**
+ * Changes an appointment. Only a user who sees the prospect now may do this. It does not help if the user could see the prospect at
+ * `arrival.occurredAt`: that is enough for adding a new record, but an update replaces the current one. Throws `not_found` if the caller
+ * may not see the prospect. Throws `Outdated` only afterwards, because this error contains the appointment.
+ */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -94,7 +99,7 @@ export async function updateAppointment(
 ): Promise<Appointment> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
-    const { appointment: current, prospect } = await findAppointment(context, caller, id, arrival.occurredAt);
+    const { appointment: current, prospect } = await findAppointment(context, caller, id);
     await requireBase(arrival, current, () => presentAppointment(current, dictionary));
     const same = { ...current, ...givenFields(patch, current) };
     if (JSON.stringify(same) === JSON.stringify(current)) {
@@ -170,12 +175,12 @@ interface Found {
   readonly prospect: StoredProspect;
 }
 
-async function findAppointment(context: ApiContext, caller: Caller, id: number, occurredAt?: string): Promise<Found> {
+async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
   const { companyId } = caller;
   const prospectId = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
   if (prospectId === undefined) throw notFound("appointment");
   const key = attachedKeys.appointment(companyId, prospectId, id);
-  const found = await findAttached(context, caller, prospectId, key, occurredAt);
+  const found = await findAttached(context, caller, prospectId, key);
   if (found === undefined) throw notFound("appointment");
   return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }

@@ -6,30 +6,119 @@ import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
-type Assignments = Pick<StoredProspect, "assignedToUserId" | "assignedAt" | "pastAssignments" | "createdAt">;
+type Stored = Pick<StoredProspect, "pastAssignments" | "earlierAssignments">;
+type Assignments = Pick<StoredProspect, "assignedToUserId" | "assignedAt" | "createdAt"> & Stored;
+
+/** The id in `earlierAssignments` for a time in which the prospect had no assignee. */
+const NOBODY = 0;
+/** The id in `earlierAssignments` for an assignee that the row no longer names, because the prospect had too many assignments. */
+const FORGOTTEN = -1;
+
+/** An assignment from `from` until `until`, in milliseconds since 1970. */
+interface Past {
+  readonly user: number;
+  readonly from: number;
+  readonly until: number;
+}
 
 /**
  * Returns the assignment fields of a prospect whose assignee changes at `nowMs`. A past assignment is removed if it ended before the oldest
- * fact that the service accepts, or if there are more than `limits.pastAssignments` newer ones.
+ * fact that the service accepts. If more than `limits.pastAssignments` remain, the shortest ones lose their users, because a fact from a
+ * short time is improbable. The newest ones always keep their users.
  */
 export function reassignedAt(
   before: Assignments,
   nowMs: number,
-): Required<Pick<StoredProspect, "assignedAt" | "pastAssignments">> {
-  const { assignedToUserId: userId, assignedAt = before.createdAt, pastAssignments = [] } = before;
-  const ended = userId === null ? [] : [[userId, Date.parse(assignedAt), nowMs] as const];
-  const recent = [...pastAssignments, ...ended].filter(([, , until]) => until >= nowMs - limits.factAgeMs);
+): Required<Pick<Assignments, "assignedAt" | keyof Stored>> {
+  const { assignedToUserId: user, assignedAt = before.createdAt } = before;
+  const from = Date.parse(assignedAt);
+  // `from` may be later than `nowMs`, because the clock of the function that wrote `assignedAt` may have been fast.
+  const until = Math.max(nowMs, from);
+  const all = [...pastOf(before), ...(user === null ? [] : [{ user, from, until }])];
+  const past = all.filter((one) => one.until >= until - limits.pastAssignmentsMs);
+  const newest = past.filter(isKnown).slice(-limits.newestAssignments);
+  const earlier = past.slice(0, past.length - newest.length);
   return {
-    assignedAt: new Date(nowMs).toISOString(),
-    pastAssignments: recent.slice(-limits.pastAssignments).map(([user, from, until]) => [user, from, until]),
+    assignedAt: new Date(until).toISOString(),
+    pastAssignments: newest.map((one) => [one.user, one.from, one.until]),
+    earlierAssignments: packed(limited(earlier)),
   };
+}
+
+const isKnown = ({ user }: Past): boolean => user !== FORGOTTEN;
+
+/**
+ * Forgets the users of the shortest assignments. Of the assignments with a forgotten user, only the last one is kept. It shows that the
+ * names of the users before its end are incomplete.
+ */
+function limited(past: readonly Past[]): readonly Past[] {
+  const known = past.filter(isKnown);
+  if (known.length <= limits.pastAssignments - limits.newestAssignments) return past;
+  const shortest = known.reduce((a, b) => (b.until - b.from < a.until - a.from ? b : a));
+  const last = past.findLast((one) => one === shortest || !isKnown(one));
+  return limited(
+    past.flatMap((one) => (one === last ? { ...one, user: FORGOTTEN } : one === shortest || !isKnown(one) ? [] : one)),
+  );
+}
+
+function packed(past: readonly Past[]): number[] {
+  const [first] = past;
+  if (first === undefined) return [];
+  const numbers = [first.from];
+  let end = first.from;
+  for (const { user, from, until } of past) {
+    if (from > end) numbers.push(NOBODY, from - end);
+    numbers.push(user, until - from);
+    end = until;
+  }
+  return numbers;
+}
+
+function unpacked([begin = 0, ...pairs]: readonly number[]): Past[] {
+  const past: Past[] = [];
+  let from = begin;
+  for (let i = 0; i < pairs.length; i += 2) {
+    const [user = NOBODY, ms = 0] = pairs.slice(i, i + 2);
+    const until = from + ms;
+    if (user !== NOBODY) past.push({ user, from, until });
+    from = until;
+  }
+  return past;
+}
+
+function pastOf({ pastAssignments = [], earlierAssignments = [] }: Stored): Past[] {
+  const newest = pastAssignments.map(([user, from, until]): Past => ({ user, from, until }));
+  const [first] = newest;
+  // More than five entries come from a function of an earlier deployment. It kept only the ten newest assignments, so it may have removed
+  // an earlier one. An assignment with a forgotten user stands for the removed one.
+  const isCut = first !== undefined && newest.length > limits.newestAssignments;
+  const cut = isCut ? [{ user: FORGOTTEN, from: first.from, until: first.from }] : [];
+  return [...unpacked(earlierAssignments), ...cut, ...newest];
 }
 
 /**
  * Returns true if the prospect was assigned to the caller at `occurredAt`, according to its past assignments. The current assignment is not
  * considered.
  */
-export function wasAssigned({ userId }: Caller, { pastAssignments = [] }: Assignments, occurredAt: string): boolean {
+export function wasAssigned({ userId }: Caller, prospect: Stored, occurredAt: string): boolean {
   const at = Date.parse(occurredAt);
-  return pastAssignments.some(([user, from, until]) => user === userId && from <= at && at <= until);
+  return pastOf(prospect).some(({ user, from, until }) => user === userId && from <= at && at <= until);
+}
+
+/**
+ * Returns the users whose devices may have a copy of a note or appointment that is deleted at `nowMs`: all assignees of its prospect since
+ * the note or appointment was created, and its author. Users who see all prospects are not included. Users whose assignment ended more than
+ * 61 days ago are not included either. A device that has not read changes for so long must read all records again, because its cursor is
+ * valid for only 60 days. Returns undefined if the prospect's row does not name all assignees.
+ */
+export function holdersOf(
+  prospect: Assignments,
+  { createdAt, createdBy }: { readonly createdAt: string; readonly createdBy: number | null },
+  nowMs: number,
+): number[] | undefined {
+  const oldest = Math.max(Date.parse(createdAt) - limits.clockDifferenceMs, nowMs - limits.pastAssignmentsMs);
+  const past = pastOf(prospect).filter(({ until }) => until >= oldest);
+  if (!past.every(isKnown)) return undefined;
+  const all = [prospect.assignedToUserId, createdBy, ...past.map(({ user }) => user)];
+  return [...new Set(all.filter((user) => user !== null))];
 }

@@ -115,7 +115,10 @@ async function writesOf(
   return changeWrites(context, current, next, () => [], dictionary, {}, BULK_SOURCE);
 }
 
-/** Reads the times of all appointments of a deleted prospect. Its agenda was deleted with it, and no appointment has changed since. */
+/**
+ * Reads the times of all appointments of a deleted prospect, for its new agenda. The old agenda (the row with these times) was deleted with
+ * the prospect. No appointment can have changed since.
+ */
 async function appointmentTimes({ table }: ApiContext, { companyId, id }: StoredProspect): Promise<AgendaEntry[]> {
   const entries: AgendaEntry[] = [];
   for await (const item of table.query(attachedKeys.appointments(companyId, id))) {

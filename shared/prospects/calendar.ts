@@ -40,8 +40,8 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 
 const MS_PER_DAY = 86_400_000;
 /**
- * The earliest and the latest possible time of an appointment. The years of stored timestamps have four digits, so a wider range finds
- * nothing more.
+ * The earliest and the latest possible time of an appointment, because the years of stored timestamps have four digits. A requested range
+ * is reduced to these times.
  */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
@@ -167,8 +167,8 @@ function rangeOf(query: CalendarQuery, now: number): Range {
 }
 
 /**
- * Reads the calendar with one Query for each month of the range, one after the other. A range touches at most 13 months, because it has at
- * most `limits.calendarDaysMax` days.
+ * Reads the calendar with one Query for each month of the range, one after the other. A range has at most 366 days
+ * (`limits.calendarDaysMax`), so it touches at most 14 months.
  */
 async function* readCalendar(
   { table }: ReadContext,

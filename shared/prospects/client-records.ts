@@ -38,18 +38,25 @@ export function clientRecordInUse(): ApiError {
   return new ApiError("conflict", `clientRecordId: ${message}.`, { faults });
 }
 
-/** Returns the prospects that the caller has created with these client ids: a map from the client id in lower case to the prospect's id. */
+/**
+ * Returns the prospects that the caller has created with these client ids: a map from the client id in lower case to the prospect's id. The
+ * rows are first read with eventual consistency, which costs half as much. The row of a client id never changes, so a found row is correct.
+ * Only missing rows are read again with strong consistency.
+ */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,
   caller: Caller,
   clientRecordIds: ReadonlySet<string>,
 ): Promise<Map<string, number>> {
-  if (clientRecordIds.size === 0) return new Map();
-  const items = await table.batchGet([...clientRecordIds].map((id) => keyOf(caller, id)));
-  return new Map(
-    items.map((item) => {
+  const found = new Map<string, number>();
+  for (const consistency of ["eventual", "strong"] as const) {
+    const missing = [...clientRecordIds].filter((id) => !found.has(id));
+    if (missing.length === 0) break;
+    const rows = missing.map((id) => keyOf(caller, id));
+    for (const item of await table.batchGet(rows, { consistency })) {
       const { clientRecordId, prospectId } = StoredClientRecord.parse(item);
-      return [clientRecordId, prospectId];
-    }),
-  );
+      found.set(clientRecordId, prospectId);
+    }
+  }
+  return found;
 }

@@ -1,4 +1,6 @@
-/** The filters of lists, map pins and exports, and their conversion from query parameters to criteria of the company's search index. */
+/**
+ * The filters of lists, maps, exports and bulk jobs, and their conversion from query parameters to criteria of the company's search index.
+ */
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
@@ -124,7 +126,7 @@ export const Meters = z
 const MetersText = z.pipe(
   z.pipe(
     Parameter,
-    z.transform((value) => numbersIn(value)[0] ?? Number.NaN),
+    z.transform((value) => (decimal.test(value.trim()) ? Number(value) : Number.NaN)),
   ),
   Meters,
 );
@@ -165,24 +167,44 @@ export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   });
 export const ProspectFilter = z.object(filterParameters).check(withNear());
 
-const FilterText = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
+export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
+/** Returns an object with this schema for each filter. */
+export const filterTextsOf = <Text>(text: Text) =>
+  ({
+    bbox: text,
+    dateFrom: text,
+    dateTo: text,
+    updatedSince: text,
+    status: text,
+    assignedToUserId: text,
+    rep: text,
+    tagId: text,
+    city: text,
+    search: text,
+    territoryId: text,
+    near: text,
+    maxMeters: text,
+  }) satisfies Record<keyof typeof filterParameters, Text>;
+
 /** The filters as strings, for the body of a request that creates a job. The job later parses these strings with `ProspectFilter`. */
-export const filterBody = {
-  bbox: FilterText,
-  dateFrom: FilterText,
-  dateTo: FilterText,
-  updatedSince: FilterText,
-  status: FilterText,
-  assignedToUserId: FilterText,
-  rep: FilterText,
-  tagId: FilterText,
-  city: FilterText,
-  search: FilterText,
-  territoryId: FilterText,
-  near: FilterText,
-  maxMeters: FilterText,
-} satisfies Record<keyof typeof filterParameters, typeof FilterText>;
+export const filterBody = filterTextsOf(z.optional(FilterText));
 export type ProspectFilter = z.output<typeof ProspectFilter>;
+
+/** Maximum number of unknown filters that an error names, and maximum characters of each name. */
+const [NAMED_FILTERS, FILTER_NAME] = [10, 40];
+
+/**
+ * Returns the schema of an object in a body that has only filters. An unknown name is refused. If it were ignored, a misspelt filter would
+ * select more prospects than the client means.
+ */
+export const filterObject = <S extends z.core.$ZodLooseShape>(shape: S) =>
+  z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return undefined;
+      const unknown = issue.keys.slice(0, NAMED_FILTERS).map((key) => `"${key.slice(0, FILTER_NAME)}"`);
+      return `must not have ${unknown.join(", ")}. The filters are ${Object.keys(shape).join(", ")}.`;
+    },
+  });
 
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
@@ -273,8 +295,8 @@ export function criteriaOf(
 }
 
 /**
- * Returns the options for reading the search index. Only a search for words needs the texts of the index, and they are loaded by the first
- * read. This read must therefore know whether the request has words.
+ * Returns the options for reading the search index. Long texts are stored apart from the entries of the index, and only a search for words
+ * needs them. With `searches`, they are read at the same time as the index, which saves a round trip.
  */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 

@@ -1,6 +1,6 @@
 /**
- * Finds a company's prospects in its search index: by criteria, or by the filters of a request and its caller's rights. It uses names of
- * statuses, tags and users that are at least as new as the index.
+ * Finds a company's prospects in its search index: by criteria, or by the filters of a request and its caller's rights. The names of
+ * statuses, tags and users that it uses are at least as new as the index, so that each id in the index has a name.
  */
 
 import type { Caller } from "#shared/auth/caller.ts";
@@ -21,8 +21,8 @@ import { type Dictionary, freshDictionary, recentDictionary } from "#shared/refe
 import { territoryArea } from "#shared/reference/territory-areas.ts";
 
 /**
- * Finds the prospects that pass the criteria. Throws `unavailable` if the index is damaged, because an incomplete list must not look
- * complete.
+ * Finds the prospects that pass the criteria. Throws `unavailable` if the index is damaged, or if it lacks times of changes that the
+ * criteria need. An incomplete list must not look complete.
  */
 export async function findProspects(
   context: ReadContext,

@@ -13,14 +13,15 @@ import { presentNote } from "#shared/prospects/present.ts";
 import {
   acceptsFact,
   changeOfNotes,
-  changeOfPastNotes,
+  changeOfNotesOf,
+  glimpse,
   isPublished,
   isVisible,
   readVisibleProspect,
 } from "#shared/prospects/read.ts";
 import { findAttached, findNoteLocators, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
 import type { Note } from "#shared/prospects/schema.ts";
-import { StoredNote, storedProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /** Yields all notes, the newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
@@ -58,16 +59,18 @@ export async function createNote(
   arrival: Arrival = {},
 ): Promise<Note> {
   const { companyId } = caller;
-  const [note, dictionary] = await Promise.all([
+  const own = visibleAssignee(caller);
+  const [note, dictionary, prospect] = await Promise.all([
     newNote(context, caller, prospectId, body, arrival),
     currentDictionary(context, companyId),
+    own === undefined ? glimpse(context, companyId, prospectId) : undefined,
   ]);
   const made = presentNote(note, dictionary);
   const nowMs = Date.parse(note.updatedAt);
-  const commit = (first: Write, assignee?: number) =>
+  const commit = (first: Write, assignee?: number | null) =>
     context.commit([first, ...insertNote(note, assignee)], made, note);
-  const first = changeOfNotes(caller, prospectId, nowMs);
-  await commit(first, visibleAssignee(caller)).catch(async (error: unknown) => {
+  const first = changeOfNotes(caller, prospectId, nowMs, prospect);
+  await commit(first, own ?? prospect?.assignedToUserId).catch(async (error: unknown) => {
     const again = await secondTry(context, caller, error, nowMs, arrival);
     const failed = again === undefined ? error : await failureOf(commit(again));
     if (failed !== undefined)
@@ -77,10 +80,12 @@ export async function createNote(
 }
 
 /**
- * Returns the first write of the transaction with which `createNote` tries again, or undefined if another try cannot succeed. The first try
- * checks the caller's rights without reading the prospect. If this check fails, the error contains the prospect's row. The row shows
- * whether a completed import has created the prospect, and whether the prospect was assigned to the caller when the note was written. In
- * these two cases, the note is accepted.
+ * Returns the first write of the second try of `createNote`, or undefined if a second try cannot succeed.
+ *
+ * The first write of each try checks the prospect. For the first try, no row of the prospect is known, or perhaps an outdated one. If its
+ * check fails, the error contains the current row. This row shows whether the caller may see the prospect, or whether it was assigned to
+ * the caller when the note was written. It also shows whether an import has created the prospect, which must be completed. If the caller
+ * sees all prospects, the second try does not check the assignee, so that a concurrent reassignment cannot make it fail.
  */
 async function secondTry(
   { table }: ApiContext,
@@ -95,8 +100,9 @@ async function secondTry(
   const { id, companyId, importId } = prospect;
   if (!acceptsFact(caller, prospect, occurredAt)) return undefined;
   if (!(await isPublished(table, companyId, importId))) return undefined;
-  if (!isVisible(caller, prospect)) return changeOfPastNotes(prospect, nowMs);
-  return importId === undefined ? undefined : changeOfNotes(caller, id, nowMs, importId);
+  return isVisible(caller, prospect)
+    ? changeOfNotes(caller, id, nowMs, importId === undefined ? {} : { importId })
+    : changeOfNotesOf(prospect, nowMs);
 }
 
 const failureOf = (work: Promise<void>): Promise<unknown> =>
@@ -116,13 +122,13 @@ export async function getNote(context: ApiContext, caller: Caller, id: number): 
 export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
-    const { note: current, importId } = await findNote(context, caller, id);
+    const { note: current, prospect } = await findNote(context, caller, id);
     const { body = current.body } = patch;
     if (body === current.body) return presentNote(current, dictionary);
     const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
     await context.table.transact([
-      changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), importId),
-      ...replaceNote(current, next, visibleAssignee(caller)),
+      changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), prospect),
+      ...replaceNote(current, next, prospect.assignedToUserId),
     ]);
     return presentNote(next, dictionary);
   });
@@ -134,18 +140,15 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
  */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
-    const { note: current, importId } = await findNote(context, caller, id);
-    await context.table.transact([
-      changeOfNotes(caller, current.prospectId, context.clock.now(), importId),
-      ...removeNote(current, visibleAssignee(caller)),
-    ]);
+    const { note: current, prospect } = await findNote(context, caller, id);
+    const nowMs = context.clock.now();
+    await context.table.transact([changeOfNotesOf(prospect, nowMs), ...removeNote(current, prospect, nowMs)]);
   });
 }
 
 interface FoundNote {
   readonly note: StoredNote;
-  /** Id of the import that created the prospect. Undefined if the prospect was not imported. */
-  readonly importId: string | undefined;
+  readonly prospect: StoredProspect;
 }
 
 async function findNote(context: ApiContext, caller: Caller, id: number): Promise<FoundNote> {
@@ -160,7 +163,7 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
     attachedKeys.note(companyId, prospectId, createdAt, id),
   );
   if (found === undefined) throw notFound("note");
-  return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
+  return { note: StoredNote.parse(found.item), prospect: found.prospect };
 }
 
 /**

@@ -52,8 +52,8 @@ function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows
 }
 
 /**
- * Returns the fields of `prospectFields`, in the order of that schema, and no others. Most prospects of a list are not parsed by the
- * schema, which would remove other fields.
+ * Returns exactly the fields of the schema `prospectFields`, in the same order. Lists do not parse most prospects with the schema, to save
+ * time, so this function must not return other fields.
  */
 function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
   const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;

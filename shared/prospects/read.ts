@@ -7,7 +7,7 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
+import { all, any, type Condition, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
@@ -45,22 +45,40 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Returns a write for the transaction of a note. It makes the transaction fail unless the caller may see the prospect. `importId` is the
- * prospect's import, if that import is known to be completed.
+ * Returns a write for the transaction of a note. The transaction fails if the caller may not see the prospect, if another import than
+ * `importId` has created the prospect, or if it has another assignee than `assignedToUserId`. If `assignedToUserId` is undefined, the
+ * assignee is not checked. If `importId` is undefined, no import may have created the prospect. The caller of this function must know that
+ * the import is completed.
  *
  * The write also records in the prospect's row that its notes have changed. The prospect's row alone then shows whether a client's copy of
  * the prospect with its notes is current. The write causes no event, because no field of the prospect changes.
  */
-export const changeOfNotes = (caller: Caller, prospectId: number, nowMs: number, importId?: string): Write => ({
+export const changeOfNotes = (
+  caller: Caller,
+  prospectId: number,
+  nowMs: number,
+  { importId, assignedToUserId }: Partial<Pick<StoredProspect, "importId" | "assignedToUserId">> = {},
+): Write => ({
   ...noteOn(caller.companyId, prospectId, nowMs),
-  when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
+  when: all(
+    visibleCondition(caller),
+    importId === undefined ? missing("importId") : equals("importId", importId),
+    ...(assignedToUserId === undefined ? [] : [hasAssignee(assignedToUserId)]),
+  ),
 });
 
+/** The condition that a prospect has this assignee. Rows of release 0.1.0 without an assignee contain null. */
+const hasAssignee = (userId: number | null): Condition =>
+  userId === null
+    ? any(missing("assignedToUserId"), equals("assignedToUserId", null))
+    : equals("assignedToUserId", userId);
+
 /**
- * Returns the write of `changeOfNotes` for a prospect that was read before. Its condition fails if the prospect has changed since the read.
- * Use it if the prospect is not assigned to the caller any more, but was at the time when the caller wrote the note.
+ * Returns the same write as `changeOfNotes`, but for a prospect that was read before. Its condition fails if the prospect has changed since
+ * the read. Use it if the past assignments of the prospect permit the transaction: a user may add a note about a time at which the prospect
+ * was assigned to the user.
  */
-export const changeOfPastNotes = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
+export const changeOfNotesOf = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
   when: all(present, missing("deletedAt"), equals("version", version)),
 });
@@ -72,7 +90,7 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
 
 /**
  * The imports that this process knows to be completed, for each table. They can be cached, because a completed import stays completed. The
- * value of an import is the number of imports that the process had learned before it.
+ * value is a running number (`learned`), which shows whether the process learned of one import before another.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;
@@ -100,12 +118,23 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/**
- * Returns true if this process already knew at an earlier time that the prospect's rows are visible. `before` is the value of `learned` at
- * that time.
- */
+/** Returns true if the process already knew, when `learned` had the value `before`, that the prospect's rows are visible. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
+
+/**
+ * Returns the prospect as an eventually consistent read shows it, for half the price. It may be outdated, so a write must check what it
+ * uses. Returns undefined if the prospect is missing, or if its import is not completed.
+ */
+export async function glimpse(
+  { table }: ReadContext,
+  companyId: number,
+  id: number,
+): Promise<StoredProspect | undefined> {
+  const [item] = await table.batchGet([keys.prospect(companyId, id)], { consistency: "eventual" });
+  const prospect = item === undefined ? undefined : storedProspect(item);
+  return (await isPublished(table, companyId, prospect?.importId)) ? prospect : undefined;
+}
 
 /** Returns the prospect. Throws `not_found` if it does not exist or the caller may not see it. */
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
@@ -198,10 +227,10 @@ export async function readProspect(
 /**
  * Milliseconds after which a write that has begun is certainly committed or has failed.
  *
- * The reads of one round trip see the table at different times. A note may therefore be missing although the prospect's row already counts
- * it. A response gets an ETag only if the row was certainly in the same state before the reads. This is known if the row was also read
- * before them, or if its last change is older than this number of milliseconds. An imported row must also have been visible before the
- * reads.
+ * `readProspect` reads rows at slightly different times. A note may therefore be missing although the prospect's row already records its
+ * creation. Such a mixture must not get an ETag. A response gets an ETag only if the prospect's row certainly had the same state before the
+ * reads. This is known if the row was also read before them, or if its last change is older than this number of milliseconds. An imported
+ * row must also have been visible before the reads.
  */
 const SETTLED_MS = 60_000;
 

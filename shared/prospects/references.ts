@@ -49,8 +49,8 @@ interface Referenced {
 }
 
 /**
- * Checks the status and assignee of a new prospect, with cached names if possible. If the caller is the assignee, no check is needed,
- * because the authorizer has checked the caller at most a minute ago.
+ * Checks the status and assignee of a new prospect, with cached names if possible. If the caller is the assignee, the transaction need not
+ * check this user, because the authorizer has checked the caller at most a minute ago.
  */
 export async function requireReferences(
   context: ApiContext & { readonly dictionary?: Dictionary },
@@ -64,8 +64,8 @@ export async function requireReferences(
     const { dictionary } = context;
     if (currentStatusId != null) requireStatus(dictionary, currentStatusId);
     if (assignedToUserId != null) requireUser(dictionary, "assignedToUserId", assignedToUserId);
-    // The request read this dictionary when it began. The transaction therefore needs no checks. The same holds for a change of an existing
-    // prospect.
+    // The transaction needs no checks, because this dictionary was current when the request began. A change of an existing prospect makes
+    // no checks for the same reason.
     return { dictionary, checks: [] };
   }
   const recent = await recentDictionary(context, companyId);

@@ -3,7 +3,7 @@
  * version number of a prospect does not change, so no event is sent and the search index does not change.
  */
 import * as z from "zod/mini";
-import type { Clock } from "#shared/clock.ts";
+import type { AppContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/conditional-writes.ts";
 import { equals, type Item, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -18,11 +18,7 @@ import {
   storedProspect,
 } from "#shared/prospects/stored.ts";
 
-export interface ReshapeContext {
-  readonly table: Table;
-  readonly clock: Clock;
-  readonly wait: (ms: number) => Promise<void>;
-}
+export type ReshapeContext = Pick<AppContext, "table" | "clock" | "wait">;
 
 export interface ReshapeOptions {
   /** Maximum read and write units that the job uses per second. The rest of the table's capacity is left to the users. */
@@ -153,8 +149,8 @@ async function reshapeBlock(table: Table, companyId: number, block: number, shap
 }
 
 /**
- * Attributes of the row that must be kept although they are not fields of a prospect. For example, the ETag of a prospect depends on the
- * state of its notes.
+ * Attributes that are not fields of a prospect but must remain in the row. For example, the count of changes of notes (`notesVersion`) is
+ * part of the prospect's ETag.
  */
 const KEPT: ReadonlySet<string> = new Set(["writeId", ...notesAttributes]);
 

@@ -20,8 +20,9 @@ import { blockOf, type Key } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
+import { holdersOf } from "#shared/prospects/assignments.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
-import { acceptsFact, isPublished } from "#shared/prospects/read.ts";
+import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
   datedItem,
   type LastStatusChange,
@@ -62,10 +63,14 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
   past: entry.status?.id ?? 0,
 });
 
+const isMove = (current: StoredProspect, next: StoredProspect): boolean =>
+  current.assignedToUserId !== next.assignedToUserId || current.deletedAt !== next.deletedAt;
+
 /**
  * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if the
- * row has changed since `current` was read, or if it does not meet `when`. If the same transaction writes an appointment, give it as
- * `appointment`, and its creation as `fact`. Without `fact`, the fact is the status change in `next`, if there is one.
+ * row has changed since `current` was read, or if it does not meet `when`. If the same transaction writes an appointment, pass it as
+ * `appointment`. `fact` is what activity reports count, for example the creation of this appointment. By default, it is the status change
+ * in `next`, if there is one.
  */
 export const replaceProspect = (
   current: StoredProspect,
@@ -79,6 +84,7 @@ export const replaceProspect = (
   },
   ...prospectDelta(next.companyId, indexEntry(next), current.assignedToUserId, {
     isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
+    movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
     appointment,
     fact,
   }),
@@ -90,19 +96,19 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
     : { by: note.createdBy, ...(note.occurredAt !== undefined && { at: timeOf(note) }) };
 
 /**
- * Returns the options of a note's index entry. `assignee` is the assignee of the note's prospect. Leave it out unless a condition of the
- * same transaction ensures that it is right.
+ * Returns the options of a note's index entry. `assignee` is the assignee of the note's prospect. Pass it only if a condition of the same
+ * transaction ensures that it is right.
  */
-const loggedNote = ({ createdAt }: StoredNote, assignee: number | undefined): NoteDeltaOptions => ({
+const loggedNote = ({ createdAt }: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
   createdAt: Date.parse(createdAt),
   assignee,
 });
 
 /**
  * Returns the writes of a new note. The condition of the first write fails if the prospect has the maximum number of notes. `assignee` is
- * the assignee of the prospect. Leave it out unless a condition of the same transaction ensures that it is right.
+ * the assignee of the prospect. Pass it only if a condition of the same transaction ensures that it is right.
  */
-export const insertNote = (note: StoredNote, assignee?: number): Write[] => [
+export const insertNote = (note: StoredNote, assignee?: number | null): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
@@ -113,21 +119,21 @@ export const insertNote = (note: StoredNote, assignee?: number): Write[] => [
   noteLocatorWrite(note),
 ];
 
-export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: number): Write[] => [
+export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: number | null): Write[] => [
   { put: { ...keyOfNote(next), ...datedItem(next) }, when: equals("version", current.version) },
   ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 
 /**
- * Returns the writes that remove a note. The count of notes does not include imported notes, so it is reduced only if the note was not
- * imported.
+ * Returns the writes that remove a note of the prospect. Put them into a transaction with a condition that the prospect has not changed
+ * since it was read. The count of notes does not include imported notes, so it is reduced only if the note was not imported.
  */
-export const removeNote = (note: StoredNote, assignee?: number): Write[] => [
+export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(
     note.companyId,
     { ...indexNote(note), version: note.version + 1, text: null },
-    loggedNote(note, assignee),
+    { ...loggedNote(note, prospect.assignedToUserId), heldBy: holdersOf(prospect, note, nowMs) },
   ),
   { remove: attachedKeys.noteLocator(note.companyId, note.id) },
   ...(note.importId === undefined
@@ -210,14 +216,13 @@ export async function findNoteLocators(
 
 /**
  * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing, or if the caller may not see the
- * prospect now and could not see it at the time `occurredAt`.
+ * prospect now. A past assignment gives no right to read or change existing rows.
  */
 export async function findAttached(
   { table }: ReadContext,
   caller: Caller,
   prospectId: number,
   key: Key,
-  occurredAt?: string,
 ): Promise<{ prospect: StoredProspect; item: Item } | undefined> {
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
@@ -226,6 +231,6 @@ export async function findAttached(
   // locators of its notes.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
-  const exists = item !== undefined && acceptsFact(caller, prospect, occurredAt);
+  const exists = item !== undefined && isVisible(caller, prospect);
   return exists && (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
 }

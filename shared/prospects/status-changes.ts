@@ -58,9 +58,9 @@ export function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: S
 }
 
 /**
- * Adds a status change to the history that a user made while the prospect was still assigned to that user. Returns the changed prospect and
- * the writes. The present status of the prospect does not change. The previous status in the entry is null, because it is not known which
- * status the prospect had at that time.
+ * Returns the writes that add an entry to the status history, and the prospect after these writes. The entry is a status change that the
+ * user made while the prospect was still assigned to this user. Throws `conflict` if the history is full. The present status of the
+ * prospect does not change. The previous status in the entry is null, because it is not known which status the prospect had at that time.
  */
 export async function pastStatusChange(
   { ids, clock }: Pick<ApiContext, "ids" | "clock">,

@@ -156,11 +156,14 @@ export const StoredProspect = z.object({
    */
   moreUpcomingUntil: unset(Timestamp),
   /**
-   * The time in the key of the agenda (see agenda.ts). No appointment starts later, and the time never decreases. Undefined if the
-   * prospect has had no appointments.
+   * The time in the key of the agenda (see agenda.ts). No appointment starts later. Undefined if the prospect has no appointments. The time
+   * never decreases while the prospect has appointments.
    */
   agendaUntil: sometimes,
-  /** The time of the last change of an appointment, in milliseconds since 1970. Such a change does not change `updatedAt`. */
+  /**
+   * The time of the last change of an appointment of the prospect, in milliseconds since 1970. `updatedAt` does not tell it, because a
+   * change of an appointment leaves `updatedAt` as it is.
+   */
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
@@ -171,6 +174,11 @@ export const StoredProspect = z.object({
    * milliseconds since 1970.
    */
   pastAssignments: z.optional(z.array(z.tuple([Id, count, count]))),
+  /**
+   * The assignments before those in `pastAssignments`, in a shorter form: the beginning of the first one, and then pairs of a user's id and
+   * the length of the assignment, all in milliseconds. Each begins when the one before it ends. assignments.ts explains ids below 1.
+   */
+  earlierAssignments: z.optional(z.array(count)),
   tagIds: list(Id),
   source: unset(z.string()),
   sourceId: unset(z.string()),
@@ -181,7 +189,10 @@ export const StoredProspect = z.object({
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /** Number of writes of this row. It is used for optimistic locking and for the ids of events. */
+  /**
+   * Increases by 1 with each change of the prospect or its appointments, but not with changes of notes. It is used for optimistic locking
+   * and for the ids of events.
+   */
   version: count,
   deletedAt: sometimes,
   /** The id that the client gave to the prospect when it created it. */
@@ -283,7 +294,8 @@ export const sampledProspect = (item: Item): StoredProspect =>
 
 /** Parses a row of shape 2. The separate attributes are validated. The attribute `fields` is only parsed as JSON. */
 function unpacked(item: Item): StoredProspect {
-  // The schema takes longer than the parsing of `fields`. It parses deleted rows, and damaged ones, whose faults it reports.
+  // Parsing with the schema takes longer than parsing `fields`. The schema is therefore used only for deleted rows, and for damaged rows,
+  // whose faults it reports.
   const separate = isUsual(item) ? item : Columns.parse(item);
   const { fields = "", type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));

@@ -47,8 +47,9 @@ export const createProspect = (
   );
 
 /**
- * Creates the prospect. If ids and names are cached, it makes only one round trip, because the transaction itself checks that the names are
- * current.
+ * Creates the prospect. If this function instance has a supply of ids and a cached dictionary (statuses, tags and users), and the input has
+ * no `addressId`, the transaction is the only call to DynamoDB. No read is needed before it, because the transaction itself checks that the
+ * requested status and user have not changed since the dictionary was read.
  */
 async function create(context: ApiContext, caller: Caller, input: NewProspect, arrival: Arrival): Promise<Prospect> {
   const { companyId, userId } = caller;
@@ -84,7 +85,8 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
   };
   const origin = { ...arrival, source: DEFAULT_SOURCE };
   if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary, origin);
-  // The write that reserves the client's id must be the last one: a failure at its index is reported as an id in use.
+  // The write that reserves the prospect's `clientRecordId` must be the last one. If the transaction fails at the index of this write,
+  // another prospect already has the `clientRecordId`.
   const others = [...insertProspect(prospect), ...checks, ...links(id, now)];
   const made = presentProspect(prospect, undefined, dictionary);
   await context.commit([...others, ...clientRecordWrites(prospect)], made, prospect).catch((error: unknown) => {
@@ -112,7 +114,7 @@ export function updateProspect(
   });
 }
 
-/** Returns the prospect as lists show it. */
+/** Converts a stored prospect to the form in which lists show it, with its next appointment. */
 const presentCurrent = async (
   { table, clock }: ApiContext,
   prospect: StoredProspect,
@@ -120,8 +122,9 @@ const presentCurrent = async (
 ): Promise<Prospect> => presentProspect(prospect, await nextAppointment(table, prospect, clock.now()), dictionary);
 
 /**
- * Adds a status change to the history, which the caller made while the prospect was still assigned to the caller. Throws `not_found` if the
- * patch contains another field, because a user who has lost the prospect may only add facts of that time.
+ * Adds an entry to the status history. The entry is a status change that the caller made while the prospect was still assigned to the
+ * caller. Throws `not_found` if the patch has no status, or if it also has another field: the prospect is now hidden from the caller, who
+ * may therefore change none of its present fields.
  */
 async function writePastStatus(
   context: ApiContext,
@@ -167,7 +170,8 @@ export const changeByImport = (
     const current = await readVisibleProspect(context, caller, id);
     if (current.changedByImport === importId) return;
     const change = { ...(await changeOf(current)), importId };
-    // An import makes many transactions. Only the last one, which completes the import, may store the response for repeated requests.
+    // `context.commit` would also store the response that a repetition of the request gets. An import makes many transactions, and only the
+    // last one, which completes the import, may store this response. All others are therefore written without it.
     const commit: ApiContext["commit"] = (writes) => transactAny(context.table, writes);
     await writeChange({ ...context, commit }, caller, current, change, dictionary);
   });
@@ -188,11 +192,11 @@ async function writeChange(
     return current;
   }
   const own = isSame
-    ? [changeOfNotes(caller, current.id, context.clock.now(), current.importId)]
+    ? [changeOfNotes(caller, current.id, context.clock.now(), current)]
     : await changeWrites(context, current, next, links, dictionary, change.arrival);
   // The first write of `insertNote` checks the number of notes. It must come first in the transaction, because a failure at index 0 is
   // reported as too many notes.
-  const writes = note === undefined ? own : [...insertNote(note), ...own];
+  const writes = note === undefined ? own : [...insertNote(note, next.assignedToUserId), ...own];
   await context.commit(writes, undefined, next).catch((error: unknown) => {
     throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;
   });
@@ -227,8 +231,9 @@ async function changed(
 }
 
 /**
- * Returns the writes of a change. If the status changes, the function adds the new status change to `next`, and the previous one moves to a
- * separate row. If the assignee changes, it adds the previous assignment to `next`.
+ * Returns the writes that replace the prospect `current` by `next`. The function also changes `next`. If the status changes, `next` gets
+ * the new status change, and the previous status change moves from the prospect's row to a separate row. If the assignee changes, the
+ * previous assignment is added to the list of past assignments in `next`.
  */
 export async function changeWrites(
   context: ApiContext,

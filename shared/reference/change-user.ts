@@ -116,9 +116,10 @@ const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ ind
 const CALLER = 1;
 
 /**
- * Withdraws an invitation. The user is removed from the identity provider first, and the rows are deleted afterwards. While the rows exist,
- * the same address cannot be invited again. In the opposite order, the address could be invited again between the two steps, and the
- * removal would then remove the user of the new invitation.
+ * Withdraws an invitation. The user is removed from the identity provider first. Afterwards, the user's row is marked as withdrawn, and the
+ * rows of the token subject and of the e-mail address are deleted. While these rows exist, the same address cannot be invited again. In the
+ * opposite order, the address could be invited again between the two steps, and the removal would then remove the user of the new
+ * invitation.
  */
 async function withdraw(
   context: ApiContext,
@@ -144,8 +145,8 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // The row of the token subject is deleted only if it still belongs to this user. After an expired invitation, the row may belong to
-    // another user.
+    // An invited user also has a row of the token subject and a claim on the e-mail address. After the invitation has expired, the
+    // invitation of another user may replace these rows. They are therefore deleted only if they still belong to this user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId, changeOf(current, next)),

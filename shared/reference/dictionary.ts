@@ -7,9 +7,10 @@ import type { SharedChange } from "#shared/company-index/change-log.ts";
 import { sharedDelta } from "#shared/company-index/delta.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ReadContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
+import { any, equals, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
+import type { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
@@ -46,7 +47,33 @@ const versionOf = (company: unknown): number => StoredCompany.parse(company).dic
  * so that cached dictionaries become outdated. `changes` are the changed records, for the change log.
  */
 export const namesChange = (companyId: number, ...changes: readonly SharedChange[]): Write[] => [
-  { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
+  raiseVersion(companyId),
+  ...loggedNamesChange(companyId, changes),
+];
+
+/**
+ * Returns the same writes as `namesChange`. The first write fails if the dictionary has changed since `dictionary` was read. A limit on the
+ * number of entries needs this condition: without it, concurrent requests would all find that there is room for one more entry.
+ */
+export const namesChangeAfter = (
+  { version }: Dictionary,
+  companyId: number,
+  ...changes: readonly SharedChange[]
+): Write[] => {
+  const isSame = equals("dictionaryVersion", version);
+  const when = version === 0 ? any(missing("dictionaryVersion"), isSame) : isSame;
+  return [{ ...raiseVersion(companyId), when }, ...loggedNamesChange(companyId, changes)];
+};
+
+/** Returns true if the first write of a transaction has failed. In the transaction, the writes of `namesChangeAfter` must be the first. */
+export const hasDictionaryChanged = ({ failed }: ConditionFailed): boolean => failed.some(({ index }) => index === 0);
+
+const raiseVersion = (companyId: number) => ({
+  update: keys.company(companyId),
+  change: { add: { dictionaryVersion: 1 } },
+});
+
+const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]): Write[] => [
   namesChangeInHead(companyId),
   ...changes.map((change) => sharedDelta(companyId, change)),
 ];
@@ -114,7 +141,10 @@ export async function dictionaryAtLeast(source: Source, companyId: number, versi
   return cached !== undefined && cached.version >= version ? cached : freshDictionary(source, companyId);
 }
 
-/** Returns the current dictionary. If it is cached, only its version is read, which costs one read unit. */
+/**
+ * Returns `source.dictionary` if it is set, and otherwise the current dictionary. If the current one is cached, only the version is read,
+ * which costs one read unit.
+ */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
   const cached = cacheOf(source.table).get(companyId)?.dictionary;

@@ -116,8 +116,10 @@ export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, wo
 }
 
 /**
- * Creates a user with an invitation. The identity provider creates its user before the rows are written, so the invitation can be repeated
- * after a crash between the two. Throws `conflict` if a user of the company has the address, or if any user has the subject.
+ * Creates a user with an invitation. The identity provider creates its user first, and the rows are written afterwards. After a crash
+ * between these two steps, the table contains no row of the user, so the same invitation can be sent again. Throws `conflict` if a user of
+ * the company has the e-mail address, or if any user of the service has the token subject that the caller has chosen. Throws `rate_limited`
+ * above the daily maximum.
  */
 export async function createUser(
   context: ApiContext,
@@ -185,7 +187,10 @@ type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** True if the user existed before. The name may differ, so the change log must say that other records show it. */
+  /**
+   * True if an existing user is invited again, whose name may have changed. Other records show this name. The entry of the change log then
+   * says so (`isShownElsewhere`).
+   */
   readonly renames?: boolean;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;

@@ -31,8 +31,8 @@ const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
 /**
- * Packs a polygon. Coordinates with few decimals are stored as integers, each as the difference from the previous point. Other
- * coordinates are stored as doubles.
+ * Packs a polygon. If no coordinate of the polygon has more than `MOST_DECIMALS` decimals, all are stored as integers, each as the
+ * difference from the previous point. Otherwise all are stored as doubles.
  */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();

@@ -1,11 +1,12 @@
 /** Reads and writes the lead statuses of a company. No two of them have the same value, ignoring case. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { creationOf, loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
+import { creationOf, hasDictionaryChanged, loadDictionary, namesChangeAfter } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
 import type { NewStatus, StatusPatch } from "#shared/reference/input.ts";
 import { DEFAULT_COLOR, StoredStatus } from "#shared/reference/schema.ts";
@@ -22,25 +23,25 @@ export async function getStatus({ table }: ApiContext, companyId: number, id: nu
 }
 
 export async function createStatus(context: ApiContext, companyId: number, input: NewStatus): Promise<StoredStatus> {
-  const [existing, id] = await Promise.all([listStatuses(context, companyId), context.ids.next()]);
-  if (existing.length >= limits.statusesPerCompany) {
-    throw new ApiError("conflict", `A company may have at most ${limits.statusesPerCompany} statuses.`);
-  }
-  const now = iso(context.clock.now());
-  const status: StoredStatus = {
-    type: "status",
-    id,
-    value: input.value,
-    color: input.color ?? DEFAULT_COLOR,
-    sortOrder: input.sortOrder ?? Math.max(0, ...existing.map(({ sortOrder }) => sortOrder)) + 1,
-    isActive: true,
-    version: 1,
-    createdAt: now,
-    updatedAt: now,
+  const id = await context.ids.next();
+  const work = async (): Promise<StoredStatus> => {
+    const dictionary = await loadDictionary(context.table, companyId);
+    if (dictionary.statuses.size >= limits.statusesPerCompany) {
+      throw new ApiError(
+        "conflict",
+        `A company may have at most ${limits.statusesPerCompany} statuses, active or not. Rename one that is not active, and activate it again.`,
+      );
+    }
+    const now = iso(context.clock.now());
+    const last = Math.max(0, ...[...dictionary.statuses.values()].map(({ sortOrder }) => sortOrder));
+    const { value, color = DEFAULT_COLOR, sortOrder = last + 1 } = input;
+    const dates = { createdAt: now, updatedAt: now };
+    const status: StoredStatus = { type: "status", id, value, color, sortOrder, isActive: true, version: 1, ...dates };
+    const names = namesChangeAfter(dictionary, companyId, creationOf(status));
+    await context.commit([...names, ...newStatusWrites(companyId, status)], status);
+    return status;
   };
-  const writes = [...newStatusWrites(companyId, status), ...namesChange(companyId, creationOf(status))];
-  await context.commit(writes, status).catch(duplicateValue("STATUS"));
-  return status;
+  return optimistic(work, hasDictionaryChanged).catch(duplicateValue("STATUS"));
 }
 
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>

@@ -9,7 +9,13 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { creationOf, loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
+import {
+  creationOf,
+  hasDictionaryChanged,
+  loadDictionary,
+  namesChange,
+  namesChangeAfter,
+} from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/reference/display-value.ts";
 import type { NewTag, TagPatch } from "#shared/reference/input.ts";
 import { DEFAULT_COLOR, StoredTag } from "#shared/reference/schema.ts";
@@ -26,17 +32,22 @@ export async function getTag({ table }: ApiContext, companyId: number, id: numbe
 }
 
 export async function createTag(context: ApiContext, companyId: number, input: NewTag): Promise<StoredTag> {
-  const [existing, id] = await Promise.all([listTags(context, companyId), context.ids.next()]);
-  if (existing.length >= limits.tagsPerCompany) {
-    throw new ApiError("conflict", `A company may have at most ${limits.tagsPerCompany} tags.`);
-  }
-  const now = iso(context.clock.now());
-  const { value, color = DEFAULT_COLOR } = input;
-  const tag: StoredTag = { type: "tag", id, value, color, version: 1, createdAt: now, updatedAt: now };
-  const writes = [...newTagWrites(companyId, tag), ...namesChange(companyId, creationOf(tag))];
-  await context.commit(writes, tag).catch(duplicateValue("TAG"));
-  return tag;
+  const id = await context.ids.next();
+  const work = async (): Promise<StoredTag> => {
+    const dictionary = await loadDictionary(context.table, companyId);
+    if (dictionary.tags.size >= limits.tagsPerCompany) throw tooManyTags();
+    const now = iso(context.clock.now());
+    const { value, color = DEFAULT_COLOR } = input;
+    const tag: StoredTag = { type: "tag", id, value, color, version: 1, createdAt: now, updatedAt: now };
+    const names = namesChangeAfter(dictionary, companyId, creationOf(tag));
+    await context.commit([...names, ...newTagWrites(companyId, tag)], tag);
+    return tag;
+  };
+  return optimistic(work, hasDictionaryChanged).catch(duplicateValue("TAG"));
 }
+
+const tooManyTags = (): ApiError =>
+  new ApiError("conflict", `A company may have at most ${limits.tagsPerCompany} tags.`);
 
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
@@ -72,14 +83,15 @@ const deletionOf = ({ id, version }: StoredTag): SharedChange => ({
 });
 
 /**
- * Maximum number of tags that one transaction creates. 30, because a transaction has at most 100 writes: each tag needs three, and the
- * version of the dictionary (statuses, tags and users) needs two more.
+ * Maximum number of tags that one transaction creates. A transaction has at most 100 writes. 30 tags need 92 of them: three for each tag,
+ * and two for the version of the dictionary (statuses, tags and users).
  */
 const TAGS_AT_ONCE = 30;
 
 /**
- * Creates the missing tags of an import. Returns the tags' ids by case-folded value. If another request creates a tag concurrently, that
- * tag is used.
+ * Creates the tags of an import that the company does not have yet. Returns a map from each case-folded value to the id of its tag. If
+ * another request creates one of these tags at the same time, the map contains the tag of that request. Throws `conflict` if the company
+ * would have too many tags.
  */
 export async function ensureTags(
   context: ApiContext,
@@ -96,10 +108,12 @@ export async function ensureTags(
 }
 
 async function makeMissing(context: ApiContext, companyId: number, values: readonly string[]): Promise<StoredTag[]> {
-  const { tags } = await loadDictionary(context.table, companyId);
+  const dictionary = await loadDictionary(context.table, companyId);
+  const { tags } = dictionary;
   const known = new Map([...tags.values()].map((tag) => [folded(tag.value), tag]));
   const now = iso(context.clock.now());
   const missing = values.filter((value) => !known.has(folded(value)));
+  if (missing.length > 0 && tags.size + missing.length > limits.tagsPerCompany) throw tooManyTags();
   const made = await Promise.all(
     missing.map(async (value): Promise<StoredTag> => {
       const id = await context.ids.next();
@@ -108,8 +122,8 @@ async function makeMissing(context: ApiContext, companyId: number, values: reado
   );
   if (made.length > 0) {
     await context.table.transact([
+      ...namesChangeAfter(dictionary, companyId, ...made.map((tag) => creationOf(tag))),
       ...made.flatMap((tag) => newTagWrites(companyId, tag)),
-      ...namesChange(companyId, ...made.map((tag) => creationOf(tag))),
     ]);
   }
   return values.flatMap((value) => known.get(folded(value)) ?? []).concat(made);

@@ -1,6 +1,7 @@
 /**
- * The polygons of territories, for filters of prospects. A warm function caches them. Each change of a polygon raises a version that every
- * read of the company's search index contains. A filter with a cached territory therefore needs no additional read.
+ * The polygons of territories, for filters of prospects. A warm function caches them. Each change of a polygon raises the version
+ * `polygonsVersion` in the head row of the company's search index. A filter reads this row anyway, and compares its version with the
+ * version of the cached polygon. If the two are equal, the filter needs no additional read.
  */
 import * as z from "zod/mini";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
@@ -30,8 +31,9 @@ const WithPolygon = z.object({ polygon: z.instanceof(Uint8Array) });
 /**
  * Returns the area of a territory. If the company has no territory with this id, the area is empty.
  *
- * A cached polygon is used only if the company's search index still has the version with which the polygon was read. It is read again after
- * a minute, because release 0.2.0, which may run at the same time, changes polygons without raising the version.
+ * A cached polygon is used only if no polygon of the company has changed since it was read (`polygonsVersion` of the search index is the
+ * same). Even then it is read again after a minute, because release 0.2.0, which may run at the same time, changes polygons without raising
+ * `polygonsVersion`.
  */
 export async function territoryArea(
   { table, clock }: Pick<ReadContext, "table" | "clock">,

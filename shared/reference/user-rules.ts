@@ -15,8 +15,9 @@ export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void
 }
 
 /**
- * Throws if users disable themselves or lower their own role. A company therefore always keeps an owner. The rule also makes the cache of
- * API Gateway safe, which keeps a caller's role for a minute: a caller whose role was lowered cannot use the cached role to restore it.
+ * Throws if users disable themselves or lower their own role. A company therefore always keeps an owner. Also throws if callers change
+ * themselves although their role has changed since API Gateway cached it. API Gateway keeps a caller's role for a minute. Without this
+ * check, a caller whose role was lowered could use the cached role to restore it.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;

@@ -1,6 +1,6 @@
 /**
- * The schemas and rows of users. Each user has four rows: the user, the rights (stored under the token's subject), a claim on the e-mail
- * address in the company, and a claim on the address in the whole service.
+ * The schemas and rows of users. A user has four rows: the user, the rights (stored under the token's subject), a claim on the e-mail
+ * address in the company, and a claim on the address in the whole service. The last row is missing if another company has the address.
  */
 
 import * as z from "zod/mini";
@@ -105,7 +105,7 @@ export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** Returns the condition that the address is free: nobody has a claim on it, or the claim belongs to an expired invitation. */
+/** Returns the condition that an address or a token subject is free: it has no row, or the row belongs to an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
 /**
@@ -121,7 +121,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 
 /**
  * Returns the write of the rights, which are stored under the token's subject. `claimed` is true if the user has a claim on the e-mail
- * address in the whole service. The row then also contains the address, because the first sign-in makes this claim permanent.
+ * address in the whole service. In this case the row of an invited user also contains the address: the first sign-in finds the claim by the
+ * address, and makes the claim permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,

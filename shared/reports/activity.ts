@@ -123,7 +123,7 @@ export type KindCounts = readonly number[];
 
 /**
  * Returns the report. A user who may see only assigned prospects gets only the user's own activity. Throws `validation_failed` if the time
- * range is too long or contains too much activity.
+ * range is too long, contains too much activity or is outside the years 0000 to 9999.
  */
 export async function activityReport(
   context: ReadContext,
@@ -176,7 +176,7 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
       faults: [{ parameter, code: "out_of_range", message: "must lie in the years 0000 to 9999" }],
     });
   }
-  // One hour more, because a range of whole days may contain the end of summer time, when a day has 25 hours.
+  // The limit is one hour longer than the number of days, because a range may contain the end of summer time, when a day has 25 hours.
   if (to - from > limits.activityDays * MS_PER_DAY + 3_600_000) {
     const message = `must be at most ${limits.activityDays} days after from`;
     throw new ApiError("validation_failed", "The report covers too many days.", {

@@ -29,9 +29,9 @@ interface TerritoryCounts {
 }
 
 /**
- * Returns the counts of each territory that has any, sorted by the territory's id. The last entry, with null, has the counts of all
- * prospects in no territory, and of prospects that the caller may not see. A prospect in several territories counts in each. A prospect on
- * the boundary is inside.
+ * Returns the counts of each territory that has any, sorted by the territory's id. The last entry, with null, has the counts of all other
+ * prospects, if there are any: those in no territory, deleted ones, and those that the caller may not see. A prospect in several
+ * territories counts in each. A prospect on the boundary is inside.
  */
 export async function byTerritory(
   context: ReadContext,
@@ -76,8 +76,8 @@ async function prospectsOnMap(
 }
 
 /**
- * Adds up the counts of the prospects inside the area, and marks these prospects as inside. Returns undefined if there are none. `prospects`
- * must be sorted by latitude.
+ * Adds up the counts of the prospects inside the area, and marks these prospects as inside. Returns undefined if there are none.
+ * `prospects` must be sorted by latitude.
  */
 function countsInside(area: RingArea, prospects: readonly MappedProspect[]): readonly number[] | undefined {
   const [, minLat, , maxLat] = area.box;

@@ -32,7 +32,7 @@ export const StoredDataKey = z.object({
   createdAt: Timestamp,
 });
 
-/** A data key: the company and the purpose for which it encrypts. */
+/** Identifies a data key by the company and the purpose for which the key encrypts. */
 interface KeyOwner {
   readonly companyId: number;
   readonly purpose: Purpose;

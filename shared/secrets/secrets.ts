@@ -11,7 +11,10 @@ export class NotSealed extends Error {
 }
 
 export interface Secrets {
-  /** Encrypts a text for one row of the company. Creates the company's data key of the purpose at the first call. */
+  /**
+   * Encrypts a text for one row of the company. The default purpose is `webhook-secrets`. If the company has no data key for the purpose,
+   * `seal` creates one.
+   */
   seal(companyId: number, row: Key, text: string, purpose?: Purpose): Promise<Uint8Array>;
   /** Decrypts a text. Throws NotSealed if the bytes were not sealed for this row and purpose. */
   open(companyId: number, row: Key, sealed: Uint8Array, purpose?: Purpose): Promise<string>;

@@ -1,4 +1,4 @@
-/** Handles the two requests about its session that the console sends from JavaScript: refresh and sign-out. */
+/** Handles the two requests that the console sends from JavaScript to refresh or to end its session. */
 import { unauthenticated } from "#shared/auth/token.ts";
 import { assertFromConsole, type SessionAnswer, type SessionCall } from "#shared/sessions/endpoint.ts";
 import { signOutUrl } from "#shared/sessions/issuer.ts";

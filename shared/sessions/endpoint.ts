@@ -17,8 +17,8 @@ import type { ConsoleClient } from "#shared/sessions/issuer.ts";
 const DEADLINE_RESERVE_MS = 1_000;
 
 /**
- * The value of the header `X-Requested-With` in every request that the console sends from JavaScript. Pages of other origins cannot send
- * this header, so it protects against CSRF.
+ * The value of the header `X-Requested-With` in every request that the console sends from JavaScript. Browsers do not let pages of other
+ * origins send this header, so it protects against CSRF.
  */
 const REQUESTED_WITH = "canvassing-console";
 
@@ -52,8 +52,8 @@ export interface SessionDocument {
 }
 
 /**
- * The variables of the API Gateway stage. The functions cannot have the console's address in their environment, because the address is
- * known only after the functions exist.
+ * The variables of the API Gateway stage, which every request contains. The functions cannot have the console's address in their
+ * environment, because a deployment creates the functions first and learns the address afterwards.
  */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 

@@ -62,7 +62,8 @@ export interface Tokens {
 }
 
 /**
- * The issuer has refused the request, or the browser has not returned the parameters that the sign-in needs. The user must sign in again.
+ * The issuer has refused the request, or its answer, its tokens or the parameters that the browser has brought back from it are not valid.
+ * The user must sign in again.
  */
 export class SignInRefused extends Error {
   override readonly name = "SignInRefused";
@@ -102,7 +103,8 @@ function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: Cons
 }
 
 /**
- * Exchanges the code for tokens. `returned` are the query parameters of the callback. Throws SignInRefused, or `unavailable` if the issuer
+ * Exchanges the authorization code for tokens. `returned` are the query parameters with which the issuer has sent the browser back. Throws
+ * SignInRefused if these parameters, the issuer's answer or the tokens are not valid for this sign-in. Throws `unavailable` if the issuer
  * cannot be reached.
  */
 export async function exchangeCode(
@@ -168,7 +170,10 @@ export async function signOutUrl(client: ConsoleClient, returnTo: string): Promi
 
 const EARLIEST_EXPIRY_MS = 60_000;
 
-/** Verifies the access token like that of any other request, but accepts only tokens for the console's client. */
+/**
+ * Verifies the access token like that of any other request, but accepts only tokens for the console's client. If the response does not say
+ * when the token expires, it counts as valid for EARLIEST_EXPIRY_MS.
+ */
 async function verified({ clientId }: ConsoleClient, granted: TokenEndpointResponse): Promise<Tokens> {
   const { access_token: access, refresh_token: refresh, expires_in: seconds } = granted;
   const sub = await subjectOfToken(access, [clientId]);
@@ -181,7 +186,8 @@ async function authenticationOf(
   { secret }: ConsoleClient,
 ): Promise<ClientAuth> {
   if (secret === undefined) return None();
-  // If the issuer does not list its methods, OpenID Connect Discovery defines `client_secret_basic` as the default.
+  // If the issuer does not list the methods by which a client may authenticate, OpenID Connect Discovery defines `client_secret_basic` as
+  // the default.
   const isBasic = (methods ?? ["client_secret_basic"]).includes("client_secret_basic");
   return isBasic ? ClientSecretBasic(await secret()) : ClientSecretPost(await secret());
 }
@@ -201,7 +207,10 @@ function discovered(issuer: string): Promise<AuthorizationServer> {
   return found;
 }
 
-/** Allows plain http if the issuer's URL begins with `http://`. The settings accept such a URL only for an issuer on this machine. */
+/**
+ * Allows plain http if the issuer's URL begins with `http://`. The settings accept such a URL only for an issuer on this machine, or if
+ * `webhookUrlPolicy` is `local`.
+ */
 const options = (issuer: string) => ({
   [allowInsecureRequests]: issuer.startsWith("http://"),
   signal: () => AbortSignal.timeout(FETCH_TIMEOUT_MS),

@@ -13,8 +13,8 @@ import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
 import { openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
 
 /**
- * Stores a new session and returns its id. The browser never chooses the id. `previous` is the digest of the session that the browser had
- * before; that session ends.
+ * Stores a new session and returns its id. The id is always random and never taken from the browser, which protects against session
+ * fixation. `previous` is the digest of the session that the browser had before. The function ends that session.
  */
 export async function beginSession(
   context: ApiContext,
@@ -35,8 +35,8 @@ export async function beginSession(
 }
 
 /**
- * Ends the session. Also removes the rows with the id that the session had before its last refresh and the id that it has got since. Does
- * nothing if the session is unknown.
+ * Ends the session. A refresh gives the session a new id, and each id has a row. This function removes the row of `sessionId`, of the id
+ * before it and of the id after it. Does nothing if the session is unknown.
  */
 export async function endSession(context: Pick<ApiContext, "table" | "clock">, sessionId: string): Promise<void> {
   const digest = digestOf(sessionId);

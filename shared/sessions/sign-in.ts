@@ -95,7 +95,7 @@ const BASE = "https://console.invalid";
 
 /**
  * Returns the path with its query. Returns `/` for anything that is not a path of the console: another origin, a path that begins with two
- * slashes or contains a backslash or a control character, a path of the API, or a text that is too long.
+ * slashes or contains a backslash, a space or a character outside ASCII, a path of the API, or a text that is too long.
  */
 function safeReturnTo(text: string | undefined): string {
   if (text === undefined || text.length > limits.returnTo || !/^\/(?!\/)[\x21-\x7e]*$/.test(text)) return "/";

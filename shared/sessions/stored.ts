@@ -1,4 +1,4 @@
-/** The stored row of a session. A data key of the company, which encrypts only sessions, encrypts the tokens in it. */
+/** The stored row of a session. The tokens in it are encrypted with a data key of the company that is used only for sessions. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
@@ -64,7 +64,9 @@ export async function sessionRow(
   };
 }
 
-/** Returns the session. Returns undefined if it is unknown or has ended. DynamoDB may delete an expired row a day late. */
+/**
+ * Returns the session. Returns undefined if it is unknown or has ended. An ended session may still have a row: DynamoDB deletes it later.
+ */
 export async function readSession(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   digest: string,

@@ -11,7 +11,7 @@ import { runSmoke } from "#shared/smoke/story.ts";
 
 const Environment = z.object({
   API_URL: z.string(),
-  /** The name of the parameter with the credentials. `npm run canary` writes the parameter. */
+  /** The name of the SSM parameter with the credentials. `npm run canary` writes the parameter. */
   CANARY_PARAMETER: z.string(),
   METRICS_NAMESPACE: z.string(),
   USER_POOL_ID: z.optional(z.string()),
@@ -58,8 +58,8 @@ async function signIn({
 }
 
 /**
- * Writes the delay as a log line in CloudWatch's embedded metric format, which makes a metric of it. A metric filter cannot do this,
- * because no other log line of the service contains this delay.
+ * Writes the delay from a change to its webhook as a log line in CloudWatch's embedded metric format. CloudWatch makes a metric of such a
+ * line.
  */
 function publish(namespace: string, webhookMs: number): void {
   const metrics = new Metrics({ namespace, serviceName: "canary" });

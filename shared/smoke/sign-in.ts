@@ -1,11 +1,7 @@
 /** Gets an access token for the smoke test. Errors and log lines contain no token, password or secret. */
-import {
-  AdminInitiateAuthCommand,
-  type AuthenticationResultType,
-  type CognitoIdentityProviderClient,
-  InitiateAuthCommand,
-} from "@aws-sdk/client-cognito-identity-provider";
+import type { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import * as z from "zod/mini";
+import { signInByPassword, signInByRefreshToken } from "#shared/aws/cognito.ts";
 import { SmokeError } from "#shared/smoke/api.ts";
 
 const Text = z.string().check(z.minLength(1));
@@ -15,10 +11,10 @@ export const Credentials = z.union([
   z.object({ accessToken: Text }),
   /** A user of a Cognito user pool. The sign-in uses the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. */
   z.object({ user: Text, password: Text, userPoolId: Text, clientId: Text }),
-  /** A client of any OpenID Connect issuer, without a user. */
+  /** A client that gets a token in its own name, without a user (OAuth's client credentials grant). The issuer may be any. */
   z.object({ tokenUrl: z.url(), clientId: Text, clientSecret: Text, scope: z.optional(Text) }),
   z.object({ tokenUrl: z.url(), clientId: Text, refreshToken: Text }),
-  /** A refresh token. Without the URL of a token endpoint, the token belongs to a Cognito user pool. */
+  /** A refresh token of a Cognito user pool. A refresh token of any other issuer needs `tokenUrl`. */
   z.object({ clientId: Text, refreshToken: Text }),
 ]);
 export type Credentials = z.output<typeof Credentials>;
@@ -30,30 +26,12 @@ export async function accessToken(
 ): Promise<string> {
   if ("accessToken" in credentials) return credentials.accessToken;
   if ("tokenUrl" in credentials) return fromTokenEndpoint(credentials);
-  const { AuthenticationResult } =
+  const token =
     "password" in credentials
-      ? await cognito().send(
-          new AdminInitiateAuthCommand({
-            AuthFlow: "ADMIN_USER_PASSWORD_AUTH",
-            UserPoolId: credentials.userPoolId,
-            ClientId: credentials.clientId,
-            AuthParameters: { USERNAME: credentials.user, PASSWORD: credentials.password },
-          }),
-        )
-      : await cognito().send(
-          new InitiateAuthCommand({
-            AuthFlow: "REFRESH_TOKEN_AUTH",
-            ClientId: credentials.clientId,
-            AuthParameters: { REFRESH_TOKEN: credentials.refreshToken },
-          }),
-        );
-  return tokenOf(AuthenticationResult);
-}
-
-function tokenOf(result: AuthenticationResultType | undefined): string {
-  // Instead of returning tokens, the pool may require a new password or a second factor.
-  if (result?.AccessToken === undefined) throw new SmokeError("the user pool asks for more than a password");
-  return result.AccessToken;
+      ? await signInByPassword({ id: credentials.userPoolId, client: cognito() }, credentials)
+      : await signInByRefreshToken(cognito(), credentials);
+  if (token === undefined) throw new SmokeError("the user pool asks for more than a password");
+  return token;
 }
 
 const Granted = z.object({ access_token: Text });

@@ -9,7 +9,7 @@ import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";
 export interface Smoke {
   /** Calls the API as a user who may manage webhooks and prospects. */
   readonly admin: Api;
-  /** Calls the API as a user of the same company. It may be the same user. */
+  /** Calls the API as a user of the company of `admin`. The user may be the same as for `admin`. */
   readonly rep: Api;
   /** Calls the API as a user of another company. If it is undefined, the separation of companies is not checked. */
   readonly stranger?: Api;
@@ -85,7 +85,7 @@ const AREA = `${BBOX}&pageSize=500`;
 const OWN_NAME = /^Smoke test [0-9a-f]{8}(?: |$)/;
 const LEFT_AFTER_MS = 15 * 60_000;
 
-/** Returns the milliseconds from each change to its delivery. */
+/** Runs all steps of the smoke test. Returns, for each status change, the milliseconds from the change to its delivery. */
 export async function runSmoke(smoke: Smoke): Promise<readonly number[]> {
   const { admin, rep, step } = smoke;
   const removed = await removeLeftovers(smoke);

@@ -32,10 +32,10 @@ import {
  * Number of features in a group. 32, because each feature needs three writes, the group needs up to three more, and a transaction has at
  * most 100.
  */
-const GROUP = 32;
+export const IMPORT_GROUP = 32;
 /**
- * Maximum number of attempts to write a group. An attempt fails if other requests have used up the company's limits of territories
- * meanwhile. The next attempt leaves out the territories that do not fit.
+ * Maximum number of attempts to write a group. An attempt fails if the group does not fit into the company's limits of territories. The
+ * next attempt leaves out the territories that do not fit. It can fail too, because other requests may create territories meanwhile.
  */
 const TRIES = 10;
 
@@ -49,13 +49,15 @@ const StoredGroup = z.object({
 });
 type StoredGroup = z.infer<typeof StoredGroup>;
 
-/** Creates a territory for each valid feature, unless the company already has the same territory. */
+/**
+ * Creates a territory for each valid feature, unless the company already has a territory with the same name and the same ring (`signOf`).
+ */
 export async function importTerritories(
   context: ApiContext,
   caller: Caller,
   { features }: NewTerritories,
 ): Promise<TerritoryImport> {
-  const count = Math.ceil(features.length / GROUP);
+  const count = Math.ceil(features.length / IMPORT_GROUP);
   const names = await currentDictionary(context, caller.companyId);
   const read = features.map((feature, index): PlacedFeature => ({ index, ...readFeature(feature, names) }));
   const known = await knownTerritories(context, caller.companyId, read);
@@ -64,7 +66,7 @@ export async function importTerritories(
   const receipts = await readReceipts(context, caller, count);
   const results: FeatureResult[] = [];
   for (let number = 0; number < count; number++) {
-    const own = read.slice(number * GROUP, (number + 1) * GROUP);
+    const own = read.slice(number * IMPORT_GROUP, (number + 1) * IMPORT_GROUP);
     const done = receipts.get(number) ?? (await importGroup(context, caller, number, own, known));
     for (const result of done) {
       const input = read[result.index]?.input;
@@ -115,8 +117,8 @@ async function knownTerritories(
 }
 
 /**
- * Returns a hash that is equal for territories with the same name and the same ring. It does not depend on the point at which the ring
- * begins.
+ * Returns a hash that is equal for territories with the same name, ignoring case, and the same ring. It does not depend on the direction of
+ * the ring, nor on the point at which the ring begins.
  */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   const ring = exteriorRing(polygon).slice(0, -1);

@@ -80,8 +80,9 @@ class Counts {
 }
 
 /**
- * Counts the matches by status and by assignee. A segment stores for each row a code, which is a position in the short list of different
- * values. The matches of a segment are counted by code first, which is faster.
+ * Counts the matches by status and by assignee. The search index stores its rows in segments. For each of the two columns, a segment has a
+ * list of the different values, and for each row a code: the position of the row's value in this list. The matches of a segment are counted
+ * by code first, because this is faster than a map from values to counts.
  */
 function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
   for (const { inView, rows } of segments) {
@@ -114,7 +115,7 @@ export function untouchedDays({ segments, unflushed, total }: Matches, now: numb
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {
     const { main, geo } = inView.segment;
-    // If one of the times is unknown, Math.min returns NaN.
+    // If one of the times is unknown, Math.min returns NaN, and the function returns null.
     for (const row of rows)
       oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo?.updatedAfter?.[row] ?? Number.NaN));
   }

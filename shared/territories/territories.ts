@@ -113,7 +113,8 @@ export async function* listTerritories({ table }: ReadContext, companyId: number
 
 /**
  * Returns the territories that follow `after`, the oldest first. `after` is the creation time and the id of the last territory that was
- * returned before.
+ * returned before. Returns at most `limit` territories, and stops early when their polygons exceed `limits.changesBytes`. `isEnd` is false
+ * if further territories may follow.
  */
 export async function territoriesAfter(
   table: Reads,

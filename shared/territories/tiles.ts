@@ -1,8 +1,9 @@
 /** Vector tiles with the polygons of territories. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
-import { clipped, doubleArea, type PlanePoint, simplified } from "#shared/geometry/clip.ts";
+import { clipped, doubleArea, type PlanePoint, type PlaneRing, simplified } from "#shared/geometry/clip.ts";
 import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { untangled } from "#shared/geometry/untangle.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { type Polygon, unpackPolygon } from "#shared/reference/polygon.ts";
@@ -46,15 +47,15 @@ export function tileOfShapes(
 ): Uint8Array | undefined {
   const layer = new Layer("territories");
   for (const { id, name, assignedToUserId, polygon } of shapes) {
-    const ring = ringIn(tile, unpackPolygon(polygon));
-    if (ring === undefined) continue;
+    const rings = ringsIn(tile, unpackPolygon(polygon));
+    if (rings.length === 0) continue;
     const assignee = assignedToUserId === null ? {} : { assignedToUserId };
-    layer.addPolygon(ring, { id, name, color: colors[id % colors.length] ?? colors[0], ...assignee }, id);
+    layer.addPolygon(rings, { id, name, color: colors[id % colors.length] ?? colors[0], ...assignee }, id);
   }
   return layer.isEmpty ? undefined : vectorTile([layer]);
 }
 
-/** Returns true if the box of the polygon touches the tile with its buffer, and is not so small that nothing of it is visible. */
+/** Returns true if the box of the polygon touches the tile or its buffer, and is large enough to be visible. */
 function isVisible({ box: [minLng, minLat, maxLng, maxLat] }: Pick<Shape, "box">, { z, x, y }: Tile): boolean {
   const units = 2 ** z * EXTENT;
   const [west, east] = [mercatorX(minLng) * units - x * EXTENT, mercatorX(maxLng) * units - x * EXTENT];
@@ -68,14 +69,26 @@ function isVisible({ box: [minLng, minLat, maxLng, maxLat] }: Pick<Shape, "box">
 /** Returns the position from north to south on the map of the world, from 0 to 1. Points near the poles are on the edge of the map. */
 const onMap = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
 
-/** Returns the part of the polygon in the tile as an open ring, clockwise on the screen. Returns undefined if it has no area. */
-function ringIn({ z, x, y }: Tile, polygon: Polygon): Position[] | undefined {
+/**
+ * Returns the part of the polygon in the tile. The result contains outer rings, which are clockwise on the screen, and after each of them
+ * its holes, which are counter-clockwise. No ring repeats its first point at the end. A polygon that does not cross itself has at most one
+ * ring in the tile.
+ */
+function ringsIn({ z, x, y }: Tile, polygon: Polygon): Position[][] {
   const units = 2 ** z * EXTENT;
-  // The polygon is simplified before it is clipped, and in units of the world. All tiles therefore contain parts of the same simplified
-  // line, and fit together at their edges.
+  // The polygon is simplified before it is clipped to the tile, in coordinates that all tiles of a zoom level share. Every tile therefore
+  // contains a part of the same simplified line, and the parts in neighbouring tiles meet at the common edge.
   const world = polygon.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
   const inTile = simplified(world, TOLERANCE).map(([px, py]): PlanePoint => [px - x * EXTENT, py - y * EXTENT]);
-  const rounded = clipped(inTile, -BUFFER, EXTENT + BUFFER).map(
+  return untangled(inTile).flatMap(({ outer, holes }) => {
+    const [around, ...inner] = [outer, ...holes].map(clockwise);
+    return around === undefined ? [] : [around, ...inner.flatMap((hole) => (hole ? [hole.toReversed()] : []))];
+  });
+}
+
+/** Returns the part of a ring in the tile, clockwise on the screen. Returns undefined if it has no area. */
+function clockwise(whole: PlaneRing): Position[] | undefined {
+  const rounded = clipped(whole, -BUFFER, EXTENT + BUFFER).map(
     ([px, py]): Position => [Math.round(px), Math.round(py)],
   );
   const ring = rounded.filter(([px, py], at) => {

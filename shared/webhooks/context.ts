@@ -3,9 +3,8 @@
  * from which no event can be made, so that an operator can examine them.
  */
 import { setTimeout } from "node:timers/promises";
-import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
-import { deliveryQueue, sqsClient } from "#shared/aws/sqs.ts";
+import { deliveryQueue, sendText } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -22,8 +21,8 @@ export function eventContext(): EventContext {
     table,
     secrets: secretsOn(table),
     clock: systemClock,
-    // Do not `unref` the timer. If nothing else is pending, it keeps the event loop alive, and Lambda treats an empty event loop as
-    // finished.
+    // Do not `unref` the timer. It may be the only thing that keeps the event loop alive, and Lambda ends a call when the event loop is
+    // empty.
     wait: (ms) => setTimeout(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
@@ -32,7 +31,7 @@ export function eventContext(): EventContext {
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
-    park: (record, reason) => keepPoisonRecord(setting("PARKED_RECORDS_URL"), record, reason),
+    savePoisonRecord: (record, reason) => enqueuePoisonRecord(setting("POISON_RECORDS_URL"), record, reason),
   };
   return opened;
 }
@@ -44,10 +43,10 @@ const RECORD_BYTES = 1_000_000;
  * Sends a stream record from which no event can be made (a poison record) to a queue for operators. If the message would be too large, the
  * record is sent without its old image.
  */
-async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
+async function enqueuePoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });
   const { OldImage: _, ...newest } = record.dynamodb ?? {};
   const fits = Buffer.byteLength(whole) <= RECORD_BYTES;
   const body = fits ? whole : JSON.stringify({ v: 1, reason, record: { ...record, dynamodb: newest } });
-  await sqsClient().send(new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: body }));
+  await sendText(queueUrl, body);
 }

@@ -1,7 +1,7 @@
 /**
- * Makes the bodies of deliveries, and closes debounce windows. If a registration has a delay, one delivery collects all events of a record
- * until its debounce window closes. The first attempt of the delivery closes the window. Each event is stored in a separate row, because
- * one row may have at most 400 KB.
+ * Makes the bodies of deliveries, and closes debounce windows. A registration subscribes a webhook to an event, and may have a delay. With
+ * a delay, one delivery collects all events of a record until its debounce window closes. The first attempt of the delivery closes the
+ * window. Each event is stored in a separate row, because one row may have at most 400 KB.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -37,8 +37,8 @@ export const StoredWindowEvent = z.object({
   /** The delivery that sends the event. */
   deliveryId: z.string(),
   /**
-   * The id of the event's own delivery. If the event has opened the window, it equals `deliveryId`. If the event has joined a window, its own
-   * delivery is never created.
+   * The id that a delivery of this event alone would have. If the event has opened the window, it equals `deliveryId`. If the event has
+   * joined an open window, no delivery with this id exists.
    */
   ownId: z.string(),
   eventId: z.string(),
@@ -80,7 +80,10 @@ const boundsOf = ({ eventCount, fromVersion, toVersion }: Closed): Closed => ({
   toVersion,
 });
 
-/** Returns the body to send, and closes the delivery's debounce window. Later attempts therefore send the same body. */
+/**
+ * Returns the body to send. If the delivery has an open debounce window, the window is closed first. Later attempts therefore send the same
+ * body.
+ */
 export async function bodyToSend(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);

@@ -93,7 +93,8 @@ export const Attempt = z.object({
   error: z.nullable(z.string()),
   answer: z.string(),
   /**
-   * True if the request of this attempt could not be sent, and the service gave up the delivery because this had lasted for `UNSENT_MS`.
+   * True if the request of this attempt could not be sent, and the service then gave up the delivery, because no request of it could be
+   * sent for `UNSENT_MS` (the duration of a whole retry plan).
    */
   isUnsent: z.optional(z.literal(true)),
 });
@@ -117,7 +118,10 @@ export const StoredDelivery = z.object({
   isBulk: z.optional(z.literal(true)),
   /** The number that the next attempt gets, counted from 1. */
   attempt: z.int(),
-  /** The number of the first attempt in the current retry plan. It is above 1 if the delivery was sent again (redelivery or replay). */
+  /**
+   * The number of the first attempt in the current retry plan. It is above 1 only if the delivery was sent again (redelivery or replay)
+   * after its previous plan had ended.
+   */
   planFrom: z.int(),
   dueAt: Timestamp,
   /**
@@ -165,7 +169,7 @@ export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly St
 
 /**
  * Returns the state that the API shows. If a registration was deleted, its waiting deliveries are shown as cancelled. The row of such a
- * delivery changes only later, when its queue message arrives or the paused webhook is resumed.
+ * delivery changes only later, when its queue message arrives or its backlog is handled.
  */
 export const effectiveState = (
   { state }: Pick<StoredDelivery, "state">,

@@ -1,6 +1,6 @@
 /**
- * Stores the data of an event once for all its deliveries. For example, a territory's polygon may have 255 KB. One row contains it, instead
- * of each of 2 000 deliveries. The row never changes, so warm functions cache it.
+ * Stores the data of an event in one row for all its deliveries. An event may have 2 000 deliveries, and its data may be large: a
+ * territory's polygon alone may have 255 KB. The row never changes, so warm functions cache it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -31,8 +31,8 @@ export const StoredEventData = z.object({
 type StoredEventData = z.infer<typeof StoredEventData>;
 
 /**
- * Milliseconds by which the rows of debounce windows and of their events outlive the delivery. The event's data must live as long as these
- * rows.
+ * The rows of a debounce window and of its events are kept this many milliseconds longer than the delivery. The rows of the events refer to
+ * the event data, which must therefore be kept as long as they are.
  */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
@@ -46,7 +46,7 @@ export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Stores the data of an event unless it is already stored. Returns the bytes of the stored data. */
+/** Stores the data of an event unless it is already stored. Returns the number of bytes of the stored data as JSON text. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },
@@ -76,8 +76,8 @@ export async function keepEventData(
 /** Maximum number of characters in the cache. About 60 events of the largest size fit. */
 const CACHED = 16_000_000;
 /**
- * Number of rows that one batch call reads. DynamoDB returns at most 16 MB for a call, and 25 rows of 400 KB, the maximum of a row, are
- * smaller.
+ * Number of rows that one batch call reads. DynamoDB returns at most 16 MB for a call. A row has at most 400 KB, so 25 rows have at most
+ * 10 MB.
  */
 const TOGETHER = 25;
 
@@ -145,7 +145,8 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // The next batch is read only after this one, because a body may need many batches, and each may have megabytes.
+    // The next batch is read only after this one. A body may need many batches, and each response may have megabytes. Concurrent calls
+    // would need memory for all these responses at the same time.
     await rows;
   }
   const found = new Map<string, string>();

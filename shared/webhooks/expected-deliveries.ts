@@ -1,5 +1,5 @@
 /**
- * The ledger of expected deliveries. An entry names the deliveries that an event must have, and is written before these deliveries.
+ * The list of expected deliveries. An entry names the deliveries that an event must have, and is written before these deliveries.
  * Reconciliation (the check that no delivery is lost) can therefore notice a delivery that was never written.
  */
 
@@ -13,11 +13,11 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** Maximum number of deliveries in one entry of the ledger. An entry then has at most about 20 KB. */
+/** Maximum number of deliveries in one entry of the list. An entry then has at most about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * Returns the writes of the ledger entries for deliveries of many events. Deliveries of one company that expire in the same second share an
+ * Returns the writes of the entries for deliveries of many events. Deliveries of one company that expire in the same second share an
  * entry, and the entry expires in this second too. If a batch is repeated, two entries may name the same delivery, which does no harm.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** Returns the write of one ledger entry for all these deliveries. The key contains the id of the first delivery's event. */
+/** Returns the write of one entry for all these deliveries. The key contains the id of the first delivery's event. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -39,7 +39,7 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
 }
 
 /**
- * Returns the ledger entry of a manual delivery, for the transaction that writes the delivery. The entry must not exist yet, because a
+ * Returns the entry of a manual delivery, for the transaction that writes the delivery. The entry must not exist yet, because a
  * manual delivery is made only once.
  */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
@@ -49,7 +49,7 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The ledger entry of an event that matches many subscriptions (a fan-out). It is written before the row that contains the matches.
+ * The entry of an event that matches many subscriptions (a fan-out). It is written before the row that contains the matches.
  * Reconciliation therefore notices if that row is lost. Separate entries name the event's deliveries.
  */
 export const ExpectedFanOut = z.object({

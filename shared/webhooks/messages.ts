@@ -8,7 +8,9 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 const ofWebhook = { v: z.literal(1), companyId: Id, webhookId: Id };
 
-/** True if the message concerns events of single records in a bulk job. Such messages have a separate message group in SQS. */
+/**
+ * True if the message concerns events that a bulk job makes for each changed record. Such messages have a separate message group in SQS.
+ */
 const isBulk = z.optional(z.literal(true));
 
 /** Asks for one attempt of a delivery. */
@@ -24,7 +26,7 @@ export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 export const PausedDrainMessage = z.object({ ...ofWebhook, release: z.literal(true) });
 export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
 
-/** Asks for the next step of sending a webhook's throttled backlog: the deliveries that found no free slot in the concurrency limiter. */
+/** Asks for the next step of sending a webhook's throttled backlog: the deliveries that its concurrency limiter refused. */
 export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
 export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 

@@ -8,11 +8,11 @@ import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** The outcome of a batch of deliveries. A delivery that is in neither collection is finished. */
+/** The outcome of a batch of deliveries. A delivery that is in neither collection needs no further work by the caller. */
 export interface Outcome {
   /** Errors by delivery id. Each is a fault of the service, so the queue must deliver the delivery's message again. */
   readonly failed: Map<string, unknown>;
-  /** Ids of the deliveries that the webhook's concurrency limiter has refused. */
+  /** Ids of the deliveries that the webhook's concurrency limiter has refused, or whose requests could not be sent. */
   readonly throttled: Set<string>;
 }
 

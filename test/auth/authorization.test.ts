@@ -1,6 +1,6 @@
 /**
- * Tests that a function decodes the caller exactly as the authorizer encoded it. Also tests which Authorization headers the gateway's
- * pattern accepts.
+ * Tests that a function decodes the caller exactly as the authorizer encoded it. Also tests which Authorization headers match the pattern
+ * that API Gateway checks before it calls the authorizer.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -133,8 +133,8 @@ test("the gateway caches the refusal of a forged token, but not that of a token 
 test("while the table fails, a request gets a server error instead of 401; afterwards it succeeds", async () => {
   db.plan((operation) => (operation === "GetItem" ? serverError : pass));
   const answer = await call("GET", "/api/prospects", `Bearer ${token}`);
-  const told = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];
-  expect([answer.status, ...told.map((name) => answer.headers.get(name))]).toEqual([
+  const names = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];
+  expect([answer.status, ...names.map((name) => answer.headers.get(name))]).toEqual([
     503,
     "application/problem+json",
     "1",

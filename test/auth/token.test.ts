@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { type Issuer, subjectOf } from "#shared/auth/token.ts";
+import { tokenSubjects } from "#shared/auth/token.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const JWKS = "/.well-known/jwks.json";
@@ -42,7 +42,7 @@ async function startIssuer(): Promise<Running> {
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-function bearer(iss: string, kid = "k"): string {
+function tokenOf(iss: string, kid = "k"): string {
   const now = Math.floor(Date.now() / 1_000);
   const claims = {
     iss,
@@ -54,22 +54,26 @@ function bearer(iss: string, kid = "k"): string {
     jti: randomUUID(),
   };
   const input = `${encode({ alg: "RS256", typ: "JWT", kid })}.${encode(claims)}`;
-  return `Bearer ${input}.${sign("sha256", Buffer.from(input), privateKey).toString("base64url")}`;
+  return `${input}.${sign("sha256", Buffer.from(input), privateKey).toString("base64url")}`;
 }
 
-const settings = (issuer: string, jwksUri: string | undefined): Issuer => ({ issuer, audience: ["app"], jwksUri });
+/** Returns a verifier whose cache of keys is empty, as in a new function. */
+function newVerifier(issuer: string, jwksUri: string | undefined): (token: string) => Promise<string> {
+  const verify = tokenSubjects({ issuer, jwksUri });
+  return (token) => verify(token, ["app"]);
+}
 
 test("if the address of the keys is configured, only the first sign-in makes a request to the issuer", async () => {
   const running = await startIssuer();
-  const verify = subjectOf(settings(running.issuer, `${running.issuer}${JWKS}`));
-  for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
+  const verify = newVerifier(running.issuer, `${running.issuer}${JWKS}`);
+  for (let i = 0; i < 3; i++) expect(await verify(tokenOf(running.issuer))).toBe("somebody");
   expect(running.asked).toEqual([JWKS]);
 });
 
 test("without a configured address of the keys, the verifier reads the discovery document only once", async () => {
   const running = await startIssuer();
-  const verify = subjectOf(settings(running.issuer, undefined));
-  for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
+  const verify = newVerifier(running.issuer, undefined);
+  for (let i = 0; i < 3; i++) expect(await verify(tokenOf(running.issuer))).toBe("somebody");
   expect(running.asked).toEqual([DISCOVERY, JWKS]);
 });
 
@@ -83,21 +87,21 @@ test.each([
     const running = await startIssuer();
     for (const jwksUri of [`${running.issuer}${JWKS}`, undefined]) {
       running.fault = fault;
-      const verify = subjectOf(settings(running.issuer, jwksUri));
-      await expect(verify(bearer(running.issuer))).rejects.toMatchObject({ code: "unavailable" });
+      const verify = newVerifier(running.issuer, jwksUri);
+      await expect(verify(tokenOf(running.issuer))).rejects.toMatchObject({ code: "unavailable" });
       running.fault = undefined;
-      expect(await verify(bearer(running.issuer))).toBe("somebody");
+      expect(await verify(tokenOf(running.issuer))).toBe("somebody");
     }
   },
 );
 
 test("tokens with unknown keys do not cause repeated requests to the issuer", async () => {
   const running = await startIssuer();
-  const verify = subjectOf(settings(running.issuer, `${running.issuer}${JWKS}`));
-  await verify(bearer(running.issuer));
+  const verify = newVerifier(running.issuer, `${running.issuer}${JWKS}`);
+  await verify(tokenOf(running.issuer));
   for (let i = 0; i < 20; i++) {
-    await expect(verify(bearer(running.issuer, `other-${i}`))).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(verify(tokenOf(running.issuer, `other-${i}`))).rejects.toMatchObject({ code: "unauthenticated" });
   }
   expect(running.asked.length).toBeLessThanOrEqual(2);
-  expect(await verify(bearer(running.issuer))).toBe("somebody");
+  expect(await verify(tokenOf(running.issuer))).toBe("somebody");
 });

@@ -15,8 +15,8 @@ const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
 /**
- * Seconds that the tests may need before they send a token. A time in a token that must be in the future (such as `nbf`) is later than
- * this, so that the token is still invalid in a slow test.
+ * Upper bound for the seconds from the start of this file to the last test. A token that is invalid because one of its times (`nbf` or
+ * `iat`) is in the future must still be invalid when a slow test sends it. This number is therefore added to these times.
  */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
@@ -169,8 +169,9 @@ test("a forged token without a fault is accepted, so only their faults make the 
 });
 
 /**
- * The reasons that the service may state for a token with an unknown key. It fetches the issuer's keys only every few seconds, and in
- * between it states no reason.
+ * The reasons that the header WWW-Authenticate may state for a token with an unknown key. For such a token, the service fetches the
+ * issuer's keys again, but at most once every few seconds. Until it may fetch them again, it cannot say that the signature is wrong, and
+ * states no reason.
  */
 const UNKNOWN_KEY = ["signature not verified", undefined];
 
@@ -276,7 +277,7 @@ test("two Authorization headers are rejected, even if each is valid", async () =
   const line = `Authorization: Bearer ${forge.token}\r\n`;
   for (const lines of [line + line, `${line}authorization: Bearer x\r\n`]) {
     const socket = connect(Number(port), hostname);
-    socket.end(`GET /api/me HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`);
+    socket.write(`GET /api/me HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`);
     const answer = await text(socket);
     expect(answer.slice(0, 12)).toBe("HTTP/1.1 401");
     expect(answer).toMatch(/^www-authenticate: Bearer\r$/im);

@@ -1,17 +1,17 @@
-/** Tests which faults the service's AWS clients retry, which time limits each call has, and how the errors of S3 are classified. */
+/** Tests which faults the service's AWS clients retry, and which time limits each call has. */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { ConditionalCheckFailedException, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { ChangeMessageVisibilityCommand } from "@aws-sdk/client-sqs";
+import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
+import { ChangeMessageVisibilityCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openObjects, s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { openParameters } from "#shared/aws/ssm.ts";
-import { isTransient } from "#shared/errors.ts";
+import { setting } from "#shared/config.ts";
+import { InvalidSetting, isDeploymentFault, isTransient } from "#shared/errors.ts";
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -67,15 +67,12 @@ const first =
 test("a call of SQS goes to the host in the queue's URL, not to AWS_ENDPOINT_URL", async () => {
   const [given, ofQueue] = await Promise.all([listen(ok), listen(ok)]);
   vi.stubEnv("AWS_ENDPOINT_URL", given.endpoint);
-  const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   const { endpoint: _, ...found } = settings("");
   const QueueUrl = `${ofQueue.endpoint}/123456789012/queue`;
   await sqsClient(found).send(
     new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
   );
   expect([given.bodies.length, ofQueue.bodies.length]).toEqual([0, 1]);
-  expect(String(warn.mock.calls)).toContain("using QueueUrl host as endpoint");
-  warn.mockRestore();
 });
 
 describe("a call is sent again after", () => {
@@ -118,6 +115,64 @@ test("a failed condition is not retried and does not count as temporary", async 
   expect(bodies).toHaveLength(1);
   expect(isTransient(error)).toBe(false);
 });
+
+const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe("a fault of the deployment, but no temporary one, is", () => {
+  const isOnlyDeployments = (error: unknown) => [isDeploymentFault(error), isTransient(error)];
+
+  test.each([
+    "AccessDeniedException",
+    "ExpiredTokenException",
+    "IncompleteSignatureException",
+    "InvalidSignatureException",
+    "KMSDisabledException",
+    "MissingAuthenticationTokenException",
+    "OptInRequired",
+    "ResourceNotFoundException",
+    "UnrecognizedClientException",
+  ])("%s of DynamoDB", async (code) => {
+    const { endpoint } = await listen(fault(400, code));
+    const error = await thrownBy(dynamoClient(settings(endpoint, { attempts: 1 })).send(get));
+    expect(isOnlyDeployments(error)).toEqual([true, false]);
+  });
+
+  test.each([
+    ["AccessDenied", "AccessDeniedException"],
+    ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"],
+    ["InvalidSecurity", "InvalidSecurity"],
+    ["KMS.AccessDeniedException", "KmsAccessDenied"],
+    ["KMS.DisabledException", "KmsDisabled"],
+  ])("%s of SQS", async (old, type) => {
+    const { endpoint } = await listen((response) =>
+      response
+        .writeHead(400, { "Content-Type": "application/x-amz-json-1.0", "x-amzn-query-error": `${old};Sender` })
+        .end(JSON.stringify({ __type: `com.amazonaws.sqs#${type}`, message: "m" })),
+    );
+    const message = new SendMessageCommand({ QueueUrl: `${endpoint}/1/queue`, MessageBody: "{}" });
+    const error = await thrownBy(sqsClient(settings(endpoint, { attempts: 1 })).send(message));
+    expect(isOnlyDeployments(error)).toEqual([true, false]);
+  });
+
+  test("a missing setting", () => {
+    vi.stubEnv("TABLE_NAME", "");
+    expect(() => setting("TABLE_NAME")).toThrow(InvalidSetting);
+    expect(isDeploymentFault(new InvalidSetting("m"))).toBe(true);
+  });
+});
+
+test.each(["ConditionalCheckFailedException", "ValidationException", "ItemCollectionSizeLimitExceededException"])(
+  "%s is neither a temporary fault nor one of the deployment",
+  async (code) => {
+    const { endpoint } = await listen(fault(400, code));
+    const error = await thrownBy(dynamoClient(settings(endpoint)).send(put));
+    expect([isTransient(error), isDeploymentFault(error)]).toEqual([false, false]);
+  },
+);
 
 describe("each attempt ends if", () => {
   test.each<[string, Answer]>([
@@ -165,60 +220,4 @@ test("a parameter without a value is an error that names the parameter, and not 
     await expect(parameters.read("/a")).rejects.toThrow("the SSM parameter /a has no value: store one");
   }
   expect(await parameters.read("/a")).toBe("secret");
-});
-
-describe("errors of S3", () => {
-  const s3Fault = (status: number, code: string): Answer => {
-    const xml = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>m</Message></Error>`;
-    return (response) => response.writeHead(status, { "Content-Type": "application/xml" }).end(xml);
-  };
-  const bucketAt = (endpoint: string) => openObjects(() => s3Client(settings(endpoint, { attempts: 1 })));
-
-  test.each([
-    [404, "NoSuchKey"],
-    [404, "NoSuchUpload"],
-    [412, "PreconditionFailed"],
-  ])("%i %s means that the file is gone", async (status, code) => {
-    vi.stubEnv("BUCKET_NAME", "files");
-    const { endpoint } = await listen(s3Fault(status, code));
-    const bucket = bucketAt(endpoint);
-    await expect(bucket.get("a")).rejects.toMatchObject({ name: "FileGone" });
-    await expect(bucket.read("a", '"tag"').next()).rejects.toMatchObject({ name: "FileGone" });
-    expect(await bucket.info("a")).toBeUndefined();
-  });
-
-  test.each([
-    [301, "PermanentRedirect"],
-    [400, "ExpiredToken"],
-    [403, "AccessDenied"],
-    [403, "InvalidAccessKeyId"],
-    [403, "RequestTimeTooSkewed"],
-    [403, "SignatureDoesNotMatch"],
-    [404, "NoSuchBucket"],
-    [409, "OperationAborted"],
-    [416, "InvalidRange"],
-    [429, "TooManyRequests"],
-    [500, "InternalError"],
-    [503, "SlowDown"],
-  ])("%i %s is a fault of the deployment or of the service", async (status, code) => {
-    vi.stubEnv("BUCKET_NAME", "files");
-    const { endpoint } = await listen(s3Fault(status, code));
-    const bucket = bucketAt(endpoint);
-    await expect(bucket.get("a")).rejects.toMatchObject({ name: "BucketUnavailable" });
-    await expect(bucket.read("a", '"tag"').next()).rejects.toMatchObject({ name: "BucketUnavailable" });
-    await expect(bucket.put("a", Buffer.from("x"), "text/plain")).rejects.toMatchObject({ name: "BucketUnavailable" });
-  });
-
-  test("a HEAD that fails with 403 does not mean a missing file", async () => {
-    vi.stubEnv("BUCKET_NAME", "files");
-    const { endpoint } = await listen((response) => response.writeHead(403).end());
-    await expect(bucketAt(endpoint).info("a")).rejects.toMatchObject({ name: "BucketUnavailable" });
-  });
-});
-
-test("the SDK's own client copies each answer for a logger, and the client of the table does not", () => {
-  const isLogging = ({ middlewareStack }: { middlewareStack: { identify: () => string[] } }) =>
-    middlewareStack.identify().some((middleware) => middleware.startsWith("loggerMiddleware"));
-  expect(isLogging(new DynamoDBClient({ region: "us-east-1" }))).toBe(true);
-  expect(isLogging(dynamoClient({ region: "us-east-1" }))).toBe(false);
 });

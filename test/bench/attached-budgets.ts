@@ -13,7 +13,10 @@ import { type Budget, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
-/** Number of notes that each prospect of the list gets in a run of the benches. The test has fewer, because they are most of its work. */
+/**
+ * Number of notes that each prospect of the list gets in `npm run bench`. The test of the budgets uses fewer notes, because writing them
+ * takes most of its time.
+ */
 export const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;

@@ -17,7 +17,10 @@ beforeAll(async () => {
 afterAll(() => table.stop());
 
 const CREATES = 1_024;
-/** A list that read even a hundred notes of each of its prospects would exceed its limits. */
+/**
+ * Number of notes of each listed prospect. A hundred are enough for the test: if a list read the notes of its prospects, even a hundred
+ * notes of each would exceed the limits of the list.
+ */
 const NOTES = sized({ short: 100, wide: 1_000 });
 
 /**

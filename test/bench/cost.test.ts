@@ -6,14 +6,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
+import { readConfig } from "../../infra/settings/config.ts";
 import { prices } from "../../infra/settings/prices.ts";
 import { sized } from "../harness/tier.ts";
-import { withBackups } from "../infra/template.ts";
+import { listed, synthesized, withBackups } from "../infra/template.ts";
+import { PRODUCTION_DEFAULTS } from "./cost/assumptions.ts";
 import { designOf } from "./cost/design.ts";
 import { LOADED_PROSPECTS } from "./cost/index-costs.ts";
 import { latencyReport, REPS } from "./cost/latency.ts";
 import { readMeasured } from "./cost/measured.ts";
-import { costLines, costOf } from "./cost/model.ts";
+import { type Cost, costLines, costOf } from "./cost/model.ts";
 import { monthlyResources } from "./cost/monthly-resources.ts";
 import { costsOf, report } from "./cost/report.ts";
 import { simulate } from "./cost/working-day.ts";
@@ -28,8 +30,8 @@ test("docs/cost.md is the output of `npm run cost -- --write`", () => {
 });
 
 test("docs/latency.md is the output of `npm run simulate -- --write`", { tags: "sized" }, () => {
-  // The days of a thousand reps take ten seconds. Whatever changes them also changes the days of fewer reps, or the days of a thousand reps
-  // in docs/cost.md.
+  // The short test leaves out the days of a thousand reps, because they take ten seconds. It still notices a change of the simulation: such
+  // a change also alters the days of fewer reps, or the days of a thousand reps in docs/cost.md, which another test compares.
   const reps = sized({ short: REPS.filter((count) => count < 1_000), wide: [...REPS] });
   const left = REPS.filter((count) => !reps.includes(count));
   const page = readFileSync(join(import.meta.dirname, "../../docs/latency.md"), "utf8").split("\n");
@@ -49,16 +51,35 @@ test.each([
   expect(costs.find((cost) => isDeepStrictEqual(cost.scenario, scenario))?.total).toBeLessThanOrEqual(dollars);
 });
 
-test("one large company costs at most 110 dollars a month also with the alarms of the backups", async () => {
-  const { alarms, metrics } = await monthlyResources(withBackups);
-  const dollars =
-    (alarms - measured.resources.alarms) * prices.cloudWatch.alarmMonth +
-    (metrics - measured.resources.metrics) * prices.cloudWatch.metricMonth;
-  expect(report(measured, costs)).toContain(`two alarms, which cost ${dollars.toFixed(2)} dollars a month`);
-  const large = costs.find(
+const largeOf = (all: readonly Cost[]) =>
+  all.find(
     ({ scenario: { reps, companies, prospects } }) => reps === 1_000 && companies === 1 && prospects === 100_000,
   );
-  expect((large?.total ?? Number.NaN) + dollars).toBeLessThanOrEqual(110);
+
+test("one large company costs at most 110 dollars a month also with the alarms of the backups", async () => {
+  const { alarms, metrics } = await monthlyResources(withBackups);
+  const { backupAlarms, backupMetrics } = PRODUCTION_DEFAULTS;
+  expect([alarms - measured.resources.alarms, metrics - measured.resources.metrics]).toEqual([
+    backupAlarms,
+    backupMetrics,
+  ]);
+  const dollars = backupAlarms * prices.cloudWatch.alarmMonth + backupMetrics * prices.cloudWatch.metricMonth;
+  expect((largeOf(costs)?.total ?? Number.NaN) + dollars).toBeLessThanOrEqual(110);
+});
+
+test("with the defaults of the preset, a deployment also pays for the web ACL, the smoke test and the backups", async () => {
+  const template = await synthesized(readConfig({ preset: "production", alarmEmail: "operator@example.com" }));
+  const [acl] = template.all("AWS::WAFv2::WebACL");
+  expect(listed(acl?.properties.Rules)).toHaveLength(PRODUCTION_DEFAULTS.webAclRules);
+  const large = largeOf(costs);
+  // 15 million requests a month at 0.60 dollars a million, 9 dollars for the web ACL with its rules, 2.05 for the smoke test, 0.50 for the
+  // alarms and the metric of the backups, and 1.13 for the copies of each GB of the table.
+  const requests = 0.6 * ((1_000 * 6 * 21 * 119) / 1_000_000);
+  const copies = 1.13 * ((100_000 * measured.storedBytes) / 2 ** 30);
+  expect((large?.withDefaults ?? 0) - (large?.total ?? 0)).toBeCloseTo(requests + 9 + 2.05 + 0.5 + copies);
+  for (const { scenario, total, withDefaults } of costs) {
+    if (scenario.reps <= 50) expect(withDefaults, "the preset small has none of them").toBe(total);
+  }
 });
 
 test("a lone rep finds prospects in memory, and a company of 1 000 reps has too many for it", () => {

@@ -1,6 +1,7 @@
 /**
- * `npm run bench:cache` models how a Lambda environment caches company indexes. For several memory sizes and numbers of companies, it
- * prints the hit rate of the cache, and the duration and price of a request. index-memory.ts measures the input of the model.
+ * `npm run bench:cache` first compares the memory of a company index with the cache's estimate of it. The exit code is 1 if the estimate is
+ * too far off. The command then models how a Lambda environment caches company indexes. For several memory sizes and numbers of companies,
+ * it prints the hit rate of the cache, and the duration and price of a request. index-memory.ts measures the input of the model.
  */
 
 import { execFile } from "node:child_process";
@@ -9,7 +10,7 @@ import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
-import { optionsOrExit } from "../../infra/cli/options.ts";
+import { optionsOrExit } from "../../infra/command/options.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
@@ -67,8 +68,9 @@ export interface Modelled {
 const REQUESTS = 40_000;
 
 /**
- * Simulates the requests to one Lambda environment. Its cache first evicts the data of the company that was used least recently. All
- * companies have the same number of prospects.
+ * Simulates the requests to one Lambda environment. Its cache evicts the data of the companies that were used least recently. If the mix of
+ * requests contains searches, the cache first evicts only the searchable texts of these companies, and their other data only if more memory
+ * is needed. All companies have 100 000 prospects.
  */
 export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
   const random = randomSequence(7);

@@ -7,8 +7,8 @@ const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
     /**
-     * The list without a filter. The prospects of its page have consecutive ids and are stored next to each other, so it needs the fewest
-     * read units of all lists.
+     * The list without a filter. The prospects of its page have consecutive ids and are stored next to each other, so one Query reads many
+     * of them. A full page of this list needs the fewest read units.
      */
     everything: {},
     /** The prospects of one rep among forty. They are scattered over the table, so the service reads each row of this page separately. */

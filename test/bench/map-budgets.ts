@@ -1,16 +1,17 @@
 /**
- * Measures budget 15 of docs/benchmarks.md, the map in a warm function: tiles, clusters and lists of a territory. Units and bytes are the
- * same in each run. Times depend on the machine.
+ * Measures budget 15 of docs/benchmarks.md, the map in a warm function: tiles, clusters, and the list of the prospects in a territory.
+ * Units and bytes are the same in each run. Times depend on the machine.
  */
-import { gzipSync } from "node:zlib";
+import { buffer } from "node:stream/consumers";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { gzipped } from "#shared/http/gzip.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { ClusterQuery, prospectClusters } from "#shared/prospects/map/clusters.ts";
-import { prospectTile } from "#shared/prospects/map/tiles.ts";
+import { prospectTile, TILE_GZIP_LEVEL } from "#shared/prospects/map/tiles.ts";
 import { createTerritory } from "#shared/territories/territories.ts";
 import { territoryTile } from "#shared/territories/tiles.ts";
 import type { Tile } from "#shared/tiles/tile.ts";
@@ -20,7 +21,10 @@ import { cities, cityBbox } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
 const RUNS = 15;
-/** Zoom of the tile with the most prospects. This tile contains nearly all of the largest city, which has 17 % of the prospects. */
+/**
+ * Zoom of the measured tile. At this zoom, the tile with the most prospects contains nearly all of the largest city, which has 17 % of the
+ * prospects.
+ */
 const DENSE_ZOOM = 8;
 const TILE_BYTES_MAX = 60_000;
 const RING_POINTS = 5_000;
@@ -101,7 +105,7 @@ async function largestTile({ context, caller }: { context: ApiContext } & Pick<S
   let bytes = 0;
   for (let zoom = 4; zoom <= 18; zoom++) {
     const tile = await prospectTile(context, caller, largestCityTile(zoom), {});
-    if (tile !== undefined) bytes = Math.max(bytes, gzipSync(tile).length);
+    if (tile !== undefined) bytes = Math.max(bytes, (await buffer(gzipped([tile], TILE_GZIP_LEVEL))).length);
   }
   return bytes;
 }

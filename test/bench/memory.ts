@@ -13,7 +13,7 @@ import type { Stage } from "./stage.ts";
 const Memory = z.object({ restingBytes: z.number(), peakBytes: z.number() });
 const MB = 2 ** 20;
 
-/** Maximum size of V8's heap in megabytes. Lambda functions with 1 024 MB of memory have the same limit. */
+/** Maximum size of V8's heap for old objects in megabytes: three quarters of a Lambda function's memory of 1 024 MB. */
 const HEAP_MB = 768;
 
 export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {

@@ -30,7 +30,7 @@ export const cities: readonly City[] = [
   { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
 ];
 
-/** Standard deviation of the distance between a house and the city's centre, in degrees of latitude (0.11 degrees are about 12 km). */
+/** Standard deviation of the latitudes and of the longitudes of a city's houses, in degrees (0.11 degrees of latitude are about 12 km). */
 const SPREAD = 0.11;
 
 /**

@@ -56,7 +56,8 @@ async function compareTile(postgres: Postgres, stage: Stage, tile: Tile, name: s
   const { context, caller, company } = stage;
   const total = await countIn(stage, tile);
   const envelope = `ST_TileEnvelope(${tile.z}, ${tile.x}, ${tile.y})`;
-  // The operator `&&` also finds points up to a metre outside the tile, because PostGIS compares boxes in single precision.
+  // The check of the number of prospects uses `ST_Intersects`, because the operator `&&` also finds points up to a metre outside the tile:
+  // it compares boxes in single precision.
   const counted = await postgres.run(`select count(*) from prospect where ST_Intersects(flat, ${envelope});`);
   deepEqual(Number(counted[0]), total, `${name} in PostGIS`);
   const geometry = (point: string): string => `ST_AsMVTGeom(${point}, ${envelope}, ${EXTENT}, 0) as geometry`;

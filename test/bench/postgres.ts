@@ -19,7 +19,10 @@ export interface Comparison {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** `oursMs` and `postgresMs` are the milliseconds in which this service and Postgres answer the same query. */
+  /**
+   * Median milliseconds of this service and of Postgres for the same result. For a list, `postgresMs` is the sum of the medians of two
+   * statements: the count and the page of ids.
+   */
   readonly oursMs: number;
   readonly postgresMs: number;
 }

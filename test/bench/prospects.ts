@@ -27,7 +27,7 @@ export interface Made {
  */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** All prospects have an import id. Imported prospects send no webhook events, so the benches measure none. */
+/** The import id of all prospects. Imported prospects cause no webhook events. A bench that measures events removes this id. */
 const IMPORT_ID = "bench";
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";

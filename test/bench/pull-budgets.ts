@@ -11,16 +11,18 @@ import { metered, type Usage } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import type { ProspectPatch } from "#shared/prospects/input.ts";
-import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
+import { forgetRows } from "../harness/forget-rows.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
 /** Number of prospects in one page of a snapshot. */
 const PAGE = 500;
-/** Number of creations after which a flush is tried each time, as the flush function does. */
+/**
+ * Number of prospects that each of two measurements creates. The second one calls `flush` after each creation, as the flush function does.
+ */
 const CREATIONS = 63;
 const CHANGED = 60;
 /**
@@ -60,7 +62,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   /** A sales user without permissions, who sees only the prospects that this bench assigns to the user. */
   const rep: Caller = { ...caller, role: "sales", permissions: [] };
   const pull = async (reader = rep): Promise<Usage & { items: number }> => {
-    forgetRows(table);
+    forgetRows(table, caller.companyId);
     const page = () => readChanges(context, reader, { limit: PAGE, types: ["prospects"], cursor });
     const { result, usage } = await metered(page);
     ({ cursor } = result);
@@ -103,7 +105,8 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   const scattered = await pull();
   for (let i = 0; i < CREATIONS; i++) await create(i);
   const share = await chunkShare(context, company.id, CREATIONS);
-  // The data key shows the flush that devices of the company read changes. `secrets` above does not create it.
+  // Once devices of a company read changes, its index is flushed earlier. `flush` recognizes such a company by the row of its data key. The
+  // simulated `secrets` do not create this row, so it is written here.
   await table.write({ put: { ...secretKeys.cursorDataKey(company.id), type: DATA_KEY_TYPE } });
   const busy = { readUnits: 0, rounds: 0 };
   for (let i = 0; i < CREATIONS; i++) {
@@ -136,8 +139,9 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
 }
 
 /**
- * Flushes the entries. Returns the write units, divided by the number of entries, with which the flush writes the chunk of the change log
- * and commits it. One unit is subtracted, because a write of the head row alone would cost one unit.
+ * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. They are the units
+ * of the transactions that write a chunk of the change log together with the head row of the index. One unit is subtracted for each
+ * transaction: without a change log, the flush would write only the head row, which costs one unit.
  */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;

@@ -15,8 +15,8 @@ import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
 import { readProspect } from "#shared/prospects/read.ts";
+import { forgetRows } from "../harness/forget-rows.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
 import { counting } from "./counting.ts";
@@ -55,7 +55,7 @@ export async function fillLists(stage: Stage): Promise<void> {
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const askAgain = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const ask = (query: ListQuery) => {
-    forgetRows(context.table);
+    forgetRows(context.table, caller.companyId);
     return askAgain(query);
   };
   const lists = new Map<ListName, Usage>();
@@ -144,7 +144,8 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 
 /**
  * Returns budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments (stored parts of
- * the search index) that the function loads, and the number of index rows that it compares for each row that it returns.
+ * the search index) that the function loads, and the number of index rows that it compares for each row that it returns. The last result
+ * has no limit: the number of rows in the loaded segments for each row that the function returns.
  */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
@@ -223,8 +224,8 @@ export async function detailBudgets({ company, caller, context }: Stage, id: num
 
 /**
  * Returns budget 3 for the first requests of a cold function. It limits the rounds: the requests to the table, where concurrent requests
- * count as one. The look-up of the caller is not included, because the authorizer does it. The authorizer is another function, and the
- * gateway caches its result for a minute.
+ * count as one. The look-up of the caller is a separate result, because another function, the authorizer, does it. The gateway caches the
+ * result of the authorizer for a minute.
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;

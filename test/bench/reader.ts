@@ -32,8 +32,9 @@ const memory: ReaderMemory = {
 process.stdout.write(JSON.stringify(memory));
 
 /**
- * Returns the most resident memory that this process has had. On Linux, `maxRSS` also counts the parent process until this program replaced
- * it, so it may be the memory of the whole bench. The kernel's file has the peak of this program alone.
+ * Returns the maximum resident memory of this process. On Linux, `maxRSS` is no use: a new process begins as a copy of its parent, and
+ * `maxRSS` includes the memory of this copy, which may be that of the whole bench. `VmHWM` in the kernel's file contains the maximum of
+ * this program alone.
  */
 function peakKilobytes(): number {
   const status = "/proc/self/status";

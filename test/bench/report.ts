@@ -79,7 +79,7 @@ function budgetTable(budgets: readonly Budget[]): string {
   return table(["#", "budget", "prospects", "limit", "measured", ""], rows);
 }
 
-const plainBudgetTable = (budgets: readonly Budget[]): string =>
+export const plainBudgetTable = (budgets: readonly Budget[]): string =>
   table(
     ["budget", "limit", "measured", ""],
     budgets.map((budget) => {

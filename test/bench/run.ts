@@ -1,9 +1,9 @@
 /**
  * `npm run bench` measures the budgets of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds a
- * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures only the part
- * with this name. The exit code is 1 if a measurement exceeds its budget.
+ * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures
+ * only the parts with these names. The exit code is 1 if a measurement exceeds its budget.
  */
-import { optionsOrExit } from "../../infra/cli/options.ts";
+import { optionsOrExit } from "../../infra/command/options.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { bulkSpeed } from "./bulk-speed.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";

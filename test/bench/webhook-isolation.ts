@@ -1,9 +1,10 @@
 /**
  * `npm run bench:isolation` measures how late one company's webhook events arrive while another company loads the same local service. With
  * `--case hanging`, the other company's receiver does not answer while 10 000 events wait for it. With `--case fan-out`, the other company
- * changes its largest territory 30 times, and each change matches 2 000 webhook registrations. With `--case bulk`, the other company
- * changes thousands of prospects with a bulk job, and its webhook gets an event for each change. In this case, other events of this webhook
- * are measured too. Without `--case`, all cases are measured.
+ * changes a territory of the maximum size 30 times, and each change matches 2 000 webhook registrations. With `--case bulk`, the other
+ * company changes 3 000 prospects with a bulk job, and its webhook gets an event for each change. In this case, other events of this
+ * webhook are measured too. Without `--case`, all cases are measured. Options change the numbers of events, changes and prospects. The
+ * command ends with exit code 1 if a budget is not held.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -18,9 +19,11 @@ import { openTable } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
-import { optionsOrExit } from "../../infra/cli/options.ts";
+import { optionsOrExit } from "../../infra/command/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
+import { isHeld } from "./budget.ts";
+import { headerOf, type Measured, moved, overtakes, row, type Times, textOf } from "./isolation-report.ts";
 
 const option = { type: "string" } as const;
 const usage = `npm run bench:isolation -- [options]
@@ -48,13 +51,18 @@ interface Receiver {
   /** Milliseconds from the commit of each event to the arrival of its request at the receiver. */
   readonly latencies: number[];
   readonly ids: Set<string>;
-  readonly seen: () => { requests: number; most: number };
+  /**
+   * `requests` counts all requests, and `most` is the maximum number of concurrent ones. `lastOtherMs` is the time at which the last
+   * request with an unmeasured event arrived, in milliseconds since 1970.
+   */
+  readonly seen: () => { requests: number; most: number; lastOtherMs: number };
   stop(): void;
 }
 
 /**
  * Starts a receiver. With `times`, it reads the time of the event's commit from each body. Without `times`, it discards the bodies, because
- * parsing them would take processor time from the service. With `only`, it measures and counts only events of this name.
+ * parsing them would take processor time from the service. With `only`, it measures only events of this name, and only their delivery ids
+ * are in `ids`.
  */
 async function receiver(
   answer: (response: ServerResponse) => void,
@@ -62,7 +70,7 @@ async function receiver(
 ): Promise<Receiver> {
   const latencies: number[] = [];
   const ids = new Set<string>();
-  let [requests, open, most] = [0, 0, 0];
+  let [requests, open, most, lastOtherMs] = [0, 0, 0, 0];
   const server = createServer(async (request, response) => {
     const arrived = Date.now();
     requests++;
@@ -76,7 +84,10 @@ async function receiver(
     );
     // `beginning` is undefined if the connection was cut off because the bench ended.
     if (beginning === undefined) return;
-    if (!isMeasured) return answer(response);
+    if (!isMeasured) {
+      lastOtherMs = arrived;
+      return answer(response);
+    }
     ids.add(String(request.headers["x-service-delivery"]));
     const [, createdAt = ""] = /"createdAt":"([^"]+)"/.exec(beginning) ?? [];
     latencies.push(arrived - Date.parse(createdAt));
@@ -90,7 +101,7 @@ async function receiver(
     url,
     latencies,
     ids,
-    seen: () => ({ requests, most }),
+    seen: () => ({ requests, most, lastOtherMs }),
     stop: () => {
       server.closeAllConnections();
       server.close();
@@ -125,15 +136,9 @@ async function call(
   return answer.json();
 }
 
-interface Times {
-  readonly p50: number;
-  readonly p99: number;
-  readonly worst: number;
-}
-
 /**
  * Creates prospects through the API at a steady rate, and waits until all their events have arrived. Throws an error if an event arrives
- * twice.
+ * twice, or if an event has not arrived a minute after the last prospect was created.
  */
 async function steady(service: LocalService, good: Receiver, email = "owner@globex.test"): Promise<Times> {
   good.latencies.length = 0;
@@ -152,8 +157,8 @@ async function steady(service: LocalService, good: Receiver, email = "owner@glob
 }
 
 /**
- * Commits an event after the backlog, and returns the milliseconds until it arrives. The local stream has only one shard, so the publisher
- * must first read all rows of the backlog.
+ * Commits an event after the backlog, and returns the milliseconds until it arrives. Returns NaN if it does not arrive within a minute. The
+ * local stream has only one shard, so the publisher must first read all rows of the backlog.
  */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;
@@ -162,7 +167,7 @@ async function readBehind(service: LocalService, good: Receiver): Promise<number
   return good.latencies[0] ?? Number.NaN;
 }
 
-/** Writes 10 000 waiting deliveries to the table and sends their messages to the delivery queue, as the publisher does for events. */
+/** Writes `BACKLOG` waiting deliveries to the table and sends their messages to the delivery queue, as the publisher does for events. */
 async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   Object.assign(process.env, {
@@ -201,13 +206,9 @@ async function backlog({ outputs }: LocalService, { id: webhookId, companyId, re
   await queue.send(deliveries.map((delivery) => ({ message: messageFor(delivery), delaySeconds: 0 })));
 }
 
-const header = [
-  `| ${EVENTS} events, ${PER_SECOND} a second: commit -> receiver, ms | p50 | p99 | worst |`,
-  "|---|---:|---:|---:|",
-];
-const row = (name: string, { p50, p99, worst }: Times): string => `| ${name} | ${p50} | ${p99} | ${worst} |`;
+const header = headerOf(`${EVENTS} events, ${PER_SECOND} a second`);
 
-async function besideHanging(): Promise<string> {
+async function besideHanging(): Promise<Measured> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
   const good = await receiver((response) => void response.end());
   const hanging = await receiver(() => undefined);
@@ -224,14 +225,15 @@ async function besideHanging(): Promise<string> {
     progress("beside");
     const beside = await steady(service, good);
     const { requests, most } = hanging.seen();
-    return [
+    const lines = [
       ...header,
       row("alone", alone),
       row(`beside ${BACKLOG} events of another company for a receiver that hangs`, beside),
       "",
       `An event right after the backlog was written took ${behind} ms, because the stream delivers the backlog first.`,
-      `The receiver that hangs got ${requests} requests meanwhile, ${most} at once. p99 moved by ${beside.p99 - alone.p99} ms.`,
-    ].join("\n");
+      `The receiver that hangs got ${requests} requests meanwhile, ${most} at once.`,
+    ];
+    return { lines, budgets: [moved("events of another company for a receiver that hangs", beside, alone)] };
   } finally {
     good.stop();
     hanging.stop();
@@ -243,9 +245,9 @@ const Territory = z.object({ id: z.int() });
 
 /**
  * Measures the events of one company while another company changes a territory of the maximum size. The other company has the maximum
- * number of webhook registrations.
+ * number of webhook registrations, with a delay of `delayMinutes`.
  */
-async function besideFanOut(delayMinutes: number): Promise<string> {
+async function besideFanOut(delayMinutes: number): Promise<Measured> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
   const good = await receiver((response) => void response.end());
   const flooded = await receiver((response) => void response.end(), { times: false });
@@ -279,15 +281,16 @@ async function besideFanOut(delayMinutes: number): Promise<string> {
     const matches = limits.webhooksPerCompany * limits.registrationsPerWebhook;
     const what = `beside ${PATCHES} changes of a territory of ${limits.polygonPointsMax} points for ${matches} registrations`;
     const name = `${what}, ${delayMinutes === 0 ? "without delay" : `delay ${delayMinutes} min`}`;
-    return [
+    const lines = [
       ...header,
       row("alone", alone),
       row(name, first),
       row("the same, while the rest of them is sent", second),
       "",
-      `The flooded receiver got ${sentFirst} and then ${flooded.ids.size} deliveries, ${again} of them twice. ` +
-        `p99 moved by ${first.p99 - alone.p99} and ${second.p99 - alone.p99} ms.`,
-    ].join("\n");
+      `The flooded receiver got ${sentFirst} and then ${flooded.ids.size} deliveries, ${again} of them twice.`,
+    ];
+    const text = "changes of a territory of another company";
+    return { lines, budgets: [moved(text, first, alone), moved(`${text}, the rest of them`, second, alone)] };
   } finally {
     good.stop();
     flooded.stop();
@@ -300,6 +303,8 @@ async function change(service: LocalService, territoryId: number): Promise<void>
     await call(service, "rep@acme.test", `/api/territories/${territoryId}`, { name: `changed ${i}` }, "PATCH");
   }
 }
+
+const seconds = (ms: number): number => Math.round(ms / 1_000);
 
 const Counted = z.object({ count: z.int() });
 const Job = z.object({ id: z.int(), state: z.string(), changed: z.int() });
@@ -318,7 +323,7 @@ async function importProspects(service: LocalService, email: string): Promise<vo
  * Measures events while one company changes thousands of prospects with a bulk job, and one of its webhooks gets an event for each change.
  * The measured events are other events of the same webhook, and the events of another company.
  */
-async function besideBulk(): Promise<string> {
+async function besideBulk(): Promise<Measured> {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
   const own = "owner@acme.test";
   const good = await receiver((response) => void response.end());
@@ -341,14 +346,14 @@ async function besideBulk(): Promise<string> {
     const job = Job.parse(await call(service, own, "/api/prospects/bulk", { ...change, expectedCount: count }));
     const begun = Date.now();
     const before = flooded.seen().requests;
-    let endedMs = 0;
+    let endedMs = begun;
     const ended = (async () => {
       for (;;) {
         const { state } = Job.parse(await call(service, own, `/api/jobs/${job.id}`, undefined, "GET"));
         if (state !== "queued" && state !== "running") break;
         await wait(500);
       }
-      endedMs = Date.now() - begun;
+      endedMs = Date.now();
     })();
     const [beside, ownBeside] = await both();
     const sent = flooded.seen().requests - before - EVENTS;
@@ -357,17 +362,20 @@ async function besideBulk(): Promise<string> {
       if (Date.now() > end) throw new Error("not all events of the bulk job arrived");
       await wait(100);
     }
-    const allMs = Date.now() - begun;
-    return [
+    const { lastOtherMs } = flooded.seen();
+    const lines = [
       ...header,
       row("another company, alone", alone),
       row(`another company, beside a bulk job of ${count} prospects with an event for each`, beside),
       row("the same webhook, alone", ownAlone),
       row("the same webhook, beside its bulk events", ownBeside),
       "",
-      `The job took ${Math.round(endedMs / 1_000)} s. ${sent} of its ${count} events arrived during the measurement, all after ` +
-        `${Math.round(allMs / 1_000)} s. p99 moved by ${beside.p99 - alone.p99} and ${ownBeside.p99 - ownAlone.p99} ms.`,
-    ].join("\n");
+      `The job took ${seconds(endedMs - begun)} s. ${sent} of its ${count} events arrived during the measurement, all after ` +
+        `${seconds(lastOtherMs - begun)} s.`,
+    ];
+    const [other, same] = ["bulk events of another company", "bulk events of the same webhook"];
+    const lastMs = lastOtherMs - endedMs;
+    return { lines, budgets: [overtakes(other, beside, alone, lastMs), overtakes(same, ownBeside, ownAlone, lastMs)] };
   } finally {
     good.stop();
     flooded.stop();
@@ -375,10 +383,14 @@ async function besideBulk(): Promise<string> {
   }
 }
 
-const cases: Record<string, readonly (() => Promise<string>)[]> = {
+const cases: Record<string, readonly (() => Promise<Measured>)[]> = {
   hanging: [besideHanging],
   "fan-out": [() => besideFanOut(0), () => besideFanOut(1)],
   bulk: [besideBulk],
 };
 const chosen = values.case === undefined ? Object.values(cases).flat() : (cases[values.case] ?? []);
-for (const run of chosen) console.log(`${await run()}\n`);
+for (const run of chosen) {
+  const measured = await run();
+  console.log(textOf(measured));
+  if (!measured.budgets.every(isHeld)) process.exitCode = 1;
+}

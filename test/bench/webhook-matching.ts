@@ -42,7 +42,7 @@ function company(count: number): WebhookRows[] {
 }
 
 const event = (data: Record<string, unknown>): DomainEvent => {
-  const told = {
+  const created = {
     id: "x",
     event: "prospect.status_changed" as const,
     createdAt: AT,
@@ -50,7 +50,7 @@ const event = (data: Record<string, unknown>): DomainEvent => {
     recordId: 1,
     version: 1,
   };
-  return { ...told, data };
+  return { ...created, data };
 };
 
 /** Measures the events of one batch of stream records. The registrations are prepared once for the whole batch, as in the service. */

@@ -1,6 +1,6 @@
 /**
  * Measures the time from an event's commit to its arrival at the receiver, through the whole local service. For comparison, it also
- * measures plain HTTP posts to the same receiver.
+ * measures plain HTTP posts to the same receiver, which are sent one after the other.
  */
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
@@ -79,7 +79,7 @@ interface Receiver {
   close(): void;
 }
 
-const Told = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
+const Received = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
 
 async function startReceiver(): Promise<Receiver> {
   const arrivals = new Map<number, PromiseWithResolvers<number>>();
@@ -97,7 +97,7 @@ async function startReceiver(): Promise<Receiver> {
     incoming.on("end", () => {
       const now = performance.now();
       if (sample === "") sample = body;
-      at(Number(incoming.headers["x-bare"] ?? Told.parse(JSON.parse(body)).data.prospect.id)).resolve(now);
+      at(Number(incoming.headers["x-bare"] ?? Received.parse(JSON.parse(body)).data.prospect.id)).resolve(now);
       response.writeHead(204).end();
     });
   });
@@ -173,8 +173,8 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
 let nextId = 1_000_000;
 
 /**
- * Causes `events` events at a fixed rate, and waits until all have arrived. If the service cannot keep up with the rate, the latencies grow
- * during the run.
+ * Causes `events` events at a fixed rate, and waits until all have arrived. Throws an error if some events are missing after `PATIENCE_MS`.
+ * If the service cannot keep up with the rate, the latencies grow during the run.
  */
 async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
   const start = performance.now();

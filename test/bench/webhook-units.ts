@@ -27,12 +27,12 @@ export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const sums = { publish: 0, send: 0, reads: 0, requests: 0 };
   for (let i = 0; i < EVENTS; i++) {
     const { importId: _, ...after } = makeProspect(company, i).prospect;
-    const told = await metered(() => publish({ ...scene, change: { before: undefined, after } }));
+    const published = await metered(() => publish({ ...scene, change: { before: undefined, after } }));
     const sent = await metered(() => drain(scene));
-    sums.publish += told.usage.writeUnits;
+    sums.publish += published.usage.writeUnits;
     sums.send += sent.usage.writeUnits;
     sums.reads += sent.usage.readUnits;
-    sums.requests += told.usage.requests + sent.usage.requests;
+    sums.requests += published.usage.requests + sent.usage.requests;
   }
   if (scene.posts.length !== EVENTS) throw new Error(`${scene.posts.length} of ${EVENTS} events were sent`);
   const bytes = scene.posts.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);

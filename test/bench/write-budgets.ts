@@ -10,8 +10,8 @@ import { metered, type Usage } from "#shared/db/meter.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
-import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { forgetRows } from "../harness/forget-rows.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
@@ -26,14 +26,14 @@ function atTheDoor(company: BenchCompany, at: number): NewProspect {
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
-/** Number of unflushed entries that the measured list must read. */
+/** Number of created prospects whose index entries are not flushed when the list is measured. The list must read these entries. */
 const UNFLUSHED = 56;
 
 /** Measures writes. Measure reads before it, because it leaves `UNFLUSHED` created prospects and some changes unflushed. */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () => {
-    forgetRows(context.table);
+    forgetRows(context.table, caller.companyId);
     return (await metered(() => listProspects(context, caller, listQuery(company, "one rep")))).usage.readUnits;
   };
   const before = await list();
@@ -70,8 +70,8 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Returns budget 6 for background work. It limits the write units with which flushes and merges of the search index process one created
- * prospect, as a mean. The clock advances between the flushes, so that the units include the deletion of replaced index parts.
+ * Returns budget 6 for background work. It limits the mean write units that flushes and merges of the search index need for one created
+ * prospect. The clock advances between the flushes, so that the units include the deletion of replaced index parts.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { writeUnits } = await flushedUnits(stage, creates);
@@ -99,7 +99,9 @@ export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<
 
 async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {
   const entries = ids.flatMap((id) =>
-    // A prospect is flushed soon after its creation, so the facts of one flush belong to one day or two.
+    // An entry contains a fact (what activity reports count): the prospect was created on this day. The service flushes a prospect soon
+    // after its creation, so the facts of one flush belong to one or two days. Facts of many days would cost more. `createdAt` is therefore
+    // the time of the flush, and not the time of the synthetic prospect.
     prospectDelta(
       company.id,
       { ...indexRow(makeProspect(company, id % company.count).prospect), id, createdAt: clock.ms },

@@ -14,7 +14,10 @@ import { findIn } from "./indexed-company.ts";
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
-/** The companies whose stored index was read from the table, and not from the cache, since the last check. */
+/**
+ * The ids of the companies whose stored index was read from the table, and not from the cache. An id is in the list once for each part that
+ * was read. Tests empty the list before the reads that they check.
+ */
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {

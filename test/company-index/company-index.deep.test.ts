@@ -4,136 +4,26 @@
  */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
-import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
-import { piecesOf } from "#shared/company-index/pieces.ts";
-import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
-import type { IndexEntry, IndexRow } from "#shared/company-index/record.ts";
-import { pageOf } from "#shared/company-index/search/page.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { readManifest } from "#shared/company-index/manifest.ts";
+import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
-import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
+import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import type { Table } from "#shared/db/table.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { killPoints } from "../harness/kills.ts";
 import { findIn } from "./indexed-company.ts";
+import { Records } from "./records.ts";
 
 const db = faultyDynamoDb();
 
 let companies = 0;
-const newCompany = (): number => 1_000 + companies++;
+const newRecords = (): Records => new Records(db, 1_000 + companies++);
 
 const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
-
-/** Writes prospects and notes to the table and remembers them, so that a test can compare the search index with them. */
-class Records {
-  readonly companyId = newCompany();
-  readonly #rows = new Map<number, IndexRow>();
-  readonly #versions = new Map<number, number>();
-  readonly #notes = new Map<number, { prospectId: number; version: number; text: string | null }>();
-
-  /** Writes nothing if the prospect is deleted, because a deleted id is never used again. */
-  async write(id: number, seed: number): Promise<void> {
-    const row = this.#next(id, seed);
-    if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row, null));
-  }
-
-  /** Writes each prospect `times` times. It combines many writes in one call to the table to save time. */
-  async writeMany(ids: number, times: number): Promise<void> {
-    const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
-    const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row, null)));
-    await db.direct.batchPut(writes.flatMap((write) => ("put" in write ? [write.put] : [])));
-  }
-
-  #next(id: number, seed: number): IndexRow | undefined {
-    if (this.#versions.has(id) && !this.#rows.has(id)) return undefined;
-    const version = (this.#versions.get(id) ?? 0) + 1;
-    const row: IndexRow = {
-      id,
-      version,
-      createdAt: this.#rows.get(id)?.createdAt ?? 1_760_000_000_000 + seed,
-      statusId: [null, 1, 2][seed % 3] ?? null,
-      assignedToUserId: seed % 4 === 0 ? null : 7,
-      tagIds: [],
-      city: "denver",
-      lat: 39 + (seed % 50) / 50,
-      lng: -105 + (seed % 40) / 40,
-      text: `NAME ${seed}\nDENVER`,
-      phoneDigits: `303${seed}\n`,
-    };
-    this.#rows.set(id, row);
-    this.#versions.set(id, version);
-    return row;
-  }
-
-  async remove(id: number): Promise<void> {
-    if (!this.#rows.delete(id)) return;
-    const version = (this.#versions.get(id) ?? 0) + 1;
-    const entry: IndexEntry = { id, version, deleted: true };
-    this.#versions.set(id, version);
-    await db.direct.transact(prospectDelta(this.companyId, entry, null));
-  }
-
-  /**
-   * Writes a new version of a note. A note that does not exist yet is created on the prospect `firstOn`. An existing note stays with its
-   * prospect.
-   */
-  async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
-    const known = this.#notes.get(noteId);
-    const prospectId = known?.prospectId ?? firstOn;
-    if (!this.#rows.has(prospectId)) return;
-    const version = (known?.version ?? 0) + 1;
-    const note = { prospectId, version, text };
-    this.#notes.set(noteId, note);
-    await db.direct.transact(noteDelta(this.companyId, { noteId, ...note }));
-  }
-
-  #has({ id, text }: IndexRow, word: string): boolean {
-    const notes = [...this.#notes.values()].filter((note) => note.prospectId === id);
-    return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
-  }
-
-  /** Expects that the index returns the same total, ids and order as a plain filter over the remembered records. */
-  async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
-    const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
-    const asked = [
-      { criteria: { words: [] }, passes: () => true },
-      { criteria: { words: [], statusIds: new Set([1]) }, passes: ({ statusId }: IndexRow) => statusId === 1 },
-      {
-        criteria: { words: [], box: [-105, 39, -104.5, 39.5] as const },
-        passes: ({ lat, lng }: IndexRow) => (lat ?? 0) <= 39.5 && (lng ?? 0) <= -104.5,
-      },
-      { criteria: { words: [{ text: "DOG", digits: "" }] }, passes: (row: IndexRow) => this.#has(row, "DOG") },
-    ];
-    for (const { criteria, passes } of asked) {
-      const ids = rows.filter(passes).map(({ id }) => id);
-      const matches = await findIn(index, this.companyId, criteria);
-      expect(matches.total).toBe(ids.length);
-      expect(pageOf(matches, 0, ids.length + 1).map(({ id }) => id)).toEqual(ids);
-    }
-  }
-
-  /**
-   * Expects that no unflushed entry is left. Without `orphans`, it also expects that every stored part of the index belongs to a current
-   * run or to a recently replaced run. A run is the result of one flush or merge. A killed process may leave parts that belong to no run
-   * (orphans).
-   */
-  async expectClean({ orphans = false } = {}): Promise<void> {
-    const { companyId } = this;
-    const { head, keys: left } = await readUnflushed(db.direct, companyId);
-    expect(left).toEqual([]);
-    if (orphans) return;
-    const runManifests = await readRunManifests(db.direct, companyId, "strong");
-    const known = new Set([...head.manifest, ...retiredIn(head.manifest, runManifests).keys()]);
-    expect([...runManifests.keys()].filter((id) => !known.has(id))).toEqual([]);
-    const pieces = piecesOf(await readManifest(db.direct, companyId, [...runManifests.keys()], { runManifests }));
-    const expected = new Set(pieces.filter(({ parts }) => parts > 0).map(({ owner, name }) => `${owner} ${name}#0`));
-    const found = (await db.keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
-    expect(new Set(found)).toEqual(expected);
-  }
-}
 
 async function change(records: Records, seed: number): Promise<void> {
   for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
@@ -144,7 +34,7 @@ async function change(records: Records, seed: number): Promise<void> {
 
 describe("reads", () => {
   test("equal the records after each of many flushes and merges, with a warm and with a cold cache", async () => {
-    const records = new Records();
+    const records = newRecords();
     const warm = openCompanyIndex(db.direct);
     for (let seed = 0; seed < 16; seed++) {
       await change(records, seed);
@@ -158,7 +48,7 @@ describe("reads", () => {
   });
 
   test("equal the records while two flushes run at the same time", async () => {
-    const records = new Records();
+    const records = newRecords();
     const warm = openCompanyIndex(db.direct);
     for (let seed = 0; seed < 12; seed++) {
       await change(records, seed);
@@ -171,15 +61,15 @@ describe("reads", () => {
   });
 
   test("that start before a flush and end after it find everything", async () => {
-    const records = new Records();
+    const records = newRecords();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
     for (let seed = 2; seed < 12; seed++) {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // The fault delays one answer until a whole flush with its merges has ended. The answer is from before the flush, and all later
-      // answers are from after it.
+      // The fault holds back one answer of the table until a whole flush with its merges has ended. This answer therefore shows the state
+      // before the flush, and all later answers show the state after the flush.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
@@ -187,7 +77,7 @@ describe("reads", () => {
 
   test("find everything if flushes run between the pages of the Query", async () => {
     for (let page = 1; page < 10; page++) {
-      const records = new Records();
+      const records = newRecords();
       await change(records, 1);
       await flushAll(db.direct, records.companyId);
       await change(records, 2);
@@ -203,7 +93,7 @@ describe("reads", () => {
   });
 
   test("stay exact after 10 000 writes without a flush", async () => {
-    const records = new Records();
+    const records = newRecords();
     await records.writeMany(2_500, 4);
     expect((await readUnflushed(db.direct, records.companyId)).keys).toHaveLength(10_000);
     await records.remove(7);
@@ -228,7 +118,7 @@ describe("a flush", () => {
     { tags: "sized" },
     async (_, turn, fault) => {
       for (const at of killPoints(turn)) {
-        const records = new Records();
+        const records = newRecords();
         for (let seed = 0; seed < 3; seed++) {
           await change(records, seed);
           if (seed < 2) await flushAll(db.direct, records.companyId);
@@ -251,7 +141,7 @@ describe("a flush", () => {
   );
 
   test("killed while it removes its entries brings no deleted record back", async () => {
-    const records = new Records();
+    const records = newRecords();
     await records.write(3, 3);
     await flushAll(db.direct, records.companyId);
     for (let version = 1; version <= 9; version++) await records.write(1, version);
@@ -275,7 +165,7 @@ describe("a flush", () => {
   });
 
   test("keeps its rows if its update of the head row gets no reply and the next flush updates that row before the retry", async () => {
-    const records = new Records();
+    const records = newRecords();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
     await change(records, 2);
@@ -295,7 +185,7 @@ describe("a flush", () => {
   });
 
   test("that missed an entry brings no deleted record back", async () => {
-    const records = new Records();
+    const records = newRecords();
     await records.write(9, 9);
     await flushAll(db.direct, records.companyId);
     await records.write(1, 1);
@@ -320,7 +210,7 @@ describe("a flush", () => {
   });
 
   test("survives throttling and partial batches", async () => {
-    const records = new Records();
+    const records = newRecords();
     for (let seed = 0; seed < 3; seed++) {
       await change(records, seed);
       db.plan((operation, number) => {
@@ -335,7 +225,7 @@ describe("a flush", () => {
   });
 
   test("does nothing for few entries", async () => {
-    const records = new Records();
+    const records = newRecords();
     for (let id = 1; id <= 5; id++) await records.write(id, id);
     const { left, ...done } = await flush({ table: db.direct, clock }, records.companyId);
     expect(done).toEqual({ entries: 0, merges: 0 });
@@ -349,7 +239,7 @@ describe("the stream of unflushed entries", () => {
   });
 
   test("may lose and repeat records, because a flush reads the entries from the table and not from the stream", async () => {
-    const [busy, quiet] = [new Records(), new Records()];
+    const [busy, quiet] = [newRecords(), newRecords()];
     const handle = flushStream(() => ({ table: db.direct, clock }));
     const batch = (records: Records, count: number) =>
       handle({ Records: Array.from({ length: count }, (_, i) => recordOf(records.companyId, i)) });
@@ -362,8 +252,8 @@ describe("the stream of unflushed entries", () => {
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // Lambda repeats the same stream record and passes no other record. The function counts only records, so it flushes after enough
-    // repetitions.
+    // Lambda passes the same stream record again and again, and no other record. The function does not notice repetitions: it counts every
+    // record as a new entry. After FLUSH_ENTRIES records it therefore flushes.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);
@@ -373,7 +263,7 @@ describe("the stream of unflushed entries", () => {
   });
 
   test("flushes other companies if one company fails, and retries that one", async () => {
-    const [broken, sound] = [new Records(), new Records()];
+    const [broken, sound] = [newRecords(), newRecords()];
     await broken.writeMany(FLUSH_ENTRIES, 1);
     await sound.writeMany(FLUSH_ENTRIES, 1);
     db.plan((_, __, body) => (JSON.stringify(body).includes(`C#${broken.companyId}#X`) ? dead : pass));
@@ -393,7 +283,7 @@ const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing part of the index", () => {
   test("is an error, never a shorter list", async () => {
-    const records = new Records();
+    const records = newRecords();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
     const { head } = await readUnflushed(db.direct, records.companyId);

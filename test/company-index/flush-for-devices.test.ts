@@ -1,6 +1,6 @@
 /**
- * Tests that a company's entries are flushed before they cost more than two read units, if devices of the company read
- * `GET /api/changes`.
+ * Devices of a company read all its unflushed entries with each `GET /api/changes`. Tests that the entries of a company with devices are
+ * flushed before reading them costs more than two read units.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
@@ -29,7 +29,7 @@ async function newCompany() {
       const { pk, sk } = item;
       return { dynamodb: { Keys: marshall({ pk, sk }), NewImage: marshall(item), SequenceNumber: "1" } };
     });
-    // The records have the attributes that the function reads.
+    // The type cast is safe: the records contain only some attributes of a stream record, but these are all that the function reads.
     expect(await handle({ Records } as never)).toEqual({ batchItemFailures: [] });
   }
   return {
@@ -76,7 +76,8 @@ test("a company without devices is flushed at the usual number of entries, until
   await company.addDevice();
   await company.deliverDataKey();
   expect(await company.units()).toBeLessThanOrEqual(2);
-  // Without the data key in the table, the record alone does not start a flush.
+  // The company `other` has no devices, so the table contains no data key for its cursors. The stream record of a data key makes the
+  // function look for the key in the table. Without the key, the function does not flush.
   await other.deliverDataKey();
   expect(await other.left()).toBe(FLUSH_ENTRIES - 1);
 });

@@ -33,7 +33,7 @@ import { mergeRuns } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
 
-/** Maximum number of rows of a segment. It is small, so that a few rows already fill several segments. */
+/** Maximum number of rows of a segment (stored part of the index). It is small, so that a few rows already fill several segments. */
 const MAX_ROWS = 3;
 
 interface ModelRun {
@@ -101,7 +101,10 @@ function flush(model: Model): void {
   model.noteEntries = [];
 }
 
-/** Models a merge of runs. The service merges only after the flush has deleted all its entries. */
+/**
+ * Models a merge of runs. The service merges only after the flush has deleted all its entries, so this function does nothing if such
+ * entries are left.
+ */
 function merge(model: Model, from: number, count: number): void {
   if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
   const chosen = model.runs.slice(from, from + count);

@@ -84,7 +84,8 @@ export class IndexedCompany {
   }
 
   async removeNote(prospectId: number, id: number): Promise<void> {
-    await this.#write(prospectId, removeNote(await this.note(prospectId, id)));
+    const [note, prospect] = await Promise.all([this.note(prospectId, id), this.prospect(prospectId)]);
+    await this.#write(prospectId, removeNote(note, prospect, Date.now()));
   }
 
   /**

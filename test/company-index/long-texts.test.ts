@@ -12,7 +12,7 @@ import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { imageOf } from "../../infra/cli/stream-records.ts";
+import { imageOf } from "../../infra/local/stream-image.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
@@ -46,12 +46,14 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
   const before = await unitsOf(() => list(context, company));
   for (let i = 0; i < 100; i++) await createNote(context, company.caller, id, { body: long(`word${i}!`) });
   const after = await unitsOf(() => list(context, company));
-  // One read unit covers 14 short entries. A list that needs more read units has also read the long texts, which it must not do.
+  // One read unit covers 14 short entries, so the 100 notes may add at most 100 / 14 units. A list that costs more has also read the long
+  // texts, which it must not do.
   expect(after - before).toBeLessThanOrEqual(100 / 14);
   for (const word of ["word0!", "WORD99!", "prospect"]) {
     const { result, usage } = await metered(() => list(context, company, word));
     expect(result.items.map((item) => item.id)).toEqual([word === "prospect" ? other : id]);
-    // One round means that the texts are read at the same time as the search index. The rows of the page are already in memory.
+    // One round means that all requests to the table run at the same time: the long texts are not read after the search index. The
+    // prospects of the page need no request, because they are already in memory.
     expect(usage.rounds).toBe(1);
   }
   expect((await list(context, company, "word100!")).total).toBe(0);
@@ -106,24 +108,24 @@ test.each(Object.entries(kills))(
     const company = await newCompany(context);
     const { caller } = company;
     const { id } = await createProspect(context, caller, { name: "n" });
-    for (let strike = 1; strike <= 12; strike++) {
-      const kept = await createNote(context, caller, id, { body: long(`kept${strike}!`) });
-      const changed = await createNote(context, caller, id, { body: long(`old${strike}!`) });
-      await updateNote(context, caller, changed.id, { body: long(`new${strike}!`) });
-      const gone = await createNote(context, caller, id, { body: long(`gone${strike}!`) });
+    for (let killedCall = 1; killedCall <= 12; killedCall++) {
+      const kept = await createNote(context, caller, id, { body: long(`kept${killedCall}!`) });
+      const changed = await createNote(context, caller, id, { body: long(`old${killedCall}!`) });
+      await updateNote(context, caller, changed.id, { body: long(`new${killedCall}!`) });
+      const gone = await createNote(context, caller, id, { body: long(`gone${killedCall}!`) });
       await deleteNote(context, caller, gone.id);
-      await updateProspect(context, caller, id, { address: { ...address, zip: `zip${strike}!` } });
-      db.plan(planAt(strike));
+      await updateProspect(context, caller, id, { address: { ...address, zip: `zip${killedCall}!` } });
+      db.plan(planAt(killedCall));
       await flush({ table: db.table, clock }, caller.companyId, { least: 1, settleMs: 0 }).catch(() => undefined);
       db.plan(() => pass);
       for (const [word, total] of [
-        [`kept${strike}!`, 1],
-        [`new${strike}!`, 1],
-        [`zip${strike}!`, 1],
-        [`old${strike}!`, 0],
-        [`gone${strike}!`, 0],
+        [`kept${killedCall}!`, 1],
+        [`new${killedCall}!`, 1],
+        [`zip${killedCall}!`, 1],
+        [`old${killedCall}!`, 0],
+        [`gone${killedCall}!`, 0],
       ] as const) {
-        expect((await list(newFunction(), company, word)).total, `${word} after call ${strike}`).toBe(total);
+        expect((await list(newFunction(), company, word)).total, `${word} after call ${killedCall}`).toBe(total);
       }
       await flush(context, caller.companyId, { least: 1, settleMs: 0 });
       expect(await sideRows(context, caller.companyId)).toEqual([]);
@@ -147,8 +149,8 @@ test("a search reads missing texts again by key, and reads a new snapshot if a f
       : pass,
   );
   const reader = contextOn(db.table, clock);
-  // By this list, the reader learns that unflushed long texts exist. Its next search therefore requests them at the same time as the
-  // entries.
+  // From the answer to this first list, the reader learns that unflushed long texts exist. Its next search therefore requests the texts at
+  // the same time as the entries.
   await list(reader, company);
   const early = await metered(() => list(reader, company, "early!"));
   expect(early.result.total).toBe(1);

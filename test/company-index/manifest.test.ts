@@ -67,7 +67,10 @@ async function headOf({ id }: IndexedCompany) {
 
 const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
-/** Returns the ids that occur in the keys of the stored index: ids of segments, and ids of runs with separate rows. */
+/**
+ * Returns the ids that occur in the keys of the stored index: the ids of segments (parts of a run), and the ids of the runs that store data
+ * outside their segments.
+ */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 

@@ -1,4 +1,4 @@
-/** Tests that one page of a list contains the same rows as this part of the whole sorted list. */
+/** Sorts all matching rows, and tests that each page of a list contains exactly the rows at its positions in this sorted list. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";

@@ -108,9 +108,9 @@ describe("a rebuild", () => {
       await undisturbed.stage(flushAll);
       db.plan(() => pass);
       await rebuildOf(undisturbed, db.table);
-      const struck = [...db.calls.entries()].filter(([, operation]) => operations.test(operation)).map(([i]) => i);
-      for (const strike of killPointsOf(struck.length, 0)) {
-        const i = struck[strike - 1] ?? 0;
+      const candidates = [...db.calls.entries()].filter(([, operation]) => operations.test(operation)).map(([i]) => i);
+      for (const killPoint of killPointsOf(candidates.length, 0)) {
+        const i = candidates[killPoint - 1] ?? 0;
         const company = newCompany();
         const { ids } = await company.stage(flushAll);
         db.plan((__, number) => (number <= i ? pass : number === i + 1 ? fault : dead));
@@ -257,7 +257,9 @@ describe("merges", () => {
     db.plan((_, number) => (number > 4 ? dead : pass));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     const before = await runs();
-    // The company already has two runs of one row. With these, and with the run of the last change, a merge is due.
+    // The company already has two runs of one row, and each change below adds another. A merge is due when the runs that are newer than a
+    // run together have at least MERGE_RATIO times its rows. After the loop, the older of the two runs has MERGE_RATIO - 1 newer runs, so
+    // one more change makes its merge due.
     const added = MERGE_RATIO - 2;
     for (let seed = 60; seed < 60 + added; seed++) {
       await company.change(ids[0] ?? 0, seed);

@@ -1,6 +1,6 @@
 /**
- * Tests which record versions a rebuilt search index lists as newest. If an older version of a record may exist in an unflushed entry or in
- * a newer run, the index must list the record. Readers then ignore the older version.
+ * Tests for which records a rebuilt run of the search index lists the newest version. The run must list a record if an older version of the
+ * record may exist in an unflushed entry or in a newer run. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";

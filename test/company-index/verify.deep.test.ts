@@ -41,8 +41,8 @@ type Damage = [
 ];
 
 /**
- * Each damage has a description, a pattern for the fault that `verify` reports, and a function that causes it. In a pattern, `{a}` means
- * the id of the first prospect, `{b}` of the second, and so on.
+ * Each damage has three parts: a description, a pattern for the fault that `verify` must report, and a function that damages the index. In
+ * a pattern, `{a}` means the id of the first prospect, `{b}` of the second, and so on.
  */
 const damages: Damage[] = [
   [

@@ -40,7 +40,7 @@ test("a search finds each text that contains the word, and no other text", () =>
   fc.assert(
     fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
       const [stored, words] = [plain(given), new Words(plain(given))];
-      // The search also contains a part of an existing word, because random words rarely occur in the texts.
+      // Random words rarely occur in the texts. The test therefore also searches for a part of a word that does occur.
       const first = (given[at % given.length] ?? "").split(/[ \n]/)[0] ?? "";
       const some = [...first].slice(at % 3).join("");
       for (const each of some === "" ? wanted : [...wanted, some]) {

@@ -14,7 +14,8 @@ beforeAll(() => onceInRun("console", buildConsole));
 const read = (file: string): string => readFileSync(join(consoleDirectory, file), "utf8");
 
 /**
- * Returns the names of the page and of the files that it loads at once. Other files are loaded only when a page of the console needs them.
+ * Returns the name of the HTML page (index.html) and the names of the files that this page loads at once. Other files are loaded only when
+ * a page of the console needs them.
  */
 function shell(): string[] {
   return [

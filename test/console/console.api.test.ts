@@ -43,6 +43,8 @@ const listOf = async (email: string, search?: string) => {
 
 /** True for the message that the browser logs for a response with the status 413. */
 const isTooLarge = (fault: string): boolean => fault.includes("413");
+/** True for the message that the browser logs when the service refuses a territory. One test sends such a territory. */
+const isRefusedTerritory = (fault: string): boolean => /400 .*\/api\/territories$/.test(fault);
 
 describe("the table", () => {
   test("has the order and the filters of its address, and a prospect opens beside it", async ({ skip }) => {
@@ -64,6 +66,11 @@ describe("the table", () => {
       .waitFor();
     expect(new URL(page.url()).searchParams.get("prospect")).toMatch(/^\d+$/);
     expect(await violationsOf(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    expect(await focused(page)).toBe(sold[0]);
+    await page.getByRole("button", { name: sold[1] ?? "", exact: true }).click();
+    await page.getByRole("button", { name: "Close the prospect" }).click();
+    expect(await focused(page)).toBe(sold[1]);
     expect(faults).toEqual([]);
     await context.close();
   });
@@ -106,18 +113,24 @@ Cid,39.95,-104.95,New
 Dan,91,-104.95,New
 `;
 
+/** Returns the text of the element that has the focus. */
+const focused = (page: Page): Promise<string> => page.evaluate("document.activeElement.innerText.slice(0, 99)");
+
 const message = (page: Page, text: string | RegExp) => page.getByRole("status").getByText(text);
 
-/** These tests use one company in this order, as an admin does at the beginning. */
+/** These tests run in this order on one company. The order is that of an admin who begins to use the console. */
 describe("an admin", () => {
   test("tries a file with a fault, imports it, and undoes it", async ({ skip }) => {
     browserOr(skip);
     const { page } = owner;
-    const choose = () =>
+    const choose = (text = file) =>
       page
         .getByLabel(/Drop a CSV file/)
-        .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(file) });
+        .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
     const total = async () => dataOf(await team.admin.GET("/api/prospects")).total;
+    await choose("name,lat,lng\n");
+    await message(page, "the file has no rows below its header.").waitFor();
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await choose();
     await message(page, "3 prospects would be created, 1 row would be skipped.").waitFor();
     const fault = page.getByRole("region", { name: "Rows with faults" }).locator("tbody tr");
@@ -138,7 +151,7 @@ describe("an admin", () => {
   test("sends a file of 2,000 lines with one request, and a longer one to a job", async ({ skip }) => {
     browserOr(skip);
     const { page, faults } = owner;
-    const tried = async (lines: number): Promise<string> => {
+    const pathOf = async (lines: number): Promise<string> => {
       const text = ["name,lat,lng", ...Array.from({ length: lines - 1 }, (_, i) => `Door ${i},39.75,-104.95`)].join(
         "\n",
       );
@@ -151,19 +164,18 @@ describe("an admin", () => {
       await message(page, `${count} prospects would be created.`).waitFor({ timeout: 120_000 });
       return path;
     };
-    // The service refuses a short file if it has too many changes for one request.
+    // The service answers 413 if the rows of a short file cause too many changes for one request. The console must then send the same file
+    // to an import job.
     await page.route("**/api/prospects/import?*", (route) => route.fulfill({ status: 413 }), { times: 1 });
     const job = page.waitForRequest((request) => request.url().endsWith("/api/prospects/imports"));
-    expect(await tried(4)).toBe("/api/prospects/import");
+    expect(await pathOf(4)).toBe("/api/prospects/import");
     await job;
     expect(faults.filter(isTooLarge)).toHaveLength(1);
-    expect(await tried(2_000)).toBe("/api/prospects/import");
-    expect(await tried(2_001)).toBe("/api/prospects/imports");
+    expect(await pathOf(2_000)).toBe("/api/prospects/import");
+    expect(await pathOf(2_001)).toBe("/api/prospects/imports");
   });
 
-  test("cancels an import whose file is being sent, and one in the list, and is told what remains", async ({
-    skip,
-  }) => {
+  test("cancels an import whose file is being sent, and one in the list, and sees what remains", async ({ skip }) => {
     browserOr(skip);
     const { page, context } = owner;
     const waiting = dataOf(await team.admin.POST("/api/prospects/imports", { body: {} }), 201);
@@ -171,16 +183,17 @@ describe("an admin", () => {
     await context.route(uploads, () => undefined);
     await page.getByRole("button", { name: "Import 2,000 rows" }).click();
     await page.getByRole("button", { name: "Cancel the import", exact: true }).click();
-    const told = message(page, "The import is cancelled. It creates no prospects.");
-    await told.waitFor();
+    const notices = message(page, "The import is cancelled. It creates no prospects.");
+    await notices.waitFor();
     await page.getByRole("progressbar", { name: "Progress of the import" }).waitFor({ state: "detached" });
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole("button", { name: /^Cancel the import of/ }).click();
-    await expect.poll(() => told.count()).toBe(2);
+    await expect.poll(() => notices.count()).toBe(2);
     await context.unroute(uploads);
-    const { items } = dataOf(await team.admin.GET("/api/prospects/imports", { params: { query: { limit: 2 } } }));
-    expect(items.map(({ state }) => state)).toEqual(["cancelled", "cancelled"]);
-    expect(items.map(({ id }) => id)).toContain(waiting.id);
+    const { items } = dataOf(await team.admin.GET("/api/prospects/imports", { params: { query: { limit: 100 } } }));
+    const cancelled = items.filter(({ state }) => state === "cancelled").map(({ id }) => id);
+    expect(cancelled).toHaveLength(2);
+    expect(cancelled).toContain(waiting.id);
     await closeMessages(page);
   });
 
@@ -190,9 +203,30 @@ describe("an admin", () => {
     await page.getByRole("link", { name: "Territories" }).click();
     await page.getByRole("button", { name: "Type the corners" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Name").fill("North");
-    await dialog.getByLabel("Corners").fill("-105, 39.7\n-104.9, 39.7\n-104.9, 39.8\n-105, 39.8");
-    await dialog.getByRole("button", { name: "Save" }).click();
+    const save = dialog.getByRole("button", { name: "Save" });
+    const [name, corners] = [dialog.getByLabel("Name"), dialog.getByLabel("Corners")];
+    const alert = dialog.getByRole("alert");
+    await corners.fill("-105, 39.7\n-104.9, 39.7");
+    await save.click();
+    await alert.getByText("Corners: Write at least three corners.").waitFor();
+    expect(await corners.getAttribute("aria-invalid")).toBe("true");
+    await corners.fill("-105, 39.7\n39.7, -104.9\n-104.9, 39.8\n-105, 39.8");
+    await save.click();
+    await alert
+      .getByText("Corners: The latitude in line 2 must be from -90 to 90. The longitude comes first.")
+      .waitFor();
+    await corners.fill("-105, 39.7\n-104.9, 39.7\n-104.9, 39.8\n-105, 39.8");
+    await name.fill("North".repeat(52));
+    await save.click();
+    // The console does not check the length of the name, so the service finds this fault. The console must show it at the field.
+    await alert.getByText("Name: must have at most 255 characters.").waitFor();
+    expect(await name.getAttribute("aria-invalid")).toBe("true");
+    expect(await corners.getAttribute("aria-invalid")).toBe(null);
+    expect(await violationsOf(page)).toEqual([]);
+    await name.fill("North");
+    await save.click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("Type the corners");
     await page.getByRole("button", { name: "North" }).click();
     await page.getByText("2 prospects inside.").waitFor();
     await page.getByRole("button", { name: "Assign the prospects" }).click();
@@ -207,7 +241,7 @@ describe("an admin", () => {
     expect(await violationsOf(page)).toEqual([]);
   });
 
-  test("sends a failed delivery again when its receiver works, and is told if it is being sent", async ({ skip }) => {
+  test("sends a failed delivery again when its receiver works, and sees if it is being sent", async ({ skip }) => {
     browserOr(skip);
     const { page, faults } = owner;
     const waiting: ServerResponse[] = [];
@@ -225,13 +259,15 @@ describe("an admin", () => {
     await dialog.getByLabel("Name").fill("CRM");
     await dialog.getByLabel("URL").fill(receiver.url);
     await dialog.getByRole("button", { name: "Create the webhook" }).click();
+    // The dialog shows the secret only once, so Escape does not close it.
+    for (const key of ["Escape", "Escape"]) await page.keyboard.press(key);
     await dialog.getByRole("button", { name: "Open the webhook" }).click();
     await page.getByRole("button", { name: "Send a test event" }).click();
     const log = page.getByRole("region", { name: "Deliveries" });
     await log.getByText("waiting").waitFor();
     await log.getByRole("button", { name: /^Details of webhook.test/ }).click();
     await dialog.getByText("status 500").first().waitFor();
-    await dialog.getByRole("button", { name: "Close" }).click();
+    await dialog.getByRole("button", { name: "Close", exact: true }).click();
     const button = log.getByRole("button", { name: /^Send now: webhook.test/ });
     await pressUntil(page, button, "The delivery is sent again.");
     await receiver.until(2);
@@ -243,6 +279,38 @@ describe("an admin", () => {
     await log.getByText("delivered").waitFor();
     await picture(page, "webhook");
     expect(await violationsOf(page)).toEqual([]);
-    expect(faults.filter((fault) => !isBeingSent(fault) && !isTooLarge(fault))).toEqual([]);
+    const isExpected = (fault: string): boolean => isBeingSent(fault) || isTooLarge(fault) || isRefusedTerritory(fault);
+    expect(faults.filter((fault) => !isExpected(fault))).toEqual([]);
+  });
+
+  test("creates a webhook once with two clicks, and sees its secret after an Escape right after them", async ({
+    skip,
+  }) => {
+    browserOr(skip);
+    const { page } = owner;
+    await page.goto("/webhooks");
+    await page.getByRole("button", { name: "New webhook" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("Once");
+    await dialog.getByLabel("URL").fill("https://example.com/once");
+    // A task with the priority of user input runs before the timers of the page. The second click and the Escape therefore happen before a
+    // timer of the page can react to the first click.
+    await page.evaluate(`(() => {
+      const dialog = document.querySelector("dialog");
+      const submit = dialog.querySelector("button[type=submit]");
+      submit.click();
+      return scheduler.postTask(
+        () => {
+          submit.click();
+          dialog.dispatchEvent(new Event("cancel", { cancelable: true }));
+        },
+        { priority: "user-blocking" },
+      );
+    })()`);
+    await dialog.getByRole("heading", { name: "The webhook is created" }).waitFor();
+    const webhooks = dataOf(await team.admin.GET("/api/webhooks"));
+    expect(webhooks.filter(({ name }) => name === "Once")).toHaveLength(1);
+    await dialog.getByRole("button", { name: "Open the webhook" }).click();
+    await page.getByRole("heading", { name: "Once" }).waitFor();
   });
 });

@@ -2,29 +2,29 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { type Client, clientOf } from "../harness/client.ts";
+import type { Client } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
+import { around, GeoJson, stepsOf } from "./shapes.ts";
 import {
+  ascending,
   browserForAll,
   chooseUser,
   closeMessages,
   drawn,
-  figuresOf,
+  drawnIds,
   jumpTo,
   mapOf,
   phone,
-  picture,
+  pinsOf,
   positionOf,
-  TOLERANCE,
+  soon,
+  territoriesOn,
   type Visit,
   violationsOf,
   visit,
 } from "./visit.ts";
 
-/** Options of waits for the map. The map draws a moment after its tiles have arrived, and drawing without a graphics card is slow. */
-const soon = { timeout: 60_000, interval: 200 };
 /** A small window, because fewer pixels are drawn faster. */
 const small = { width: 1100, height: 620 };
 
@@ -42,69 +42,10 @@ const browserOr = browserForAll(async (browser) => {
   admin = await visit(browser, team.admin.email, "/", small);
 });
 
-const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);
-
-async function placedIds(email: string, status?: string): Promise<number[]> {
-  const query = { pageSize: 500, ...(status !== undefined && { status }) };
-  const { items } = dataOf(await clientOf(email).GET("/api/prospects", { params: { query } }));
-  return ascending(items.filter(({ lat, lng }) => lat !== null && lng !== null).map(({ id }) => id));
-}
-
 const namesOf = async (client: Client) =>
   dataOf(await client.GET("/api/prospects"))
     .items.map(({ name }) => name)
     .sort();
-
-const pinsOf = async (page: Page) => (await drawn(page)).filter(({ layer }) => layer === "pins");
-const drawnIds = async (page: Page) => ascending((await pinsOf(page)).map(({ id = 0 }) => id));
-
-describe("the map of the demo company", () => {
-  // All test files share the demo companies, so these tests only read them.
-  const [admin, rep] = ["admin@acme.test", "rep@acme.test"] as const;
-
-  test.for([admin, rep])(
-    "draws for %s exactly the prospects of the list that have a place",
-    async (email, { skip }) => {
-      const visited = await visit(browserOr(skip), email, "/");
-      const { context, page, faults } = visited;
-      const all = await placedIds(email);
-      expect(await mapOf(page)).toBe(all.length);
-      await expect.poll(() => drawnIds(page), soon).toEqual(all);
-      if (email === admin) {
-        const { stated, measured } = await figuresOf("First visit of the map", visited);
-        expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
-        await picture(page, "map");
-      }
-      await page.getByRole("button", { name: "Sold" }).click();
-      const sold = await placedIds(email, "Sold");
-      expect(sold.length).toBeLessThan(all.length);
-      await expect.poll(() => drawnIds(page), soon).toEqual(sold);
-      expect(await violationsOf(page)).toEqual([]);
-      expect(faults).toEqual([]);
-      await context.close();
-    },
-  );
-});
-
-/**
- * Returns the ids of the territories that the map has drawn. A territory that crosses the edge of a tile is in several tiles, so its id may
- * occur several times. It is returned once.
- */
-const territoriesOn = async (page: Page) => {
-  const ids = (await drawn(page)).filter(({ layer }) => layer === "territories").map(({ id = 0 }) => id);
-  return ascending([...new Set(ids)]);
-};
-
-const GeoJson = z.object({
-  type: z.literal("FeatureCollection"),
-  features: z.array(
-    z.object({
-      type: z.literal("Feature"),
-      properties: z.object({ name: z.string() }),
-      geometry: z.object({ type: z.literal("Polygon"), coordinates: z.array(z.array(z.array(z.number()))) }),
-    }),
-  ),
-});
 
 /** These tests use one company and one page. Each test continues where the previous one has ended. */
 describe("an admin", () => {
@@ -118,6 +59,17 @@ describe("an admin", () => {
     await mapOf(page);
     await page.getByText("3 prospects on the map, 1 without a place.").waitFor();
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
+    // The map becomes smaller while the page loads, and again when the window becomes smaller. It must show all prospects each time.
+    const height = () => page.evaluate<number>("shownMap.getCanvas().clientHeight");
+    const usual = await height();
+    await page.setViewportSize({ ...small, height: small.height + 300 });
+    await page.reload();
+    await mapOf(page);
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
+    expect(await height()).toBeGreaterThan(usual);
+    await page.setViewportSize(small);
+    await expect.poll(height, soon).toBe(usual);
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
     await clickOn(page, places.Ann);
     const drawer = page.getByRole("complementary", { name: "Prospect" });
     await drawer.getByRole("heading", { name: "Ann" }).waitFor();
@@ -127,7 +79,7 @@ describe("an admin", () => {
     await expect
       .poll(async () => (await pinsOf(page)).filter((pin) => pin.color === color).map(({ id }) => id), soon)
       .toEqual(idsOf("Ann"));
-    // The old tiles stay until the new ones are loaded.
+    // The map shows the old tiles until the new ones are loaded, so the test waits for the new ones.
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
     await drawer.getByRole("button", { name: "Close the prospect" }).click();
   });
@@ -135,7 +87,7 @@ describe("an admin", () => {
   test("reaches each prospect in the table beside the map, with the keyboard and on a phone too", async ({ skip }) => {
     browserOr(skip);
     const { page } = admin;
-    const toggle = page.getByRole("button", { name: "Table beside the map" });
+    const toggle = page.getByRole("button", { name: "Table", exact: true });
     await toggle.focus();
     await page.keyboard.press("Enter");
     const table = page.getByRole("region", { name: "Prospects of the map" });
@@ -162,17 +114,12 @@ describe("an admin", () => {
   test("draws around prospects, sees their number before they are assigned, and undoes it", async ({ skip }) => {
     browserOr(skip);
     const { page } = admin;
+    await mapOf(page);
     await jumpTo(page, [-104.955, 39.755], 12);
     await page.getByRole("button", { name: "Select an area" }).click();
-    const corners = [
-      [39.77, -104.97],
-      [39.77, -104.94],
-      [39.74, -104.94],
-      [39.74, -104.97],
-    ] as const;
-    await clickOn(page, corners[0]);
-    for (const [lat, lng] of corners) await page.mouse.move(...(await positionOf(page, lng, lat)), { steps: 6 });
-    await clickOn(page, corners[3]);
+    await clickOn(page, around[0]);
+    for (const [lat, lng] of around) await page.mouse.move(...(await positionOf(page, lng, lat)), { steps: 6 });
+    await clickOn(page, around[3]);
     const dialog = page.getByRole("dialog");
     await dialog.getByText("This concerns 2 prospects.").waitFor();
     await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
@@ -183,6 +130,43 @@ describe("an admin", () => {
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByRole("status").getByText("2 prospects restored.").waitFor();
     expect(await namesOf(team.rep)).toEqual([]);
+  });
+
+  test("draws around prospects with a pressed mouse button, and on a phone with a finger", async ({ skip }) => {
+    browserOr(skip);
+    const { page, context } = admin;
+    const dialog = page.getByRole("dialog");
+    const begin = async (): Promise<void> => {
+      await mapOf(page);
+      await jumpTo(page, [-104.955, 39.755], 12);
+      await page.getByRole("button", { name: "Select an area" }).click();
+    };
+    const end = async (): Promise<void> => {
+      await dialog.getByText("This concerns 2 prospects.").waitFor();
+      await dialog.getByRole("button", { name: "Close", exact: true }).click();
+    };
+    const points = async () => Promise.all(around.map(([lat, lng]) => positionOf(page, lng, lat)));
+
+    await begin();
+    const [first = expect.fail("no corner"), ...others] = await points();
+    await page.mouse.move(...first);
+    await page.mouse.down();
+    for (const point of others) await page.mouse.move(...point, { steps: 6 });
+    await page.mouse.up();
+    await end();
+
+    await page.setViewportSize(phone);
+    await begin();
+    const finger = await context.newCDPSession(page);
+    const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...at: readonly (readonly [number, number])[]) =>
+      finger.send("Input.dispatchTouchEvent", { type, touchPoints: at.map(([x, y]) => ({ x, y })) });
+    const [start = expect.fail("no corner"), ...way] = await points();
+    await touch("touchStart", start);
+    for (const point of stepsOf([start, ...way])) await touch("touchMove", point);
+    await touch("touchEnd");
+    await finger.detach();
+    await end();
+    await page.setViewportSize(small);
   });
 
   test("selects prospects with a frame by the keyboard, assigns them, and undoes it", async ({ skip }) => {
@@ -200,7 +184,8 @@ describe("an admin", () => {
     };
     const times = (count: number, key: string) => Array.from({ length: count }, () => key);
     await inside("2 prospects");
-    // Ann is to the east of the middle and Bob to the west. The left edge of the frame moves to the middle.
+    // Ann is east of the middle of the map and Bob is west of it. The arrow key moves the frame to the right until its left edge is in the
+    // middle.
     const width: number = await page.evaluate("shownMap.getContainer().clientWidth");
     await inside("1 prospect", ...times(Math.round(width / 4 / 20), "ArrowRight"));
     await inside("0 prospects", ...times(9, "Shift+ArrowUp"));
@@ -210,7 +195,7 @@ describe("an admin", () => {
     expect(await button.evaluate((element) => element.matches(":focus"))).toBe(true);
     await keyboard.press("Enter");
     await inside("2 prospects");
-    // Cid is far in the north. When the frame is at the upper edge of the map, the map moves, and Ann and Bob are then below the frame.
+    // Cid is far in the north. A frame at the upper edge of the map cannot move up, so the map moves. Ann and Bob are then below the frame.
     await inside("1 prospect", ...times(3, "-"), ...times(9, "ArrowUp"));
     await keyboard.press("Enter");
     const dialog = page.getByRole("dialog");
@@ -236,6 +221,8 @@ describe("an admin", () => {
     await page.getByRole("link", { name: "Territories" }).click();
     await page.locator('[data-ready="true"] canvas').waitFor();
     await jumpTo(page, [-104.955, 39.755], 12);
+    // The map shows the prospects, so that the user sees what a territory would contain.
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob"));
     await page.getByRole("button", { name: "Draw a territory" }).click();
     const [west, east, south, north] = [-104.955, -104.94, 39.745, 39.755];
     const corners = [
@@ -286,6 +273,7 @@ describe("an admin", () => {
 
     const south = ring.map(([lng = 0, lat = 0]) => [lng, lat - 0.1]);
     const others = [
+      north,
       { ...north, properties: { name: "South" }, geometry: { type: "Polygon", coordinates: [south] } },
       { type: "Feature", properties: { name: "Nowhere" }, geometry: { type: "Point", coordinates: [0, 0] } },
     ];
@@ -293,7 +281,16 @@ describe("an admin", () => {
     await page
       .getByLabel("GeoJSON file")
       .setInputFiles({ name: "others.geojson", mimeType: "application/geo+json", buffer: Buffer.from(text) });
-    await page.getByRole("status").getByText("1 territory created, 0 skipped, 1 failed. Feature 2:").waitFor();
+    const dialog = page.getByRole("dialog", { name: "Import of territories" });
+    await dialog.getByText("1 territory created, 1 skipped, 1 failed.").waitFor();
+    const rows = await dialog.locator("tbody tr").allInnerTexts();
+    expect(rows.map((row) => row.split("\t").slice(0, 2))).toEqual([
+      ["1", "North"],
+      ["3", "Nowhere"],
+    ]);
+    expect(rows[1]).toContain("failed: geometry is a Point, and a territory is a Polygon.");
+    expect(await violationsOf(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Close", exact: true }).click();
     await page.getByRole("button", { name: "South" }).waitFor();
     await page.getByRole("button", { name: "Close the territory" }).click();
     const known = dataOf(await team.admin.GET("/api/territories")).map(({ id }) => id);
@@ -301,10 +298,30 @@ describe("an admin", () => {
     await expect.poll(() => territoriesOn(page), soon).toEqual(ascending(known));
   });
 
+  test("clicks on a territory of the map, and shows only its prospects", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    await page.getByRole("link", { name: "Map" }).click();
+    await mapOf(page);
+    await jumpTo(page, [-104.955, 39.755], 12);
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob"));
+    const north = dataOf(await team.admin.GET("/api/territories")).find(({ name }) => name === "North");
+    await expect.poll(() => territoriesOn(page), soon).toContain(north?.id);
+    await clickOn(page, [39.75, -104.943]);
+    const card = page.getByRole("region", { name: "Territory North" });
+    await card.getByText("2 prospects inside.").waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await card.getByRole("button", { name: "Show only these" }).click();
+    await page.getByText("2 prospects on the map.").waitFor();
+    await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob"));
+    await card.getByRole("button", { name: "Close the territory" }).click();
+    await card.waitFor({ state: "detached" });
+  });
+
   test("imports a file of more than 4 MB, and the map has exact clusters", { timeout: 400_000 }, async ({ skip }) => {
     browserOr(skip);
     const { page, faults } = admin;
-    // The import ignores this column. It makes the file longer than 4 MB without making the import longer.
+    // The import ignores this column. With it, the file is longer than 4 MB, but the import takes no longer.
     const remark = "This makes the file long. ".repeat(32);
     const late = { timeout: 120_000 };
     const rows = Array.from({ length: 5_100 }, (_, i) => {
@@ -327,7 +344,7 @@ describe("an admin", () => {
     expect(await violationsOf(page)).toEqual([]);
 
     await page.getByRole("link", { name: "Map" }).click();
-    // The page shows the count of its last visit until the answer arrives.
+    // The page shows the count of its last visit until the service answers, so the test waits for the new count.
     await expect.poll(() => mapOf(page), soon).toBe(5_103);
     const onMap = async () => (await drawn(page)).filter(({ layer }) => layer !== "territories");
     await expect.poll(async () => (await onMap()).reduce((sum, { count = 1 }) => sum + count, 0), soon).toBe(5_103);
@@ -335,7 +352,25 @@ describe("an admin", () => {
     expect(faults).toEqual([]);
   });
 
-  test("is told that tiles have failed, and loads them again", async ({ skip }) => {
+  test("sorts the newest 500 of many prospects, and reads that there are more", async ({ skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    await page.goto("/prospects");
+    const header = page.getByRole("columnheader", { name: "Name" });
+    await header.getByRole("button").click();
+    await page.getByText("Only the newest 500 are shown and sorted.").waitFor();
+    expect(await header.getAttribute("aria-sort")).toBe("ascending");
+    const { items } = dataOf(await team.admin.GET("/api/prospects", { params: { query: { pageSize: 500 } } }));
+    const order = new Intl.Collator("en", { numeric: true });
+    const sorted = items.map(({ name }) => name ?? "").sort(order.compare);
+    const names = page.locator("tbody tr td:nth-child(2)");
+    await expect.poll(() => names.allInnerTexts()).toEqual(sorted);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.getByText("Page 1 of 103").waitFor();
+    expect(await header.getAttribute("aria-sort")).toBe(null);
+  });
+
+  test("sees that tiles have failed, and loads them again", async ({ skip }) => {
     browserOr(skip);
     const { page, context } = admin;
     await context.route("**/tiles/**", (route) => route.fulfill({ status: 503 }));

@@ -39,7 +39,10 @@ const Features = z.array(
 );
 const Position = z.tuple([z.number(), z.number()]);
 
-/** With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures. */
+/**
+ * With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures of the document
+ * with what they measure.
+ */
 const isWriting = process.env.CONSOLE_DOCS === "1";
 
 /** Stores the time when the map has first drawn pins or clusters, in milliseconds since the browser has requested the page. */
@@ -175,8 +178,8 @@ export async function picture(page: Page, name: string): Promise<void> {
 const DOCUMENT = join(root, "docs/console.md");
 
 /**
- * Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. Call it when
- * the page has shown its first records.
+ * Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. Call it
+ * when the page has shown its first records.
  */
 export async function figuresOf(name: string, { page, paths }: Visit): Promise<{ stated: number; measured: number }> {
   const files = [...paths].filter((path) => path.startsWith("/assets/")).map((path) => path.slice(1));
@@ -193,3 +196,20 @@ export async function figuresOf(name: string, { page, paths }: Visit): Promise<{
   }
   return { stated: Number(/ (\d+) KB /.exec(row.exec(text)?.[0] ?? "")?.[1]), measured };
 }
+
+/** Options of waits for the map. The map draws a moment after its tiles have arrived, and drawing without a graphics card is slow. */
+export const soon = { timeout: 60_000, interval: 200 };
+
+export const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);
+
+export const pinsOf = async (page: Page) => (await drawn(page)).filter(({ layer }) => layer === "pins");
+export const drawnIds = async (page: Page) => ascending((await pinsOf(page)).map(({ id = 0 }) => id));
+
+/**
+ * Returns the ids of the territories that the map has drawn. A territory that crosses the edge of a tile is in several tiles, so its id may
+ * occur several times. It is returned once.
+ */
+export const territoriesOn = async (page: Page) => {
+  const ids = (await drawn(page)).filter(({ layer }) => layer === "territories").map(({ id = 0 }) => id);
+  return ascending([...new Set(ids)]);
+};

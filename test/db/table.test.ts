@@ -1,6 +1,6 @@
 /** Tests the client of the table while DynamoDB executes only a part of a batch, throttles, fails or loses replies. */
 import { describe, expect, test } from "vitest";
-import { optimistic } from "#shared/db/conditional-writes.ts";
+import { optimistic, updateEach } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { absent, equals, present } from "#shared/db/expression.ts";
 import { leaseIds } from "#shared/db/ids.ts";
@@ -57,6 +57,21 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
+  test.each([1, 99, 100, 101, 230])("%i updates are executed, except those whose conditions fail", async (count) => {
+    const pk = partition();
+    await db.direct.batchPut(Array.from({ length: count }, (_, n) => row(pk, n)));
+    const isWrong = (n: number): boolean => n % 90 === 7;
+    const updates = Array.from({ length: count }, (_, n) => ({
+      update: row(pk, n),
+      change: { set: { n: -1 } },
+      when: equals("n", isWrong(n) ? n + 1 : n),
+    }));
+    const refused = await updateEach(db.table, updates);
+    expect(refused).toEqual(updates.filter((_, n) => isWrong(n)));
+    const after = await all(db.direct.query({ pk }));
+    expect(after.map(({ n }) => n)).toEqual(updates.map((_, n) => (isWrong(n) ? n : -1)));
+  });
+
   test("a batch put sends unprocessed items again", async () => {
     const pk = partition();
     const rows = Array.from({ length: 60 }, (_, n) => row(pk, n));

@@ -117,8 +117,9 @@ test("the edges in a box are exactly those that touch it", () => {
       const area = new RingArea(ring);
       const box = [west, south, west + width, south + height] as const;
       const found = new Set(area.edgesIn(box));
-      // The edges and the box have whole coordinates, and an edge extends over at most 8 units in each direction. An edge that touches the
-      // box therefore has a point in it at a multiple of 1/840 of its length, because 840 is divisible by 1 to 8.
+      // An edge that touches the box has an end in the box or crosses a side of it. The ends and the sides have integer coordinates, and an
+      // edge extends over at most 8 units in each direction. A crossing is therefore at a fraction of the edge's length whose denominator
+      // is at most 8. All such fractions are multiples of 1/840.
       for (let edge = 0; edge < ring.length; edge++) {
         const touches = Array.from({ length: 841 }, (_, i) => pointAt(ring, edge, i)).some(
           ([x, y]) => x >= 840 * box[0] && x <= 840 * box[2] && y >= 840 * box[1] && y <= 840 * box[3],

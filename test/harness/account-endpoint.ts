@@ -32,7 +32,7 @@ const Parameter = z.object({ Name: z.string(), Value: z.optional(z.string()) });
 
 /** @param outputs the answer of the local service to `GET /local/outputs` */
 export async function startAccountEndpoint(
-  outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string>>,
+  outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string> & { OwnTableName?: string }>,
 ): Promise<AccountEndpoint> {
   const users: PoolUsers = new Map();
   const parameters = new Map<string, string>();

@@ -16,15 +16,45 @@ const services: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   ssm,
 };
 
+/**
+ * The input fields of an operation of AWS. The first `required` fields are required, and the others are optional. The project describes an
+ * operation in this form if it does not have the SDK package of the service.
+ */
+interface Described {
+  readonly members: readonly string[];
+  readonly required: number;
+}
+
+/**
+ * Copied from the API references of Amazon EventBridge and Service Quotas. The list contains only the operations of commands in the
+ * project's documents.
+ */
+const described: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
+  events: {
+    ListRules: { members: ["NamePrefix", "EventBusName", "Limit", "NextToken"], required: 0 },
+    EnableRule: { members: ["Name", "EventBusName"], required: 1 },
+  },
+  "service-quotas": {
+    GetServiceQuota: { members: ["ServiceCode", "QuotaCode", "ContextId"], required: 2 },
+    RequestServiceQuotaIncrease: { members: ["ServiceCode", "QuotaCode", "DesiredValue", "ContextId"], required: 3 },
+  },
+};
+
+/** The prefix of the IAM actions of a service, if it differs from the name of the service in the CLI. */
+const iamPrefixes: Readonly<Record<string, string>> = { "service-quotas": "servicequotas" };
+
 export interface AwsCall {
   readonly service: string;
   readonly operation: string;
+  /** The IAM action of the operation. */
+  readonly action: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
 /** How the SDK represents its schemas: a simple type is a number, and any other type is an array that begins with the kind of the type. */
 const STRING = 0;
 const BOOLEAN = 2;
+const TIMESTAMP = 4;
 const MAP_OF = 128;
 const [SIMPLE_KIND, MAP_KIND] = [0, 2];
 const Operation = z.tuple([z.literal(9), z.string(), z.string(), z.unknown(), z.unknown(), z.unknown()]);
@@ -57,12 +87,12 @@ const pascal = (words: string): string => words.replaceAll(/(?:^|-)(\w)/g, (_, f
 
 /** Parses the words of a command that begins with `aws`. Throws an error if AWS has no such command or if its arguments are wrong. */
 export function awsCall([aws, service = "", command = "", ...args]: readonly string[]): AwsCall {
-  const client = services[service];
-  if (aws !== "aws" || client === undefined) throw new Error(`the tests know no service ${service} of the AWS CLI`);
+  if (aws !== "aws" || !(service in services || service in described)) {
+    throw new Error(`the tests know no service ${service} of the AWS CLI`);
+  }
   const operation = pascal(command);
-  const found = z.safeParse(Operation, client[`${operation}$`]);
-  if (!found.success || command !== optionOf(operation)) throw new Error(`${service} has no command ${command}`);
-  const [, , , , members, schemas, required = 0] = z.parse(Struct, bare(found.data[4]));
+  const { members, schemas, required } = inputOf(service, operation);
+  if (members === undefined || command !== optionOf(operation)) throw new Error(`${service} has no command ${command}`);
   const types = new Map(members.map((member, i) => [optionOf(member), { member, type: bare(schemas[i]) }]));
   const input: Record<string, unknown> = {};
   for (let at = 0; at < args.length; at++) {
@@ -75,13 +105,30 @@ export function awsCall([aws, service = "", command = "", ...args]: readonly str
   }
   const missing = members.slice(0, required).filter((member) => !(member in input));
   if (missing.length > 0) throw new Error(`${service} ${command} needs --${missing.map(optionOf).join(" --")}`);
-  return { service, operation, input };
+  return { service, operation, action: `${iamPrefixes[service] ?? service}:${operation}`, input };
 }
 
-/** Returns the value of an option: a string, or a map in the short form `NAME=text,NAME=text`. */
+interface Input {
+  readonly members?: readonly string[];
+  readonly schemas: readonly unknown[];
+  readonly required: number;
+}
+
+/** Returns the fields of an operation's input. If the service has no such operation, the result has no `members`. */
+function inputOf(service: string, operation: string): Input {
+  const own = described[service]?.[operation];
+  if (own !== undefined) return { ...own, schemas: own.members.map(() => STRING) };
+  const found = z.safeParse(Operation, services[service]?.[`${operation}$`]);
+  if (!found.success) return { schemas: [], required: 0 };
+  const [, , , , members, schemas, required = 0] = z.parse(Struct, bare(found.data[4]));
+  return { members, schemas, required };
+}
+
+/** Returns the value of an option: a string, a time, or a map in the short form `NAME=text,NAME=text`. Throws for any other value. */
 function parsedValue(type: unknown, text: string | undefined, option: string): unknown {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
   if (type === STRING) return text;
+  if (type === TIMESTAMP && !Number.isNaN(Date.parse(text))) return new Date(text);
   if (!isMap(type)) throw new Error(`the tests cannot read the value of --${option}`);
   const pairs = text.split(",").map((pair) => pair.split("="));
   if (pairs.some(({ length }) => length !== 2))

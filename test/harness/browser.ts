@@ -32,8 +32,8 @@ const IN_A_CONTAINER = [
   "--use-gl=angle",
   "--use-angle=swiftshader",
   "--enable-unsafe-swiftshader",
-  // Without a graphics card, drawing the pages through WebGL's software driver takes four times as long as drawing them directly. Maps still
-  // use WebGL.
+  // Without a graphics card, drawing the pages through WebGL's software driver takes four times as long as drawing them directly. Maps
+  // still use WebGL.
   "--disable-gpu-compositing",
   "--disable-gpu-rasterization",
 ];

@@ -152,7 +152,7 @@ function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
 
 /**
  * Empties the gateway's cache of authorizer results. The gateway caches a caller's role and permissions for a minute. Without this
- * function, a test would have to wait for a minute until a change of them takes effect.
+ * function, a test that changes a role or permission would have to wait for a minute until the change takes effect.
  */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });

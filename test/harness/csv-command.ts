@@ -24,9 +24,25 @@ export const startCsv = (...args: readonly string[]): Running => startCsvWith(":
  */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];
-  const child = spawn("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], {
+  return started("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], false);
+}
+
+/** Starts the CSV command by npm, in a process group of its own, as a terminal does. */
+export const startNpmCsv = (...args: readonly string[]): Running =>
+  started("npm", ["run", "--silent", "csv", "--", ...args], true);
+
+/** Does what a terminal does at Ctrl-C: it signals each process of the group. */
+export function pressCtrlC({ child }: Running): void {
+  if (child.pid === undefined) throw new Error("the command did not start");
+  process.kill(-child.pid, "SIGINT");
+}
+
+function started(file: string, args: readonly string[], detached: boolean): Running {
+  const child = spawn(file, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, TOKEN: undefined },
+    cwd: join(import.meta.dirname, "../.."),
+    detached,
   });
   const ended = Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]).then(
     ([[code], stdout, stderr]): Ended => ({ code: typeof code === "number" ? code : null, stdout, stderr }),

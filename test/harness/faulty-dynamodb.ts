@@ -26,7 +26,10 @@ export type Fault =
    */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
-  /** DynamoDB executes the request immediately, but the proxy sends the reply only after `meanwhile` has ended. */
+  /**
+   * DynamoDB executes the request immediately, but the proxy sends the reply only after `meanwhile` has ended. With `change`, the proxy
+   * changes the request before DynamoDB gets it.
+   */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
   /** DynamoDB executes the request only after `meanwhile` has ended. */
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
@@ -49,8 +52,9 @@ export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
   /**
-   * The same table, also through the proxy. Its client is the small one of `plainClient`, which repeats a failed request as often as the
-   * client of `table`, but does not wait before. With the waits, a test in which many requests fail takes ten times as long.
+   * The same table, also through the proxy, but with the small client that `plainClient` returns. This client repeats a failed request as
+   * often as the client of `table`, but does not wait between the attempts. With such waits, a test in which many requests fail takes ten
+   * times as long.
    */
   readonly hasty: Table;
   /** The same table, accessed without the proxy, so that no fault affects it. */
@@ -235,7 +239,7 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
 async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
   const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  // Node's HTTP client needs only a quarter of the processor time of `fetch`.
+  // The proxy uses Node's HTTP client, because it needs only a quarter of the processor time of `fetch`.
   sendHttp(endpoint, {
     method: "POST",
     headers: { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },
@@ -247,7 +251,7 @@ async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, b
   return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 
-export async function createTable(endpoint: string): Promise<void> {
+export async function createTable(endpoint: string, name = TABLE): Promise<void> {
   const text = (AttributeName: string) => ({ AttributeName, AttributeType: "S" as const });
   const key = (partition: string, sort: string) => [
     { AttributeName: partition, KeyType: "HASH" as const },
@@ -256,7 +260,7 @@ export async function createTable(endpoint: string): Promise<void> {
   const client = new DynamoDBClient({ endpoint, region: "us-east-1", credentials });
   await client.send(
     new CreateTableCommand({
-      TableName: TABLE,
+      TableName: name,
       BillingMode: "PAY_PER_REQUEST",
       AttributeDefinitions: ["pk", "sk", DUE_INDEX.partitionKey, DUE_INDEX.sortKey].map(text),
       KeySchema: key("pk", "sk"),

@@ -81,12 +81,16 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       ...headers,
       ...(contentLength !== undefined && !isShort && { "content-length": contentLength }),
     });
-    if (body !== undefined) response.end(body);
-    else if (failure === undefined) answer.pipe(response);
-    else await begin(answer, response, failure);
+    if (failure !== undefined) await begin(body === undefined ? answer : [body], response, failure);
+    else if (body === undefined) answer.pipe(response);
+    else response.end(body);
   }
 
-  async function begin(answer: IncomingMessage, response: ServerResponse, failure: Failure): Promise<void> {
+  async function begin(
+    answer: IncomingMessage | readonly Buffer[],
+    response: ServerResponse,
+    failure: Failure,
+  ): Promise<void> {
     let left = "shorten" in failure ? failure.shorten : "after" in failure ? failure.after : 0;
     for await (const chunk of answer) {
       const part = chunk.subarray(0, left);

@@ -25,7 +25,7 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: [
-      ...["actions/list", "actions/press", "events/publish", "sync/changes"],
+      ...["actions/list", "actions/trigger", "events/publish", "sync/changes"],
       ...["prospects/list", "prospects/search", "prospects/tags", "prospects/update"],
     ],
     grants: ["GetItem agendas", "BatchGetItem prospects", "Query prospects"],
@@ -157,7 +157,8 @@ const rare: readonly RareGrants[] = [
   {
     files: ["prospects/bulk", "territories/runs"],
     grants: ["GetItem agendas", "GetItem imports", "Query prospects"],
-    reason: "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/agenda.test.ts.",
+    reason:
+      "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/upcoming.test.ts.",
   },
   {
     files: ["jobs/bulk"],
@@ -205,6 +206,9 @@ export const staleReasons = (): string[] =>
   rare
     .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
     .map(({ reason }) => reason);
+
+/** Returns the paths of the test files that the reasons name. */
+export const namedTests = (): string[] => rare.flatMap(({ reason }) => reason.match(/test\/[\w./-]*\.ts/g) ?? []);
 
 /**
  * Returns the grants in the route table that no function has used and that `rare` does not excuse. `uses` maps a function's file to the

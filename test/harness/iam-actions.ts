@@ -29,14 +29,17 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/** Returns what the signature of a request names: `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. */
+/**
+ * Returns the access key (`caller`) and the service in the signature of a request. The signature contains them in the form
+ * `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. Without a signature, they are `nobody` and `unsigned`.
+ */
 export function signatureOf({ authorization }: SentRequest["headers"]): { caller: string; service: string } {
   const [, caller = "nobody", service = "unsigned"] =
     /Credential=([^/]+)\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(String(authorization)) ?? [];
   return { caller, service };
 }
 
-/** Throws an error for a request that this function does not know. */
+/** Returns the IAM actions that the request needs. Throws an error for a request that this function does not know. */
 export function iamActions({ service, method, url, headers, body }: SentRequest): string[] {
   const target = headers["x-amz-target"];
   if (typeof target === "string") return jsonActions(target, body);

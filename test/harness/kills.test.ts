@@ -1,6 +1,6 @@
 /**
- * Tests how the calls are chosen at which tests kill their work: one run chooses only a few calls, but many runs together choose every
- * call.
+ * Tests how the harness chooses the calls to AWS at which a test kills its work. One test run chooses only a few calls, but many runs
+ * together must choose every call.
  */
 import { expect, test } from "vitest";
 import { drawnCalls, drawnCallsOf } from "./kills.ts";

@@ -7,23 +7,26 @@ import { inject } from "vitest";
 import { sized } from "./tier.ts";
 
 /**
- * Maximum number of calls of short work. Short work is killed at one drawn call and at its last call. Longer work is killed at one drawn
+ * Maximum number of calls of short work. Short work is killed at one random call and at its last call. Longer work is killed at one random
  * call in each half and at its last call.
  */
 const SHORT_WORK = 15;
 /**
- * The mean difference between two numbers that `drawnCalls` yields. The first number is at most `FIRST`, because the work may have only a
- * few calls.
+ * The mean difference between two consecutive numbers that `drawnCalls` yields. The first number is at most `FIRST`, because the work may
+ * have only a few calls.
  */
 const MEAN_DISTANCE = 25;
 const FIRST = 11;
 
-/** Returns a number from 1 to `max` that looks random. The same draw, turn and position always give the same number. */
+/**
+ * Returns a number from 1 to `max` that looks random. The same `draw` (the random number of a test run), `turn` (see `killPoints`) and
+ * `position` always give the same number.
+ */
 function drawn(draw: number, turn: number, position: number, max: number): number {
   return 1 + (createHash("sha256").update(`${draw} ${turn} ${position}`).digest().readUInt32BE() % max);
 }
 
-/** Yields the numbers of the calls that a run with this draw chooses, without end. */
+/** Yields ascending numbers of calls without end: the calls at which a test run with the random number `draw` kills the work. */
 export function* drawnCalls(draw: number, turn: number): Generator<number, never> {
   for (let call = 0, position = 0; ; position++) {
     call += drawn(draw, turn, position, position === 0 ? FIRST : 2 * MEAN_DISTANCE - 1);
@@ -31,7 +34,7 @@ export function* drawnCalls(draw: number, turn: number): Generator<number, never
   }
 }
 
-/** Returns the numbers that a run with this draw chooses from 1 to `calls`. The last call is always one of them. */
+/** Chooses numbers from 1 to `calls`, for a test run with the random number `draw`. The last call is always one of them. */
 export function drawnCallsOf(draw: number, calls: number, turn: number): number[] {
   const parts = calls > SHORT_WORK ? 2 : 1;
   const starts = Array.from({ length: parts + 1 }, (_, part) => Math.floor(((calls - 1) * part) / parts));

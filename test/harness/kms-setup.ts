@@ -1,3 +1,7 @@
+/**
+ * Starts a simulated KMS (key service) for a test file, before its tests. It is for test files that call the service's code in their own
+ * process, without the local service.
+ */
 import { useTestKms } from "./kms.ts";
 
 await useTestKms();

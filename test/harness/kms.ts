@@ -6,7 +6,10 @@ import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/kms.ts";
 import { keyArn, REGION } from "../../infra/local/names.ts";
 
-/** Starts the simulated KMS unless this worker already has one. It checks no IAM policy, because the tests have no function's role. */
+/**
+ * Starts the simulated KMS unless this worker already has one. It checks no IAM policy, because the tests do not call it with the role of a
+ * Lambda function.
+ */
 export async function useTestKms(): Promise<void> {
   useKeyService();
   if (process.env.SECRETS_KEY_ARN !== undefined) return;

@@ -60,7 +60,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
 
 /**
  * Returns true if all API tests ran and none failed. After a partial run, the grants that only the other tests use would seem to be unused.
- * The files that CI leaves out by turns may be missing, because they use no grant that the other tests do not use.
+ * One exception: each run of CI leaves out some files, and these may be missing, because they use only grants that other tests use too.
  */
 function isWhole({ config, state, projects }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined) return false;

@@ -1,4 +1,4 @@
-/** Tests that work which several test processes need runs once, although they need it at the same time. */
+/** Several test processes may need the same work at the same time. Tests that only one of them runs it. */
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

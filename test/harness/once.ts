@@ -1,4 +1,4 @@
-/** Runs work that several test processes need only once in a test run. */
+/** Runs work on which several test processes depend. The work runs once in a test run, and not once in each process. */
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,8 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 const WORK_MS = 240_000;
 
 /**
- * Runs the work in the first process of the test run that calls this with the name. The others wait until it has ended. If it fails, the
- * next process runs it again. The directories that record this are in the temporary directory of the run, so no later run finds them.
+ * Several test processes call this function with the same name. The first of them runs the work, and the others wait until the work has
+ * ended. If it fails, the next process runs it again. Two directories record that the work has begun and ended. They are in the temporary
+ * directory of the run, so no later run finds them.
  */
 export async function onceInRun(name: string, work: () => Promise<unknown>, directory = tmpdir()): Promise<void> {
   const begun = join(directory, `${name}-begun`);

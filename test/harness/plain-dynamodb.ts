@@ -122,7 +122,7 @@ const operations: Readonly<Record<string, string>> = {
   BatchExecuteStatementCommand: "BatchExecuteStatement",
 };
 
-/** Returns a client whose `send` supports the commands that the service uses. It repeats the same failed calls as the SDK, and as often. */
+/** Returns a client whose `send` supports only the commands in `operations`. It repeats the same failed calls as the SDK, and as often. */
 export function plainClient(endpoint: string): DynamoDBDocumentClient {
   async function send(command: { readonly input: unknown; readonly constructor: { readonly name: string } }) {
     const operation = operations[command.constructor.name];

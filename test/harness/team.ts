@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
-import { openTable } from "#shared/db/table.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
@@ -24,12 +24,19 @@ export interface Team {
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. */
-export async function newTeam(): Promise<Team> {
+/** Opens the table of the local service. */
+export async function openLocalTable(): Promise<Table> {
   const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials });
-  const context = contextOn(openTable(outputs.TableName, client));
+  return openTable(
+    outputs.TableName,
+    dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials }),
+  );
+}
+
+/** Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. */
+export async function newTeam(): Promise<Team> {
+  const context = contextOn(await openLocalTable());
   const domain = `${uniqueName().toLowerCase()}.test`;
   const company = async (name: string): Promise<Client> => {
     const email = `owner@${name}.${domain}`;

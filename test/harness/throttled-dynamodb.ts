@@ -31,7 +31,8 @@ export async function startThrottledDynamoDb(
   partitions: number,
   unitsPerSecond: number,
 ): Promise<ThrottledDynamoDb> {
-  // The clock of `performance` is never set back. A bucket would lose units if its clock were.
+  // Each partition has a bucket of unused write units, which fills as time passes. The time comes from `performance`, because its clock
+  // never goes back. A bucket would lose units if the clock went back.
   const buckets = Array.from({ length: partitions }, () => ({ left: unitsPerSecond, atMs: performance.now() }));
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 

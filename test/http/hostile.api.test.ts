@@ -179,8 +179,8 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 }
 
 /**
- * The endpoints are tested concurrently, to use all processors. The requests to one endpoint are sent one after the other, so that each
- * function starts only one environment.
+ * The endpoints are tested concurrently, to use all processors. The requests to one endpoint are sent one after the other. Each function
+ * then runs in only one environment (instance), whose start is expensive.
  */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
@@ -208,6 +208,10 @@ describe("paths and verbs", () => {
   test("an unknown route gives 404, a wrong method 405 with Allow", async () => {
     for (const path of ["/api/", "/api/nothing", "/api/prospects/1/2/3", "/api//prospects"]) {
       problemOf(await send("GET", path, { headers: { Authorization: "x" } }), 404, "not_found");
+    }
+    for (const path of ["/api", "/API/prospects", "//api/me", "/health/", "/Docs"]) {
+      problemOf(await send("GET", path), 404, "not_found");
+      expect(await send("HEAD", path)).toMatchObject({ status: 404, text: "" });
     }
     problemOf(await send("DELETE", "/api/prospects"), 405, "method_not_allowed");
   });
@@ -277,8 +281,8 @@ describe("paths and verbs", () => {
       expect(preflight.headers.get("access-control-allow-methods"), path).toContain("PATCH");
       const answer = await send("PATCH", path, { headers, body: "{}" });
       problemOf(answer, 404, "not_found");
-      for (const { headers: told } of [preflight, answer]) {
-        expect(told.get("access-control-allow-origin"), path).toBe("https://app.example.com");
+      for (const { headers: received } of [preflight, answer]) {
+        expect(received.get("access-control-allow-origin"), path).toBe("https://app.example.com");
       }
       expect(answer.headers.get("access-control-expose-headers"), path).toContain("X-Request-Id");
     }

@@ -55,8 +55,8 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // During the first POST, the DynamoDB requests with the same operation as request number `at` fail, from this request on. The SDK's
-      // retries fail too.
+      // The request to DynamoDB with the number `at` in the first POST fails. All later requests of this POST with the same operation fail
+      // too, so that the SDK's retries do not succeed.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);

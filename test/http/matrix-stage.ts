@@ -41,12 +41,12 @@ function maySee(caller: CallerName, { company, whose, home }: Mark, path: string
 
 /** Returns those marks in the body or headers of the answer that the caller may not see. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
-  const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
-  const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
+  const searched = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
+  const ids = new Set(Array.from(searched.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
   return marks
     .filter((mark) => !maySee(caller, mark, path))
     .map(({ sign }) => sign)
-    .filter((sign) => (typeof sign === "string" ? told.includes(sign) : ids.has(sign)));
+    .filter((sign) => (typeof sign === "string" ? searched.includes(sign) : ids.has(sign)));
 }
 
 /** The id of one record of each kind. The names are the names of the collections in the paths of the routes. */
@@ -207,7 +207,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that register texts and ids of a record as marks. Of the company's users, only the callers in `whose` may see them. */
+/** Returns functions that register texts and ids of a record as marks. `whose` determines which users of the company may see them. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

@@ -18,8 +18,8 @@ export type Whose = "mine" | "other" | "-";
 
 /**
  * The columns are the method, the path, `Whose`, and the expected status for each of `callers`. Only prospects, records that belong to a
- * prospect (such as notes), and addresses have lines with `mine` and `other`. Each caller has separate records. No line needs a record that
- * a line above it has deleted.
+ * prospect (such as notes), and addresses have lines with `mine` and `other`. Each caller who may change records has separate records. No
+ * line needs a record that a line above it has deleted.
  */
 const table = `
 GET    /api/session/login                                -      302 302 302 302 302 302 302 302

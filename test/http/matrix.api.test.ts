@@ -77,7 +77,8 @@ function callersOf({ statuses }: Row, at: number): CallerName[] {
 }
 
 /**
- * The rows run one after the other. Concurrent rows would start more environments of the functions, and could change each other's records.
+ * The rows run one after the other. Concurrent rows would start several environments (instances) of each function, which costs processor
+ * time. They could also change each other's records.
  */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
@@ -157,7 +158,8 @@ test.each(
   { tags: "sized" },
   async (_, field, { method, path, names }, at) => {
     const inactiveOnes = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
-    // A disabled user is allowed in `fromUserId`: the run takes the prospects of this user away and assigns them to other users.
+    // In `fromUserId`, a disabled user is allowed. The request takes the prospects inside a territory away from this user, which is useful
+    // for a user who no longer works.
     const retired = field === "fromUserId" ? [] : inactiveOnes;
     const callers = ["admin", path.endsWith("/runs") ? "manager" : "plain"] as const;
     for (const caller of someOf(callers, at)) {

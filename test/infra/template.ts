@@ -25,6 +25,22 @@ export const ownIdentity: DeployConfig = {
 /** The settings with copies by AWS Backup, as the preset `production` has them. */
 export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 7, monthlyDays: 365 } };
 
+/** The settings with which a deployment has the most resources. */
+export const largest: DeployConfig = {
+  ...withBackups,
+  capacity: capacityOf({ preset: "production", warmEnvironments: 1 }),
+  rollout: "canary",
+  domain: {
+    name: "api.example.com",
+    certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd",
+    keepsDefaultEndpoint: true,
+  },
+  console: {
+    domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1234abcd" },
+    basemap: { styleUrl: "https://maps.example.com/style.json", origins: [] },
+  },
+};
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
@@ -41,6 +57,8 @@ export interface Template {
   all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
   /** Returns the Lambda function whose bundle is built from this source file. */
   functionOf(file: string): { id: string; properties: Fields };
+  /** Returns the logical id of the Lambda function that a value refers to, directly or by an alias. */
+  invokedBy(value: unknown): string | undefined;
 }
 
 /**
@@ -70,7 +88,12 @@ export async function synthesizedAnew(config: DeployConfig = ownIdentity): Promi
     if (found === undefined) throw new Error(`the template has no function ${file}`);
     return found;
   };
-  return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf };
+  const invokedBy: Template["invokedBy"] = (value) => {
+    const id = target(value);
+    const resource = resources[id ?? ""];
+    return resource?.Type === "AWS::Lambda::Alias" ? target(resource.Properties.FunctionName) : id;
+  };
+  return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf, invokedBy };
 }
 
 /**

@@ -42,7 +42,7 @@ test("storing and reading a million ids holds at most nine pieces of them at onc
   const job = { companyId: 1, id: 2 };
   expect(await storeMembers(objects, job, ids())).toBe(MILLION);
   expect(held).toBeLessThanOrEqual(9 * PIECE);
-  // Consecutive ids need few bytes, because their differences are stored.
+  // A file stores the difference between each id and the id before it. The ids of this test are consecutive, so they need few bytes.
   expect(Math.max(...Array.from(bucket.files.values(), ({ length }) => length))).toBeLessThan(100_000);
 
   const from = bucket.calls;

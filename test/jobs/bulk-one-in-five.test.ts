@@ -47,8 +47,8 @@ interface Stage {
 }
 
 /**
- * Creates prospects of four kinds: the job changes several fields, one field or nothing of them, or it cannot change them. The last kind is
- * one prospect, which already has the maximum number of tags.
+ * Creates prospects of four kinds. The job changes several fields of the first kind, one field of the second, and nothing of the third. It
+ * cannot change the fourth kind: one prospect that already has the maximum number of tags.
  */
 async function newStage(count: number): Promise<Stage> {
   const harness = faultyJobs(db, now, () => db.hasty);
@@ -89,8 +89,8 @@ async function answered<T>(request: (context: ApiContext) => Promise<T>): Promis
     } catch (error) {
       const isBusy = error instanceof ApiError && error.code === "request_in_progress";
       if (!isBusy && !isTransient(error)) throw error;
-      // The claim on the idempotency key by an earlier try still exists. After 31 s, the service treats this try as killed and accepts
-      // another one.
+      // An earlier try of this request has claimed the idempotency key, and did not release it. 31 s after the claim, the service assumes
+      // that the earlier try was killed, and accepts another one.
       if (isBusy) now.ms += 31_000;
     }
   }
@@ -224,8 +224,8 @@ async function check(stage: Stage, job: Job, wanted: readonly Expected[], before
 test("although every fifth call fails, a job handles each prospect once, and its undo restores exactly what nobody has changed since", {
   tags: "sized",
 }, async () => {
-  // One call in 125 fails in all three attempts of the SDK and ends the execution. A full chunk has 512 records and needs many calls, so
-  // the job needs several executions.
+  // The SDK makes up to three attempts of each call, and each attempt fails with a probability of 1/5. One call in 125 therefore fails in
+  // all three attempts, which ends the execution. A full chunk has 512 records and needs many calls, so the job needs several executions.
   const stage = await newStage(sized({ short: 120, wide: 1_100 }));
   const { harness, caller, ids, action, input, otherStatus, otherTags } = stage;
   const context = harness.sound();

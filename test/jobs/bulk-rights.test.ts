@@ -6,12 +6,24 @@ import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
+import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { disableUser, updateUser } from "#shared/reference/change-user.ts";
+import type { UserPatch } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { newJob, newStage, rowsOf, runOnce, type Stage, storedJob } from "./bulk-stage.ts";
+import {
+  endOf,
+  newJob,
+  newStage,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  type Stage,
+  storedJob,
+  unprocessed,
+} from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
@@ -31,11 +43,14 @@ const repOf = ({ caller, repId }: Stage): Caller => ({
   permissions: ["canManageProspects", "canViewAllProspects"],
 });
 
+const grant = ({ caller, repId }: Stage, permissions: NonNullable<UserPatch["permissions"]>): Promise<unknown> =>
+  updateUser(harness.sound(), caller, repId, { permissions });
+
 /** Creates a bulk job for a rep who may change all prospects. */
 async function jobOfRep() {
   const stage = await newStage(harness, COUNT);
   const rep = repOf(stage);
-  await updateUser(harness.sound(), stage.caller, rep.userId, { permissions: [...rep.permissions] });
+  await grant(stage, [...rep.permissions]);
   const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null }, rep);
   return { stage, job };
 }
@@ -45,7 +60,10 @@ const written = async (stage: Stage): Promise<number> =>
 
 interface Revocation {
   isAnswered: boolean;
-  /** Resolves when the new rights are stored, and the request either is answered or has read that it must wait for the job. */
+  /**
+   * Resolves when two things have happened: the new rights are stored, and the request is answered or has found out that it must wait for
+   * the job.
+   */
   readonly isUnderWay: Promise<void>;
   readonly answer: Promise<void>;
 }
@@ -110,11 +128,13 @@ test("wherever a job is when its user loses the right, no write of the job follo
       expect(await runOnce(harness.faulty(), stage, job)).toBe(true);
       await revocation?.answer;
       expect(late, `${kind}, call ${at}`).toEqual([]);
-      const { state, changed, skipped } = await storedJob(harness, job);
+      const stored = await storedJob(harness, job);
+      const { state, changed, skipped } = stored;
       expect(writes).toBe(changed);
       expect(await written(stage)).toBe(changed);
       expect(["failed", "completed"]).toContain(state);
-      expect(state === "completed" ? changed : skipped).toBeGreaterThan(0);
+      expect(skipped).toBe(0);
+      expect(state === "completed" ? changed : unprocessed(stored)).toBeGreaterThan(0);
     }
   }
 });
@@ -142,8 +162,59 @@ test("if the job's function was killed, the change of rights is answered only af
   now.ms += LEASE_MS;
   await wait();
   await runOnce(context, stage, job);
-  expect(await storedJob(harness, job)).toMatchObject({ state: "failed", changed: 0, skipped: 4 });
+  expect(await storedJob(harness, job)).toMatchObject({ state: "failed", changed: 0, skipped: 0 });
   expect(await written(stage)).toBe(0);
+});
+
+test("a user who loses the right while the job runs changes nothing more; the job fails with all other records unprocessed", async () => {
+  const { stage, job } = await jobOfRep();
+  // The first execution has time for one chunk only.
+  let asked = 0;
+  await runOnce(harness.sound(), stage, job, () => (asked++ === 0 ? 300_000 : 0));
+  expect(await storedJob(harness, job)).toMatchObject({ state: "running", changed: 4 });
+  await grant(stage, ["canViewAllProspects"]);
+  const ended = await endOf(harness, now, stage, job);
+  expect(ended).toMatchObject({ state: "failed", changed: 4, skipped: 0, failed: 0 });
+  expect(unprocessed(ended)).toBe(2);
+  expect(await written(stage)).toBe(4);
+  expect((await resultsOf(harness, job)).slice(4)).toEqual(
+    stage.ids.slice(4).map((id) => ({ id, outcome: "unprocessed" })),
+  );
+});
+
+test("a user who loses the right after a kill gets a job that counts what the killed execution has written", async () => {
+  const { stage, job } = await jobOfRep();
+  let writes = 0;
+  db.plan((operation) => (operation === "TransactWriteItems" && ++writes > 2 ? serverError : pass));
+  expect(await runOnce(harness.faulty(), stage, job)).toBe(false);
+  db.plan(() => pass);
+  await grant(stage, ["canViewAllProspects"]);
+  now.ms += LEASE_MS + 1;
+  const ended = await endOf(harness, now, stage, job);
+  expect(ended).toMatchObject({ state: "failed", changed: 2, skipped: 0, failed: 0 });
+  expect(unprocessed(ended)).toBe(4);
+  const undo = await beginUndo(harness.sound(), { send: async () => undefined }, stage.caller, job.id, {});
+  expect(await endOf(harness, now, stage, { ...job, id: undo.id })).toMatchObject({ total: 2, changed: 2 });
+});
+
+test("a job that is killed after its user has lost the right does not end as completed with unprocessed records", async () => {
+  const ends = new Set<string>();
+  for (let last = 1, isKilled = true; isKilled; last++) {
+    const { stage, job } = await jobOfRep();
+    await grant(stage, ["canViewAllProspects"]);
+    isKilled = false;
+    db.plan((_operation, number) => {
+      isKilled ||= number > last;
+      return number <= last ? pass : serverError;
+    });
+    await runOnce(harness.faulty(), stage, job);
+    db.plan(() => pass);
+    await grant(stage, ["canManageProspects", "canViewAllProspects"]);
+    const ended = await endOf(harness, now, stage, job);
+    ends.add(ended.state);
+    expect(unprocessed(ended) === 0, `killed after call ${last}`).toBe(ended.state === "completed");
+  }
+  expect([...ends].sort()).toEqual(["completed", "failed"]);
 });
 
 test("a change of rights waits only for a running job of the same user", async () => {

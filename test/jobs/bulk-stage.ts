@@ -12,9 +12,9 @@ import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { readResults } from "#shared/jobs/bulk/results.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
-import { type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
-import { LeaseLost } from "#shared/jobs/lease.ts";
+import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -101,3 +101,14 @@ export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<
 }
 
 export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
+
+/** Runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has expired. */
+export async function endOf(harness: Harness, now: { ms: number }, stage: Stage, job: JobMessage): Promise<StoredBulk> {
+  for (let runs = 0; runs < 40; runs++) {
+    const stored = await storedJob(harness, job);
+    if (hasEnded(stored)) return stored;
+    now.ms += LEASE_MS + 1_000;
+    await runOnce(harness.sound(), stage, job);
+  }
+  throw new Error("the job never ends");
+}

@@ -79,6 +79,8 @@ test.each([
   ["both ids and filter", { ids: [1], filter: { all: true }, expectedCount: 1 }, "/filter"],
   ["an empty filter", { filter: {}, expectedCount: 1 }, "/filter"],
   ["an unknown filter", { filter: { all: true, town: "Denver" }, expectedCount: 1 }, "/filter"],
+  ["a filter without a value", { filter: { status: "" }, expectedCount: 1 }, "/filter/status"],
+  ["a list of empty values", { filter: { city: "Denver", tagId: ', "",' }, dryRun: true }, "/filter/tagId"],
   ["a malformed filter", { filter: { bbox: "1,2" }, expectedCount: 1 }, "/filter/bbox"],
   ["no action", { ids: [1], action: {} }, "/action"],
   ["a deletion with another change", { ids: [1], action: { delete: true, addTagIds: [1] } }, "/action"],
@@ -96,6 +98,14 @@ test.each([
   const faults = problemOf(await bulk(body), 400, "validation_failed");
   expect(faults.map((fault) => fault.pointer)).toContain(pointer);
 });
+
+test.each([{ rep: "Rita Rep" }, { assignedToUserId: "unassigned" }])(
+  "a user who may not filter by representative cannot choose prospects with %j",
+  async (filter) => {
+    const body = { filter, action: { addTagIds: [1] }, dryRun: true };
+    problemOf(await as.importer.POST("/api/prospects/bulk", { body }), 403, "permission_denied");
+  },
+);
 
 test("jobs are paused, resumed and cancelled; the results name each record, also the unprocessed ones", async () => {
   const ids = Array.from({ length: 10_000 }, (_, i) => 2 ** 50 + i);

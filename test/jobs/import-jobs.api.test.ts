@@ -196,8 +196,20 @@ test("a completed job emits one event, and a dry run none", async () => {
   expect(completed?.event.data).toMatchObject({ id: jobs[1]?.id, imported: 1, skipped: 1 });
 });
 
+test("an unknown column in a mapping is refused with the header and the columns, in a body and in a query", async () => {
+  const mapping = { "Full name": "nam", Phone: "phone" };
+  const message = expect.stringMatching(
+    /^for the header "Full name", there is no column "nam"\. The columns are id, name, .*, sourceId\.$/,
+  );
+  const [inBody] = problemOf(await as.owner("POST", "/api/prospects/imports", { mapping }), 400, "validation_failed");
+  expect(inBody).toMatchObject({ pointer: "/mapping/Full name", message });
+  const path = `/api/prospects/import?mapping=${encodeURIComponent(JSON.stringify(mapping))}`;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const answer = await send("POST", path, { body: csvForm("Full name,lat,lng\na,1,2\n"), headers });
+  expect(problemOf(answer, 400, "validation_failed")[0]).toMatchObject({ parameter: "mapping", message });
+});
+
 test.each([
-  ["an unknown column in the mapping", { mapping: { x: "nam" } }],
   ["a length of 0", { bytes: 0 }],
   ["a malformed digest", { sha256: "abc" }],
 ])("%s is refused", async (_, body) => {

@@ -4,32 +4,21 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobMessage } from "#shared/aws/sqs.ts";
-import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { BucketUnavailable } from "#shared/errors.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
-import { cancelImport, findImport, LOOK_MS, summaryOf } from "#shared/jobs/import/requests.ts";
+import { cancelImport, findImport, LOOK_MS } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import { csvText } from "#shared/prospects/csv/write.ts";
-import { listAddresses } from "#shared/prospects/list/addresses.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPoints, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { type Company, newCompany } from "../harness/warm-function.ts";
+import { newCompany } from "../harness/warm-function.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
-
-async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
-  const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
-  return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
-}
+import { fileOf, importChecks } from "./import-checks.ts";
 
 const db = faultyDynamoDb();
 let harness: FaultyJobs;
@@ -41,55 +30,7 @@ beforeEach(() => {
 /** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
-const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/**
- * Returns a CSV file with `count` valid rows. Each row has an address, a status and two tags, and every third row has a note. In
- * addition, `faults` invalid rows follow.
- */
-const fileOf = (count: number, faults = 0): Buffer =>
-  Buffer.from(
-    csvText([
-      header,
-      ...Array.from({ length: count }, (_, i) => [
-        ...[`n${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
-        i % 3 === 0 ? `note ${i}` : "",
-      ]),
-      ...Array.from({ length: faults }, (_, i) => [`bad${i}`, "", "", "", "", "", "", "No such status", "", ""]),
-    ]),
-  );
-
-const list = (context: ApiContext, { caller }: Company) =>
-  listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
-const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
-
-async function expectOnce(company: Company, count: number): Promise<void> {
-  const context = harness.sound();
-  const { companyId } = company.caller;
-  const { items, total } = await list(context, company);
-  expect(total).toBe(count);
-  expect(items.map(({ name }) => name)).toEqual(Array.from({ length: count }, (_, i) => `n${i}`).slice(0, 500));
-  expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
-  expect(await checkIndex(context.table, companyId)).toEqual([]);
-  expect(await addressesOf(context, companyId)).toHaveLength(Math.min(count, 500));
-}
-
-async function expectNothing(company: Company): Promise<void> {
-  const context = harness.sound();
-  const { companyId } = company.caller;
-  expect((await list(context, company)).total).toBe(0);
-  expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
-  expect(await addressesOf(context, companyId)).toEqual([]);
-}
-
-/**
- * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain the
- * rows that an import may leave: reference data, idempotency keys, records of imports, the search index and its log of facts, and leases of
- * unused ids.
- */
-async function left({ caller: { companyId } }: Company): Promise<string[]> {
-  const found = await db.keysOf(`C#${companyId}#`);
-  return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|FL|XM|X|[PA]R) /.test(key));
-}
+const { list, summary, expectOnce, expectNothing, left } = importChecks(db, () => harness);
 
 /** An import writes batches of 2 048 rows, so this number of rows needs several batches. */
 const MANY = sized({ short: 2_500, wide: 5_000 });
@@ -234,27 +175,6 @@ describe("hand-over", () => {
     await harness.settle();
     await expectOnce(company, 10);
   });
-});
-
-test("after an execution dies with reported progress, the next one counts each row once", async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
-  const context = harness.sound();
-  // The job reads the file twice: to find its encoding, and to check its rows. The second read fails.
-  let readings = 0;
-  const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
-    const isSecond = ++readings === 2;
-    let pieces = 0;
-    for await (const piece of harness.bucket.read(key, etag)) {
-      now.ms += 21_000;
-      if (++pieces === 5 && isSecond) throw new BucketUnavailable("as planned");
-      yield piece;
-    }
-  };
-  expect(await harness.run({ ...context, objects: { ...harness.bucket, read: breaking } }, job)).toBe(false);
-  expect((await summary(job)).processed).toBeGreaterThan(2_000);
-  await harness.settle();
-  expect(await summary(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
 });
 
 test("the sweep starts another execution if the first one dies before it has written anything", async () => {

@@ -1,6 +1,6 @@
 /**
- * Tests the undo of an import over HTTP. It hides each prospect that the import has created, unless somebody has changed the prospect
- * since.
+ * Tests the undo of an import over HTTP. The undo hides (marks as deleted) each prospect that the import has created, unless somebody has
+ * changed the prospect since the import.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -209,7 +209,7 @@ test.each(deaths)(
       await run(harness.faulty(), undo, smallChunks);
       db.plan(() => pass);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
-      // A user tries to change the last prospect. It may be hidden already.
+      // A user tries to change the last prospect. This fails if the killed undo has already hidden it.
       const id = stage.ids.at(-1) ?? 0;
       const isChanged = await createNote(harness.sound(), stage.caller, id, { body: "called" }).then(
         () => true,

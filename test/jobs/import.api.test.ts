@@ -147,7 +147,10 @@ test("10 000 rows with an error each are reported; one row more is refused", asy
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
-/** Number of faulty rows. answer-limits.api.deep.test.ts tests the maximum number. */
+/**
+ * Number of faulty rows of the file, which also has one valid row. answer-limits.api.deep.test.ts tests a file with the maximum number of
+ * faulty rows.
+ */
 const FAULTY = 1_999;
 
 test("the faults of rows with fifty faults each fit into the answer and its stored copy", async () => {
@@ -216,7 +219,10 @@ describe("refuses the whole file and writes nothing", () => {
     ["gzip", csvForm(Uint8Array.from(gzipSync(Buffer.alloc(50_000_000))))],
     ["zip", csvForm(Uint8Array.from(Buffer.from("504b03041400000008006ba1d8cc8f", "hex")))],
     ["NULs", csvForm("\0".repeat(1_000))],
-    ["bytes that no encoding has", csvForm(Uint8Array.from(Buffer.from(`${good}José\x81,1,2\n`, "latin1")))],
+    [
+      "control characters that no encoding has",
+      csvForm(Uint8Array.from(Buffer.from(`${good}José\x81\x01,1,2\n`, "latin1"))),
+    ],
     ["quotes that do not end", csvForm(`${good}"never,1,2\n`)],
     ["a line of three megabytes", csvForm(`${good}${"x".repeat(3_000_000)}`)],
     ["a million columns", csvForm(`${good}${",".repeat(1_000_001)}`)],
@@ -229,8 +235,8 @@ describe("refuses the whole file and writes nothing", () => {
     problemOf(await post("{}", as.owner, { "Content-Type": "application/json" }), 415, "unsupported_media_type");
   });
 
-  // The function refuses the first two files. API Gateway or Lambda refuses the other two, because their base64 text is too long for an
-  // event of 6 MB.
+  // The function refuses the first two files. Lambda refuses the third one, because its base64 text is too long for an event of 6 MB. API
+  // Gateway refuses the last one, because a request body may have at most 10 MB.
   test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])(
     "a file above %d bytes, and names the job as the alternative",
     async (bytes) => {

@@ -132,8 +132,8 @@ test("an import that still waits for the table when the request times out shows 
     });
     const { companyId, userId } = company.caller;
     const event = proxyEvent({ companyId: `${companyId}`, userId: `${userId}`, rights: "owner" });
-    // The endpoint answers one second before the end of the time. The import stops three seconds earlier than the endpoint answers, which
-    // leaves it 0.4 s here.
+    // The function has 4.4 s here. The endpoint answers one second before this time ends, and the import stops three seconds before the
+    // endpoint answers. The import therefore has 0.4 s.
     const end = Date.now() + 4_400;
     const context = { ...lambdaContext, getRemainingTimeInMillis: () => end - Date.now() };
     expect(await handler(event, context)).toMatchObject({ statusCode: 503 });

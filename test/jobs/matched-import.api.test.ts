@@ -63,17 +63,20 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   const second = `sourceId,name,status,lat,lng\n${key},${name} 3,New,,\n${key}-b,${name} new,,1,2\n${key}-b,,,,\n`;
   const job = await byUpload(second, { matchBy: "sourceId", onMatch: "update" });
   expect(job).toMatchObject({ state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1, written: 2 });
-  await receiver.until(7);
+  // The webhook also gets the event of the first import (`seeded`) if this event is published after the webhook is created. Only the first
+  // import has updated nothing, so `updated !== 0` leaves out its event.
+  const own = () => receiver.receipts.map(({ event }) => event).filter(({ data }) => data.updated !== 0);
+  await expect.poll(() => own().length, { timeout: 240_000 }).toBeGreaterThanOrEqual(7);
   await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
   await receiver.close();
-  const counts = Map.groupBy(receiver.receipts, ({ event }) => event.event);
+  const counts = Map.groupBy(own(), ({ event }) => event);
   expect(Object.fromEntries([...counts].map(([event, all]) => [event, all.length]))).toEqual({
     "prospect.updated": 2,
     "prospect.status_changed": 2,
     "note.created": 1,
     "prospect.import_completed": 2,
   });
-  const completed = (counts.get("prospect.import_completed") ?? []).map(({ event }) => event.data);
+  const completed = (counts.get("prospect.import_completed") ?? []).map(({ data }) => data);
   expect(completed).toContainEqual(expect.objectContaining({ id: job.id, imported: 1, updated: 1, skipped: 1 }));
   const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   const changed = present(items.find((item) => item.sourceId === key));

@@ -175,7 +175,7 @@ describe("a row", () => {
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 1, updated: 0 });
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 0, updated: 1 });
     expect(await importing(context, rep, file, byEmail)).toMatchObject({ imported: 0, updated: 1 });
-    // The owner sees two prospects with this value. The import cannot decide between them, so it skips the row.
+    // The owner sees two prospects with this source id and this e-mail address. The import cannot decide between them, so it skips the row.
     for (const by of [bySourceId, byEmail]) {
       const column = by.matchBy === "sourceId" ? "sourceId" : "email";
       expect(await importing(context, caller, file, by)).toMatchObject({
@@ -336,7 +336,8 @@ describe("cost", () => {
     const { usage } = await metered(async () => {
       await expect(importing(context, caller, file, byEmail)).rejects.toMatchObject({ code: "payload_too_large" });
     });
-    // The import reads the names of the company's users, statuses and tags, and the ranges of its ids, but no prospect.
+    // The import is refused before it reads a prospect. It reads only the names of the company's users, statuses and tags, and the ranges
+    // of ids that the company has reserved for its prospects.
     expect(usage.requests).toBeLessThanOrEqual(4);
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1 });
   });

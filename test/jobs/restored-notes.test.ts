@@ -1,6 +1,6 @@
 /**
- * Tests the undo of a deletion. Merges have removed the notes of the deleted prospects from the search index. The undo must bring these
- * notes back into the index.
+ * Tests the undo of a bulk deletion. When the search index merges its parts, it removes the notes of deleted prospects. The undo must bring
+ * these notes back into the index.
  */
 import { beforeEach, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 const COUNT = 2;
-/** Number of notes. They are more than one transaction can write. */
+/** Number of notes. The undo needs several transactions for them, because one transaction writes at most 33 notes. */
 const MANY = 60;
 const silent = { send: async () => undefined };
 

@@ -86,7 +86,8 @@ test("rows of the template without their last empty cells are imported, and rows
   expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
   expect(await inRequest(file)).toMatchObject(result);
   expect(await byUpload(file.replaceAll(",", ";"))).toMatchObject({ ...result, processed: 2, state: "completed" });
-  // The source id is one of the missing cells, so the rows have no key and create prospects.
+  // The cell of the source id is missing in the rows, because it is one of their last cells. The rows therefore match no prospect and
+  // create new ones.
   expect(bodyOf(await post(file, "?matchBy=sourceId&onMatch=update"), 200, Result)).toMatchObject(result);
   const { total } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   expect(total).toBe(6);
@@ -100,6 +101,17 @@ test("an xlsx file is refused with the advice to save it as CSV UTF-8", async ()
     state: "failed",
     failure: expect.stringContaining("save as CSV UTF-8"),
   });
+});
+
+test("a file whose first line names a delimiter that is not supported is refused with this delimiter and the allowed ones", async () => {
+  const file = "sep=|\nname|city\nBo|Denver\n";
+  const fault = 'names the delimiter "|". The delimiter must be a comma, a semicolon or a tab';
+  for (const query of ["", "?dryRun=true", "?matchBy=sourceId&onMatch=update"]) {
+    const answer = await post(file, query);
+    problemOf(answer, 400, "validation_failed");
+    expect(answer.body).toMatchObject({ detail: expect.stringContaining(fault) });
+  }
+  expect(await byUpload(file)).toMatchObject({ state: "failed", failure: expect.stringContaining(fault) });
 });
 
 test("a file in which no row has a name, phone, e-mail, address or coordinates is refused with the known columns", async () => {

@@ -5,7 +5,7 @@ import { randomSequence } from "../../infra/local/demo-data.ts";
 import type { Arrival, Operation } from "./arrivals.ts";
 import { type Answer, call } from "./calls.ts";
 import { type Company, newProspect, type Prospect } from "./companies.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Recorder } from "./recorder.ts";
 
 export interface Sample {
   readonly company: number;
@@ -28,7 +28,7 @@ const Created = z.object({ id: z.int() });
 interface Scene {
   readonly base: string;
   readonly companies: readonly Company[];
-  readonly ledger: Ledger;
+  readonly recorder: Recorder;
 }
 
 export async function send(scene: Scene, planned: readonly Arrival[]): Promise<Sample[]> {
@@ -58,7 +58,7 @@ export async function send(scene: Scene, planned: readonly Arrival[]): Promise<S
 }
 
 async function perform(scene: Scene, { company: at, rep, operation }: Arrival, random: () => number): Promise<Answer> {
-  const { base, companies, ledger } = scene;
+  const { base, companies, recorder } = scene;
   const company = companies[at];
   const token = company?.reps[rep % company.reps.length];
   if (company === undefined || token === undefined) throw new Error(`company ${at} has no rep`);
@@ -66,7 +66,7 @@ async function perform(scene: Scene, { company: at, rep, operation }: Arrival, r
   const get = (path: string): Promise<Answer> => call(base, token, "GET", path);
   switch (operation) {
     case "status patch":
-      return change(base, company, token, ledger, any);
+      return change(base, company, token, recorder, any);
     case "create": {
       const statusId = any(company.statusIds) ?? 0;
       const body = newProspect(Math.floor(random() * 10_000), statusId);
@@ -74,7 +74,7 @@ async function perform(scene: Scene, { company: at, rep, operation }: Arrival, r
       const created = z.safeParse(Created, answer.body);
       if (answer.status === 201 && created.success) {
         company.prospects.push({ id: created.data.id, statusId, isChanging: false });
-        ledger.created(company, created.data.id);
+        recorder.created(company, created.data.id);
       }
       return answer;
     }
@@ -93,7 +93,7 @@ async function change(
   base: string,
   company: Company,
   token: string,
-  ledger: Ledger,
+  recorder: Recorder,
   any: <T>(list: readonly T[]) => T | undefined,
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
@@ -109,7 +109,7 @@ async function change(
   prospect.isChanging = answer.status === 0;
   if (answer.status === 200) {
     prospect.statusId = statusId;
-    ledger.changed(company, prospect.id, statusId);
+    recorder.changed(company, prospect.id, statusId);
   }
   return answer;
 }

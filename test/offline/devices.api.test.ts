@@ -84,8 +84,8 @@ const pick = <T>(list: readonly T[], n: number): T | undefined => list[n % list.
 const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
 /**
- * A company may have 200 statuses, including deleted ones. If it has this many, the office creates no more, so that the limit is never
- * reached.
+ * A company may have at most 200 statuses, including deleted ones. If the company has `STATUSES` or more, the office creates no further
+ * one, so that the limit of 200 is never reached.
  */
 const STATUSES = 150;
 
@@ -209,7 +209,8 @@ async function follow(steps: readonly Step[], pageLimit: number): Promise<void> 
       if (operation !== undefined) added.push(await phoneAt(one.phone).open().add(operation));
     } else await writeOnline(one);
   }
-  // Each sequence ends with a removal of each type. A status that is deleted remains in the list, and is not active.
+  // Each sequence ends with one write of each of these kinds. With the value 2, the write deletes a record or takes it away from a user. A
+  // deleted status is not active any more, but remains in the list.
   for (const kind of ["note", "appointment", "territory", "status", "tag", "assign", "delete", "rights"] as const) {
     await writeOnline({ kind, target: 0, value: 2 });
   }

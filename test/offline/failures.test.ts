@@ -10,7 +10,7 @@ import { SmallService } from "./small-service.ts";
 
 const guide = readFileSync(new URL("../../docs/offline.md", import.meta.url), "utf8");
 
-/** Returns the arrows of the sequence diagram in a section. An arrow between the user and the app is no part of the protocol. */
+/** Returns the arrows of a section's sequence diagram, without arrows from the user, which are no part of the protocol. */
 function arrowsOf(section: string): string[] | undefined {
   const [, diagram] = /^```mermaid\nsequenceDiagram\n(.*?)^```$/ms.exec(section) ?? [];
   const lines = diagram?.split("\n").map((line) => line.trim());
@@ -76,7 +76,7 @@ async function syncWith(service: SmallService, ...faults: Fault[]): Promise<Phon
   return phone;
 }
 
-/** Each scenario has the heading of its section. It returns the phone whose trace the section's diagram shows. */
+/** The keys are headings of docs/offline.md. Each function returns the phone whose trace the diagram of the section shows. */
 const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   "A request does not arrive": async (service) => {
     const phone = await syncWith(service, "lost request", "lost request", "lost request");
@@ -198,7 +198,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     await phone.open().add({ type: "prospect.update", id: other, fields: { name: "changed" } });
     phone.trace.length = 0;
     expect(await phone.open().sync()).toBe("offline");
-    // Operations on other records are applied, and the app reads what others have changed.
+    // Only operations on the failing record wait. Those on other records are applied, and the app reads what others have changed.
     expect(await dataOf(phone)).toEqual([
       { id, name: "a" },
       { id: other, name: "changed" },
@@ -289,6 +289,30 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     await behind.open().sync();
     expect((await create(behind, "c")).operation.occurredAt).toBe(corrected);
     return ahead;
+  },
+
+  "The phone was away for more than 60 days": async (service) => {
+    const { phone, id } = await startedPhone(service);
+    const [client, clientRecordId] = [phone.open(), crypto.randomUUID()];
+    const rename = await client.add({ type: "prospect.update", id, fields: { name: "b" } });
+    const made = await client.add({
+      type: "prospect.create",
+      clientRecordId,
+      fields: { name: "c", currentStatusId: 7 },
+    });
+    const later = await client.add({ type: "prospect.update", clientRecordId, fields: { name: "d" } });
+    service.nowMs += 61 * 86_400_000;
+    service.reset("expired");
+    phone.trace.length = 0;
+    expect(await client.sync()).toBe("synced");
+    const [failed = expect.fail(), ...others] = await client.failed();
+    expect([failed.opId, others]).toEqual([made.opId, []]);
+    await client.retry(failed);
+    const [{ opId, operation } = made] = await phone.store.outbox();
+    expect(operation.occurredAt).toBe(new Date(service.nowMs).toISOString());
+    await expectSynced(service, phone);
+    expect(service.effects).toEqual([rename.opId, opId, later.opId]);
+    return phone;
   },
 
   "The browser removes the data, or the disk is full": async (service) => {

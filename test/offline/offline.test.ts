@@ -116,8 +116,8 @@ test("edits of one record that follow each other offline are no conflicts", asyn
   const { version: baseVersion = 0 } = (await phone.store.record("prospects", id)) ?? {};
   for (const name of ["b", "c", "d"]) await client.add({ type: "prospect.update", id, baseVersion, fields: { name } });
   phone.faults = [503, "lost answer"];
-  // The fourth edit is made after the service has applied the first three, and before the phone has read their results from `GET
-  // /api/changes`.
+  // The service applies the first three edits. The phone then cannot read their results from `GET /api/changes`, because the requests are
+  // lost. The fourth edit is made at this time.
   phone.faults.push("none", "lost request", "lost request", "lost request", "lost request");
   expect(await client.sync()).toBe("offline");
   const last = await client.add({ type: "prospect.update", id, baseVersion, fields: { name: "e" } });

@@ -25,6 +25,7 @@ interface Row {
 }
 
 const PAGE = 3;
+const FACT_AGE_MS = 60 * 86_400_000;
 const problem = (status: number, code: string, pointer?: string) => ({
   type: `urn:problem:${code}`,
   title: code,
@@ -139,7 +140,8 @@ export class SmallService {
     }
     if (receipt !== undefined) return { ...receipt.result, outcome: "duplicate" };
     if (this.failingNames.has(fields.name)) return { ...none, outcome: "retry", problem: problem(500, "internal") };
-    if (Date.parse(occurredAt) > this.nowMs) {
+    const ageMs = this.nowMs - Date.parse(occurredAt);
+    if (ageMs < 0 || (fields.currentStatusId !== undefined && ageMs > FACT_AGE_MS)) {
       return { ...none, outcome: "rejected", problem: problem(400, "validation_failed", "/occurredAt") };
     }
     const isNew = type === "prospect.create";

@@ -52,7 +52,8 @@ test.each(["owner@acme.test", "rep@acme.test"])(
     const { id: userId } = dataOf(await user.GET("/api/me")).user;
     const notes = new Map<string, string>();
     for (let round = 0; round < 120; round++) {
-      // The app is killed after some calls in every round, so it needs the first rounds to read the whole snapshot.
+      // Each round kills the app after some calls. The app therefore needs several rounds to read the whole snapshot, and may show no
+      // prospects in the first rounds.
       await phone.syncUntil(10 + Math.floor(random() * 40));
       const shown = await phone.open().shown("prospects");
       for (const { record } of shown.length === 0 ? [] : [pick(shown), pick(shown)]) {

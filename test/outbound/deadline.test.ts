@@ -51,8 +51,8 @@ async function listen(behave: (socket: Socket) => void): Promise<Listening> {
 }
 
 /**
- * Maximum number of iterations of the event loop between the deadline and the end of the exchange. They take so little time that only the
- * deadline itself can have ended the exchange, and no second timer.
+ * Maximum number of iterations of the event loop between the deadline and the end of the exchange. They take so little time that the
+ * deadline itself must have ended the exchange. A second timer would need more time.
  */
 const TURNS = 50;
 

@@ -111,7 +111,8 @@ describe("a name", () => {
   test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
-    // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. Nobody therefore knows whether the name has an address.
+    // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. The service therefore cannot know whether the name has an
+    // address.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
     expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);

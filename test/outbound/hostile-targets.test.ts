@@ -185,7 +185,7 @@ test("a post ignores the proxy in the environment variables and connects to the 
   proxy.close();
 });
 
-/** A program that sends one request with `post`, and one request without it that obeys the proxy variables. */
+/** A program that sends two requests: one with `post`, and one with `get` of node:http, which obeys the proxy variables. */
 const ONE_POST = `
 import { get } from "node:http";
 import { post } from "./shared/outbound/post.ts";

@@ -25,8 +25,8 @@ const drips = (socket: Socket, first: string, drop: string) => {
 };
 
 /**
- * Maximum milliseconds between the end of a plain timer with the same deadline and the end of the exchange. The test compares with a
- * timer and not with the clock, because a busy machine delays both.
+ * The test compares the end of an exchange with the end of a plain timer that has the same deadline. This is the maximum number of
+ * milliseconds between them. A busy machine delays the timer as much as the exchange, so its load does not matter.
  */
 const BEYOND_MS = 500;
 
@@ -124,7 +124,8 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // The process reads only 16 KB, but the socket buffers of the process and of the receiver may contain much more.
+    // `closed` resolves with the number of bytes that the receiver could write before the connection was closed. `post` reads only 16 KB of
+    // them, but the socket buffers of both sides also take bytes.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });

@@ -103,7 +103,9 @@ describe("addresses", () => {
     problemOf(await as.rep.PATCH("/api/addresses/{id}", { ...at(addressId), body: { zip: "1" } }), 404, "not_found");
     problemOf(await as.rep.POST("/api/prospects", { body: { addressId } }), 400, "validation_failed");
     expect(dataOf(await as.rep.GET("/api/addresses")).map((one) => one.id)).not.toContain(addressId);
-    dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(id), body: { name: "the one that is told" } }));
+    dataOf(
+      await as.admin.PATCH("/api/prospects/{id}", { ...at(id), body: { name: "the change that the receiver gets" } }),
+    );
     await receiver.until(1);
     expect(receiver.receipts.map(({ event }) => event.data)).toMatchObject([{ changedFields: ["name"] }]);
     expect(await addressOf(id)).toEqual(address);

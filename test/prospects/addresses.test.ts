@@ -224,6 +224,43 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
   });
 });
 
+test("the list shows the same addresses as GET if the index or the table lacks a prospect of an address", async () => {
+  const { context, owner, rep } = await companyWithRep();
+  const { companyId } = owner;
+  const [mine, theirs, gone, moved] = await inParallel(4, async () => context.ids.nextAddress(companyId));
+  if (mine === undefined || theirs === undefined || gone === undefined || moved === undefined) throw new Error();
+  const { id: sampleId } = await createProspect(context, owner, {});
+  const [sample] = await allProspects(context, owner);
+  const now = "2030-01-01T00:00:00.000Z";
+  /** Writes an address and its prospect. The index does not contain the prospect. */
+  const addPair = async (id: number, assignedToUserId: number | null, copyId = id): Promise<void> => {
+    const prospectId = await context.ids.next();
+    const address = { ...home, id: copyId, address2: null, formattedAddress: null };
+    await context.table.transact([newAddressWrite(companyId, { ...address, id }, now, prospectId)]);
+    const row = { ...sample, id: prospectId, address, assignedToUserId };
+    await context.table.write({ put: { ...keys.prospect(companyId, prospectId), ...row } });
+  };
+  await addPair(mine, rep.userId);
+  await addPair(theirs, owner.userId);
+  await addPair(moved, owner.userId, mine);
+  const nowhere = { ...home, id: gone, address2: null, formattedAddress: null };
+  await context.table.transact([newAddressWrite(companyId, nowhere, now, sampleId + 1_000_000)]);
+
+  const all = [mine, theirs, gone, moved].toSorted((a, b) => a - b);
+  expect(await listed(context, owner)).toEqual(all);
+  const seen = await Promise.all(
+    all.map((id) =>
+      getAddress(context, rep, id).then(
+        () => [id],
+        () => [],
+      ),
+    ),
+  );
+  expect(seen.flat()).toEqual([mine, gone, moved].toSorted((a, b) => a - b));
+  expect(await listed(context, rep)).toEqual(seen.flat());
+  for (const id of all) expect(await getAddress(context, owner, id)).toMatchObject({ id });
+});
+
 test("an imported address has no holder after its prospect takes another address", async () => {
   const { context, owner, rep } = await companyWithRep();
   const { companyId } = owner;

@@ -177,12 +177,12 @@ test("each change of an appointment emits one event", async () => {
       appointment: z.looseObject({ id: z.number(), title: z.string(), status: z.string() }),
       prospect: Identified,
     });
-    const told = receiver.receipts.map(({ event }) => {
+    const received = receiver.receipts.map(({ event }) => {
       const { appointment, prospect } = z.parse(Data, event.data);
       expect(prospect.id).toBe(prospectId);
       return [appointment.id, event.event, appointment.title, appointment.status].join(" ");
     });
-    expect(told.toSorted()).toEqual(
+    expect(received.toSorted()).toEqual(
       [
         `${first.id} appointment.cancelled moved cancelled`,
         `${first.id} appointment.created first scheduled`,

@@ -1,6 +1,6 @@
 /**
- * Tests the notes, appointments and status changes of a prospect: lists must not read them, their number is limited, and deleted ones are
- * not read.
+ * Tests the notes, appointments and status changes of a prospect. A list of prospects must not read them. A prospect may have only a
+ * limited number of them. Deleted ones must not be read.
  */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -69,7 +69,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // `readProspect` reads only the five newest of the 300 notes. Each note has 10 KB.
+  // `readProspect` reads only the five newest of the 300 notes. Five notes of 10 KB cost 13 read units.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");

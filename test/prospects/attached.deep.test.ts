@@ -88,7 +88,7 @@ const watching =
 
 /**
  * Expects that every note and appointment has a locator (the row that finds it by id). Also expects that the calendar and the prospect's
- * row have equal copies of every appointment, and that no other rows of these kinds exist.
+ * row have equal copies of every appointment. There must be no other locators and no other calendar entries.
  */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
@@ -155,7 +155,10 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** Expects at least `least` new records. Without an idempotency key, each request that has taken effect may have created another record. */
+/**
+ * Expects at least `least` new records. With an idempotency key, expects at most one. Without a key, expects at most `most`, because each
+ * request that has taken effect may have created another record.
+ */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {
@@ -223,8 +226,8 @@ const operations: Readonly<Record<string, Operation>> = {
 
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 /**
- * Makes the plan in which the call with number `at` fails. After a kill, all later calls fail too, because a killed process makes no more
- * calls.
+ * Makes the plan in which the call with number `at` fails or loses its reply. After a kill, all later calls fail too, because a killed
+ * process makes no more calls.
  */
 const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "killed before": (at) => (_, number) => (number < at ? pass : dead),
@@ -249,8 +252,8 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   await operation.run(contextOn(db.table), await scene(caller));
   const calls = [...db.calls];
   const possible = [...calls.entries()].filter(([, call]) => fault !== "a conflict" || isTransaction(call));
-  for (const strike of killPointsOf(possible.length, turn)) {
-    const [index] = possible[strike - 1] ?? [0];
+  for (const killPoint of killPointsOf(possible.length, turn)) {
+    const [index] = possible[killPoint - 1] ?? [0];
     const place = `call ${index + 1} of ${calls.join(", ")}`;
     const here = await scene(caller);
     db.plan(watching(here, planAt(index + 1)));

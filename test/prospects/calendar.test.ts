@@ -1,6 +1,7 @@
 /**
- * Tests that the calendar of a user who sees only assigned prospects contains exactly the appointments of these prospects, and that only
- * they cost read units. The calendar uses agendas: each agenda is a row with the appointment times of one prospect.
+ * Tests the calendar of a user who sees only assigned prospects. It must contain exactly the appointments of these prospects, and the
+ * appointments of other prospects must cost no read units. For this, the service reads agendas: an agenda is a row with the appointment
+ * times of one prospect.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -24,8 +25,8 @@ const db = faultyDynamoDb();
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
 /**
- * Returns the time `n` hours after START. The tested range crosses the end of a month, because each month is a separate partition of the
- * calendar.
+ * Returns the time `n` hours after START. START is two days before the end of a month, so that `range` covers two months: the calendar has
+ * a separate partition for each month.
  */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
@@ -59,8 +60,8 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
   const before = await read();
   for (let n = 0; n < 60; n++) await add(theirs, n);
-  // The number of appointments is large enough to cost several read units. Fewer appointments could be hidden in the one unit that every
-  // read costs.
+  // The calendar of `mine` must read neither these past appointments nor those of the other rep. DynamoDB rounds the cost of a read up to
+  // whole units, so a few appointments could be read without a visible cost. These 149 would cost several units.
   for (let n = 1; n < 150; n++) await add(mine, -n);
   expect(await read()).toBe(before);
   expect(await calendar(context, mine)).toHaveLength(4);

@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
-import { cellAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 import { View } from "#shared/prospects/map/cells.ts";
 import { clustersOf } from "#shared/prospects/map/clusters.ts";
 
@@ -39,7 +39,7 @@ test("the items contain each prospect in the box exactly once, and no more than 
       for (const { count, byStatus = [{ statusId: null, count }] } of items) {
         expect(byStatus.reduce((sum, status) => sum + status.count, 0)).toBe(count);
       }
-      // Every point in the box is in a cell of the view.
+      // Expects that every point in the box is in a cell of the view.
       const [west, south, east, north] = bbox;
       for (const row of unflushed) {
         if (row.lat === null || row.lng === null || row.lat < south || row.lat > north) continue;
@@ -86,11 +86,34 @@ test("moving the map changes no cluster that stays in view", () => {
       const [before, after] = [at(0), at(move)];
       expect(after.cells).toBe(before.cells);
       for (const [key, item] of after.items) if (before.items.has(key)) expect(item).toEqual(before.items.get(key));
-      // A cluster that is shown before and lies inside the second view is shown there too.
+      // A cluster of the first view whose place is inside the second view must be in the second view too.
       for (const [key, item] of before.items) {
         if (item.lng > -105.5 + move && item.lng < -104.5 + move) expect(after.items.has(key)).toBe(true);
       }
     }),
     { numRuns: 100 },
+  );
+});
+
+test("the cells have the same size wherever a window of whole pixels shows the map, although its degrees are rounded", () => {
+  const start = fc.tuple(
+    fc.double({ min: 0.2, max: 0.6, noNaN: true }),
+    fc.double({ min: 0.2, max: 0.6, noNaN: true }),
+  );
+  // A cell has 32 pixels, so the first two windows are as large as 42 x 45 and 41 x 46 cells. With one more column and row for partial
+  // cells, they touch 1 978 and 1 974 cells. The maximum is 2 000: if rounding added another column, the cells would become larger.
+  const pixels = fc.constantFrom([1344, 1440], [1312, 1472], [320, 480], [1280, 800]);
+  fc.assert(
+    fc.property(fc.integer({ min: 4, max: 18 }), pixels, start, start, (zoom, [width = 0, height = 0], a, b) => {
+      const world = 256 * 2 ** zoom;
+      const rounded = (degrees: number): number => Math.round(degrees * 1e7) / 1e7;
+      const sizes = [a, b].map(([x, y]) => {
+        const [west, east] = [lngAt(x), lngAt(x + width / world)].map(rounded);
+        const [south, north] = [latAt(y + height / world), latAt(y)].map(rounded);
+        return View.ofBox([west ?? 0, south ?? 0, east ?? 0, north ?? 0], zoom).cells;
+      });
+      expect(sizes[0]).toBe(sizes[1]);
+    }),
+    { numRuns: 500 },
   );
 });

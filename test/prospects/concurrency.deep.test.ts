@@ -56,7 +56,8 @@ test(`the history has one entry for each of ${PATCHES} concurrent changes`, { ta
   for (const [n, { id }] of prospects.entries()) {
     await Promise.all(
       ids.map((statusId, i) => {
-        // One half of the changes uses each status once. The other half alternates between two statuses and no status.
+        // For every second prospect, each change sets another status. For the other prospects, the changes set two statuses and no status
+        // in turn.
         const currentStatusId = n % 2 === 0 ? statusId : ([ids[0], ids[1], null][i % 3] ?? null);
         return updateProspect(context, caller, id, { currentStatusId, ...(i % 5 === 0 && { sourceId: `${i}` }) });
       }),

@@ -15,7 +15,7 @@ import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
-  // A generator can be read only once, so its encoding cannot be detected before the file is read. All generators of this file yield UTF-8.
+  // To detect the encoding, the bytes must be read twice. A generator can be read only once. All generators of this file yield UTF-8.
   const encoding = Array.isArray(bytes) ? await encodingOf(bytes) : "utf-8";
   const rows: CsvRow[] = [];
   for await (const row of (await openCsv(decoded(bytes, encoding))).rows) rows.push(row);
@@ -152,10 +152,38 @@ describe("reading", () => {
     ]);
   });
 
+  test.each([
+    ["sep=|", '"|"'],
+    ['"SEP=|"', '"|"'],
+    ["sep=\\t", '"\\t"'],
+    ["sep=tab", '"tab"'],
+    ["sep=^^ ", '"^^"'],
+    ["sep=", "no delimiter"],
+    [`sep=${"x".repeat(1_000)}`, '"xxxxxxxxxx"'],
+  ])("a first line %j is refused with the delimiter that it names and those that are allowed", async (line, named) => {
+    const { message } = await read(`${line}\r\nname|city\r\nBo|Denver\r\n`).catch((error) => error);
+    expect(message).toContain(`names ${named === "no delimiter" ? named : `the delimiter ${named}`}.`);
+    expect(message).toContain("must be a comma, a semicolon or a tab");
+  });
+
+  test("a header whose first column begins with `sep=` is not taken for a delimiter", async () => {
+    expect(await read("sep=|,name\r\nx,Bo\r\n")).toEqual([
+      ["sep=|", "name"],
+      ["x", "Bo"],
+    ]);
+  });
+
   test("Windows-1252 has other characters than Latin-1 in 0x80 to 0x9F, wherever its bytes are cut", async () => {
     const bytes = Buffer.of(0x6e, 0x0a, 0x80, 0x92, 0x96, 0x9c, 0xe9);
     for (const chunks of [[bytes], [...bytes].map((byte) => Buffer.of(byte))]) {
       expect((await rowsOf(chunks)).map(({ cells }) => cells)).toEqual([["n"], ["€’–œé"]]);
+    }
+  });
+
+  test("the five bytes that Windows-1252 leaves undefined are control characters, as in a browser", async () => {
+    const bytes = Buffer.of(0x6e, 0x0a, 0xe9, 0x81, 0x8d, 0x8f, 0x90, 0x9d);
+    for (const chunks of [[bytes], [...bytes].map((byte) => Buffer.of(byte))]) {
+      expect((await rowsOf(chunks)).map(({ cells }) => cells)).toEqual([["n"], ["é\u0081\u008D\u008F\u0090\u009D"]]);
     }
   });
 
@@ -212,7 +240,8 @@ describe("reading", () => {
   });
 
   test.each([
-    ["bytes that Windows-1252 leaves undefined", Buffer.from("name\nJos\xe9 \x9d\n", "latin1")],
+    ["NUL outside of UTF-8", Buffer.from("name\nJos\xe9 \x00\n", "latin1")],
+    ["DEL outside of UTF-8", Buffer.from("name\nJos\xe9 \x7f\n", "latin1")],
     ["a control character outside of UTF-8", Buffer.from("name\nJos\xe9 \x01\n", "latin1")],
     ["UTF-16 cut within a character", Buffer.from("\uFEFFname", "utf16le").subarray(0, 9)],
     ["an xlsx file", Buffer.from("504b03041400000008006ba1d8cc8f", "hex")],

@@ -48,7 +48,7 @@ interface Answer {
   readonly body?: unknown;
 }
 
-/** Returns the answer that the endpoint would send to a client with these tags. */
+/** Returns the answer of the endpoint to a request with these tags in the header If-None-Match. */
 async function ask(
   context: ApiContext,
   caller: Caller,
@@ -203,7 +203,7 @@ describe("a 304", () => {
         const callers = [one, two].flatMap(({ owner, repId }) => callersOf(owner, repId));
         const copies: Copy[] = [];
         for (const { write, seed, reader, question, minutes } of steps) {
-          // A third of the steps write nothing, so that some copies remain current.
+          // A third of the steps write nothing, so that some answers which clients have are still current.
           if (write % 3 > 0) await (seed % 4 === 0 ? two : one).write(write, seed);
           clock.ms += minutes * MINUTE_MS;
           const caller = of(callers, reader);
@@ -331,7 +331,8 @@ test("a prospect has no tag if a note was written while its rows were read", asy
   const proxied = contextOn(db.table, clock);
   const question = { kind: "detail", id } as const;
   await ask(proxied, caller, question);
-  // The notes are read before the new note is written, and the row of the prospect is read afterwards. The reads begin together.
+  // The reads of the notes and of the prospect's row run at the same time. The test controls their order: first the notes are read, then
+  // another request writes a note, and then the row is read.
   const notesAreRead = Promise.withResolvers<void>();
   const noteIsWritten = notesAreRead.promise.then(() => createNote(context, caller, id, { body: "late" }));
   db.plan((operation, _, body) => {

@@ -77,7 +77,8 @@ describe("a whole company", () => {
   test("is exported in the order of the list, and costs only the read units for one read of its bytes", async () => {
     const company = await demoCompany(3_000);
     const context = newFunction();
-    // The first export loads the names and the search index into memory. The second export therefore measures only the rows.
+    // An export from this date contains no prospects. It only loads the names and the search index into memory, so that the measured export
+    // does not include this cost.
     await exported(context, company, { dateFrom: "2031-01-01" });
     const { result, usage } = await metered(() => exported(context, company));
     expect(result.map(({ id }) => Number(id))).toEqual(company.ids);

@@ -51,7 +51,8 @@ describe("the rows of a page", () => {
     // Three rounds of requests read the state of the search index, then the rows (outdated), and then the same rows with a consistent read.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
-    // The next list reads the same table without faults. The rows are in memory, so it reads only the state of the search index.
+    // The next list reads the same table without faults. The function has all rows in memory, so it reads only the state of the search
+    // index.
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(1);
   });
 
@@ -87,7 +88,8 @@ describe("the rows of a page", () => {
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // The row changes again after the second read of the index. The list shows the row as it was at this read.
+    // The test renames this prospect after each of the two reads of the index's state, first to "1" and then to "2". The list shows the
+    // state at the second read, which was before the name "2".
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);
@@ -116,7 +118,8 @@ describe("the rows of a page", () => {
       await createNote(others, company.caller, a, { body: "a zebra" });
       let [isOpen, isClosed] = [a, b];
       let writes = 0;
-      // When the index has found an open prospect, the test closes this prospect before its row is read. It does this at each try.
+      // Exchanges the statuses of the two prospects. The test does this after each read of the list, so that the prospect which the index
+      // has found as open is closed when its row is read.
       const swap = async () => {
         await updateProspect(others, company.caller, isOpen, { currentStatusId: closed.id });
         await updateProspect(others, company.caller, isClosed, { currentStatusId: open.id });

@@ -94,7 +94,7 @@ test("the time of the last change filters lists, pins, clusters, exports, bulk j
   const { body } = await as.rep("PATCH", `/api/prospects/${changed}`, { phoneNumber: "1" });
   expect(body).toMatchObject({ id: changed });
   const created = dataOf(await as.rep.GET("/api/prospects", { params: { query: { search: name } } })).items;
-  // One millisecond after the creation of the later of the two prospects.
+  // One millisecond after the second creation. Only `changed` was written after this time.
   const updatedSince = new Date(Math.max(...created.map((item) => Date.parse(item.createdAt))) + 1).toISOString();
   const filter = `search=${name}&updatedSince=${updatedSince}`;
   expect(ids(await list(filter))).toEqual([changed]);
@@ -114,7 +114,8 @@ describe("near", () => {
     const name = uniqueName();
     const far = await create({ name, lat: 0, lng: -179 });
     const nearest = await create({ name, lat: 0, lng: 179.9 });
-    // A prospect that is created later can have a lower id, because each process has a range of ids.
+    // Both twins are equally far away, so the lower id comes first. It may belong to the twin that is created later, because each process
+    // has its own range of ids.
     const twins = [await create({ name, lat: 0, lng: -179.9 }), await create({ name, lat: 0, lng: -179.9 })];
     const [second, twin] = twins.toSorted((a, b) => a - b);
     await create({ name, lat: 0 });
@@ -144,7 +145,7 @@ describe("a filter of the map is refused with the name of the faulty field", () 
       const faults = problemOf(await as.rep("GET", `/api/prospects?${parameter}=${value}`), 400, "validation_failed");
       expect(new Set(faults.map((fault) => fault.parameter)), value).toEqual(new Set([parameter]));
     }
-    for (const value of ["-1", "NaN", "1e9", ""]) {
+    for (const value of ["-1", "NaN", "1e9", "", "500,abc", "500,7"]) {
       const answer = await as.rep("GET", `/api/prospects?near=0,0&maxMeters=${value}`);
       expect(problemOf(answer, 400, "validation_failed")[0]?.parameter, value).toBe("maxMeters");
     }

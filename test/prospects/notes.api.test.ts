@@ -118,8 +118,8 @@ test("note.created contains the note and its prospect; changes of a note emit no
     const second = await write(prospect.id, "two");
     await receiver.until(2);
     // The events are sorted by time. Ids cannot replace the time, because each function takes ids from its own block of 128 ids.
-    const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
-    expect(told).toEqual([
+    const received = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
+    expect(received).toEqual([
       { note: first, prospect },
       { note: second, prospect },
     ]);
@@ -129,5 +129,5 @@ test("note.created contains the note and its prospect; changes of a note emit no
   }
 });
 
-const Told = z.object({ note: z.object({ createdAt: z.string() }) });
-const writtenMs = (data: unknown): number => Date.parse(z.parse(Told, data).note.createdAt);
+const Received = z.object({ note: z.object({ createdAt: z.string() }) });
+const writtenMs = (data: unknown): number => Date.parse(z.parse(Received, data).note.createdAt);

@@ -1,4 +1,7 @@
-/** Tests the prospects of a page: that they have all documented fields and no others, and how many of them are validated. */
+/**
+ * Tests the prospects of a page. They must have all documented fields and no others. To save time, the service validates only one in 64 of
+ * them.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
@@ -36,7 +39,7 @@ const appointment: StoredAppointment = {
   ...dated,
 };
 
-/** A prospect with a value in every field. */
+/** A prospect with a value in every field. Only `deletedAt` is missing, because the prospect is not deleted. */
 const full: Required<Omit<StoredProspect, "deletedAt">> = {
   type: "prospect",
   id: 5,
@@ -67,6 +70,7 @@ const full: Required<Omit<StoredProspect, "deletedAt">> = {
   assignedByUserId: 7,
   assignedAt: time,
   pastAssignments: [[7, 1, 2]],
+  earlierAssignments: [0, 7, 1],
   tagIds: [3],
   source: "form",
   sourceId: "s1",
@@ -110,7 +114,7 @@ describe("the rows of a page", () => {
   /** Attributes of a stored row that are no fields of a prospect. */
   const others = { writeId: "w", notesVersion: 2, notesChangedAt: 3 };
 
-  /** The service reads few rows one by one, and many rows by one Query. */
+  /** The service reads few rows by `BatchGetItem`, and many rows by one Query. */
   const reads = [
     { shape: 1, count: 2, calls: ["BatchGetItem"] },
     { shape: 2, count: 2, calls: ["BatchGetItem"] },

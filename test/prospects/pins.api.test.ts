@@ -22,7 +22,7 @@ const pins = async (query: Filters, client = as.rep) =>
 const list = async (query: Filters, client = as.rep) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
-/** Returns the compressed bytes, which `fetch` would decompress. */
+/** Returns the answer with its compressed bytes. It does not use `fetch`, which would decompress them. */
 async function raw(path: string, acceptEncoding: string | undefined) {
   const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {

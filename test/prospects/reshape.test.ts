@@ -1,6 +1,6 @@
 /**
- * Tests the migration of prospects to another shape (version of the fields) of their rows. Nothing may be lost, concurrent changes must
- * not be overwritten, and a crash must do no harm.
+ * Tests the migration of prospects to another shape (format of their rows). Nothing may be lost, concurrent changes must not be
+ * overwritten, and a crash must do no harm.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeEach, expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { prospectItem, shapeOfProspect, storedProspect } from "#shared/prospects
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { eventsOf } from "#shared/webhooks/events/row-events.ts";
-import { imageOf } from "../../infra/cli/stream-records.ts";
+import { imageOf } from "../../infra/local/stream-image.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
@@ -96,7 +96,7 @@ test("a concurrent change wins, and its row gets the shape in the next pass", as
   const { caller } = company;
   const [, changed = 0, removed = 0] = ids;
   let isFirst = true;
-  // The changes happen after the rows were read and before they are rewritten.
+  // The two concurrent changes happen after the command has read the rows and before it rewrites them.
   db.plan((operation) => {
     if (operation !== "TransactWriteItems" || !isFirst) return pass;
     isFirst = false;
@@ -108,8 +108,8 @@ test("a concurrent change wins, and its row gets the shape in the next pass", as
       },
     };
   });
-  // Every function of this deployment writes shape 2, so the concurrent change does too. The command must then rewrite this row in another
-  // pass.
+  // The command migrates to shape 1, but the functions of this deployment still write shape 2. The concurrently changed row therefore has
+  // shape 2, and the command must rewrite it in another pass.
   const reached = await reshapeProspects({ table: db.table, clock, wait }, caller.companyId, 1, FAST);
   expect(reached).toMatchObject({ state: "completed", pass: 3 });
   expect(await shapesOf()).toEqual([1]);
@@ -173,6 +173,6 @@ test("the job uses no more units each second than it may, and reads a block page
   });
   const writes = db.calls.filter((name) => name === "TransactWriteItems");
   expect(writes).toHaveLength(Math.ceil(ids.length / 10));
-  // Each row of this company costs two write units in a transaction.
+  // Each row of this company costs two write units in a transaction, and the command may use ten units per second.
   expect(waitedMs).toBeGreaterThanOrEqual(((2 * ids.length) / 10) * 1_000);
 });

@@ -8,7 +8,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
-/** Values for the fields that the search must ignore. They contain texts that the test searches. */
+/** Values for the fields that the search must ignore. They contain texts for which the test searches. */
 const unsearched = { source: "abc", sourceId: "abc", customFieldData: '{"a":"abc"}' };
 
 const admin: Caller = { companyId: 1, userId: 9, role: "admin", permissions: [] };

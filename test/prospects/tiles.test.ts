@@ -1,6 +1,7 @@
 /**
  * Tests tiles of prospects. An independent library decodes them, and a simple count of the points in each tile gives the expected content.
  */
+import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { zoneOf } from "#shared/company-index/criteria.ts";
@@ -10,7 +11,8 @@ import { findMatches } from "#shared/company-index/search/match.ts";
 import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { flushedVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
-import { TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
+import { gzipped } from "#shared/http/gzip.ts";
+import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
 import { boxAround, type Tile } from "#shared/tiles/tile.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 
@@ -19,11 +21,17 @@ type Point = readonly [lat: number | null, lng: number | null, statusId: number 
 const statuses = new Map([
   [1, { value: "New", color: "#3B82F6" }],
   [2, { value: "Sold", color: "#10B981" }],
+  [3, { value: "Not Home", color: "#F59E0B" }],
+  [4, { value: "Go Back", color: "#8B5CF6" }],
+  [5, { value: "Interested", color: "#22C55E" }],
+  [6, { value: "Appointment Set", color: "#06B6D4" }],
+  [7, { value: "Not Interested", color: "#EF4444" }],
+  [8, { value: "Do Not Knock", color: "#111827" }],
 ]);
 
-const rowsOf = (points: readonly Point[]): IndexRow[] =>
+const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow[] =>
   points.map(([lat, lng, statusId], i) => ({
-    ...{ id: i + 1, version: 1, createdAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
+    ...{ id: idOf(i), version: 1, createdAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
     ...{ lat, lng, text: "", phoneDigits: "" },
   }));
 
@@ -41,8 +49,12 @@ function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
  * Returns a function that makes a tile of the points. The first `flushed` points are in the stored index. The other points are not flushed
  * yet.
  */
-function tilesOf(points: readonly Point[], flushed: number): (tile: Tile) => Uint8Array | undefined {
-  const rows = rowsOf(points);
+function tilesOf(
+  points: readonly Point[],
+  flushed: number,
+  idOf = (i: number): number => i + 1,
+): (tile: Tile) => Uint8Array | undefined {
+  const rows = rowsOf(points, idOf);
   const stored = rows.slice(0, flushed);
   const segments = stored.length === 0 ? [] : [{ segment: segmentOf(stored), age: 0, dead: undefined }];
   const prospects = new Map(rows.slice(flushed).map((row) => [row.id, row]));
@@ -106,8 +118,8 @@ describe("pins", () => {
             expect(properties).toEqual({ id, ...shown });
             const [[[x, y] = [-1, -1]] = []] = lines;
             expect(x >= 0 && x < 4_096 && y >= 0 && y < 4_096).toBe(true);
-            // The pin's position is that of a tile which is 12 zoom levels deeper. This tile contains the point or, because of rounding, is
-            // next to the tile that contains it.
+            // A tile has 4 096 units in each direction, so each unit is a tile 12 zoom levels deeper. The pin must be at the unit of the
+            // deeper tile that contains the point or, because of rounding, at a unit next to it.
             const deep = tileAt(point?.y ?? 0, point?.x ?? 0, zoom + 12);
             expect(Math.abs(tile.x * 4_096 + x - deep.x)).toBeLessThanOrEqual(1);
             expect(Math.abs(tile.y * 4_096 + y - deep.y)).toBeLessThanOrEqual(1);
@@ -130,7 +142,7 @@ describe("pins", () => {
 });
 
 describe("a tile with more than 5 000 points", () => {
-  // `dense` is a fixed pattern of points that are close together. `crowd` has in addition one point that is far from all others.
+  // `dense` is a fixed pattern of exactly 5 000 points that are close together. `crowd` has one more point, which is far from all others.
   const dense: Point[] = Array.from({ length: TILE_PINS_MAX }, (_, i) => [
     39.7 + ((i * 7) % 997) / 5_000,
     -105 + ((i * 13) % 1_009) / 5_000,
@@ -149,8 +161,8 @@ describe("a tile with more than 5 000 points", () => {
       { id: crowd.length, properties: { id: crowd.length, status: "Sold", color: "#10B981" } },
     ]);
     expect(clusters.reduce((sum, { properties }) => sum + Number(properties.count), pins.length)).toBe(count);
-    // The expected clusters group the points by the tiles that are four zoom levels deeper. The grid of a tile has 16 cells in each
-    // direction, which are these deeper tiles.
+    // A tile has 16 cells in each direction, so each cell is a tile four zoom levels deeper. The expected clusters group the points by
+    // these deeper tiles.
     const groups = Map.groupBy(dense, ([y, x]) => {
       const cell = tileAt(y ?? 0, x ?? 0, 11);
       return nameOf(cell);
@@ -181,10 +193,44 @@ describe("a tile with more than 5 000 points", () => {
   });
 
   test("of which some lie just outside shows pins if 5 000 remain", () => {
-    // The box of the search is a little larger than the tile: a point on the western edge of the next tile is found, but not shown.
+    // The search for points covers a little more than the tile. It also finds this point, which is on the western edge of the next tile.
+    // The tile must neither show it nor count it.
     const tile = { z: 1, x: 0, y: 0 };
     const given: Point[] = [...dense, [10, 0, null]];
     const { pins = [], clusters } = decodedTile(tilesOf(given, 0)(tile) ?? new Uint8Array());
     expect([pins.length, clusters]).toEqual([TILE_PINS_MAX, undefined]);
   });
 });
+
+/**
+ * Returns a tile with 5 000 scattered pins. The points are spread evenly over the tile without a repeating pattern: the fraction of
+ * `(i + 1) * step` takes evenly spread values from 0 to 1. The ids are spread over their range in the same way.
+ */
+function scatteredTile(firstId: number, range: number): Uint8Array {
+  const spread = (i: number, step: number): number => ((i + 1) * step) % 1;
+  // The square makes the first statuses more frequent.
+  const statusOf = (i: number): number => 1 + Math.floor(statuses.size * spread(i, 0.430_16) ** 2);
+  const scattered = Array.from(
+    { length: TILE_PINS_MAX },
+    (_, i): Point => [85 * spread(i, 0.754877), -180 * spread(i, 0.56984), statusOf(i)],
+  );
+  const idOf = (i: number): number => firstId + Math.floor(range * spread(i, 0.680_393_2));
+  const tile = tilesOf(scattered, scattered.length, idOf)({ z: 1, x: 0, y: 0 }) ?? new Uint8Array();
+  const ids = decodedTile(tile).pins?.map(({ id }) => id);
+  expect(ids).toEqual(scattered.map((_, i) => idOf(i)).sort((a, b) => a - b));
+  return tile;
+}
+
+test.for([
+  { firstId: 1, range: 5_000, maximum: 60_000 },
+  { firstId: 1, range: 100_000, maximum: 60_000 },
+  { firstId: 1_000_000, range: 1_000_000, maximum: 60_000 },
+  // The first two bytes of such ids have no pattern. Each pin needs about one byte more.
+  { firstId: 50_000_000, range: 50_000_000, maximum: 64_000 },
+])(
+  "5 000 scattered pins with $range ids from $firstId on have at most $maximum bytes",
+  async ({ firstId, range, maximum }) => {
+    const tile = scatteredTile(firstId, range);
+    expect((await buffer(gzipped([tile], TILE_GZIP_LEVEL))).length).toBeLessThanOrEqual(maximum);
+  },
+);

@@ -48,7 +48,8 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
-  // The prospect's row contains copies of only three appointments, and all three are in the past now.
+  // The prospect's row contains copies of its next three appointments only, and these three are in the past now. The service must find the
+  // fourth one elsewhere.
   expect(await shown()).toEqual(["nine"]);
   now.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);

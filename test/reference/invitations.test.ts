@@ -110,7 +110,8 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // The user of the other company can still sign in, so the second invitation has not taken over this user's identity.
+      // `there` is the user of the other company who already has this address. This user can still sign in, so the invitation has not taken
+      // over the user's identity.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );

@@ -114,7 +114,7 @@ describe("users", () => {
     await flushAuthorizers();
     problemOf(await client.GET("/api/me"), 401, "unauthenticated");
     dataOf(await change(as.owner, made.id, { isActive: true }));
-    // The gateway does not cache a refusal of the authorizer, so the enabled user has access at once.
+    // The gateway does not cache that the authorizer has refused a token. The user who is enabled again therefore has access at once.
     dataOf(await client.GET("/api/me"));
   });
 

@@ -90,7 +90,7 @@ test("an e-mail address in use is refused in any letter case before the invitati
   const tries = await Promise.allSettled(
     callers.map((caller) => createUser(context, userList(), caller, newUser(`two@${name}.test`))),
   );
-  const made = tries.flatMap((tried) => (tried.status === "fulfilled" ? [tried.value.companyId] : []));
+  const made = tries.flatMap((result) => (result.status === "fulfilled" ? [result.value.companyId] : []));
   expect(made.toSorted()).toEqual([owner.companyId, elsewhere.owner.companyId].toSorted());
 });
 
@@ -144,7 +144,7 @@ test("with an external issuer the inviter can name the subject; with the service
   expect(await createUser(context, directoryOnly, owner, newUser(`b@${name}.test`))).not.toMatchObject({ sub });
 
   const pool = userList();
-  const told = createUser(context, pool, owner, { ...newUser(`c@${name}.test`), sub: `pool|${name}` });
-  await expect(told).rejects.toMatchObject({ code: "validation_failed", faults: [{ pointer: "/sub" }] });
+  const inPool = createUser(context, pool, owner, { ...newUser(`c@${name}.test`), sub: `pool|${name}` });
+  await expect(inPool).rejects.toMatchObject({ code: "validation_failed", faults: [{ pointer: "/sub" }] });
   expect(pool.subjects.size).toBe(0);
 });

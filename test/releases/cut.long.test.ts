@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
+import { gradualRights, parseRights, removedRights } from "../../infra/release/gradual-rights.ts";
 import { packageVersion } from "../../infra/release/releases.ts";
 import { unnumberedChanges } from "../../infra/release/stored-schemas.ts";
 
@@ -18,7 +19,7 @@ const read = (file: string): string => readFileSync(join(clone, file), "utf8");
 const Version = z.object({ version: z.string() });
 const Shapes = z.object({ schemas: z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() })) });
 
-test("a release is recorded with its commit, contract and rows; the changelog and the version are those of the next release", () => {
+test("a release is recorded with its commit, contract, rows and rights; the changelog and the version are those of the next release", async () => {
   const version = packageVersion();
   execFileSync("git", ["clone", "-q", root, clone]);
   for (const folder of ["node_modules", "docs/client/node_modules"])
@@ -29,6 +30,9 @@ test("a release is recorded with its commit, contract and rows; the changelog an
   const commit = run("git", "rev-parse", "HEAD").trim();
   expect(JSON.parse(read(`releases/${version}/release.json`))).toMatchObject({ version, commit });
   expect(unnumberedChanges(Shapes.parse(JSON.parse(read(`releases/${version}/shapes.json`))).schemas)).toEqual([]);
+  expect(
+    removedRights(parseRights(JSON.parse(read(`releases/${version}/rights.json`))), await gradualRights()),
+  ).toEqual([]);
   expect(read("CHANGELOG.md")).toMatch(
     new RegExp(`## \\[Unreleased\\]\n\n## \\[${version}\\] - \\d{4}-\\d\\d-\\d\\d\n`),
   );

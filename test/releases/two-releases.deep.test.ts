@@ -108,8 +108,9 @@ async function pages(service: Service, cursor: string | undefined, known: Map<nu
 const snapshotEnd = (service: Service): Promise<string> => pages(service, undefined, new Map());
 
 /**
- * Returns the records that a client knows after it has read on from the cursor. The last release writes no change log. If it has flushed
- * the index since the cursor was made, the answer is 410, and the client begins with a snapshot.
+ * Returns the records that a client has after it has requested the changes since the cursor. The last release writes no change log. If it
+ * has flushed the index since the cursor was made, these changes are unknown. The service then answers 410, and the client loads a snapshot
+ * of all records.
  */
 async function knownSince(service: Service, cursor: string): Promise<ReadonlyMap<number, unknown>> {
   const known = new Map<number, unknown>();

@@ -1,6 +1,6 @@
 /**
- * Checks the rule of `GET /api/reports/activity`: the counts are those of a plain list of what users have done. The rule must hold after
- * any sequence of writes, imports, rebuilds, and flushes that are killed at any call.
+ * Checks the rule of `GET /api/reports/activity`: the report has the same counts as a simple list in which the test records what users have
+ * done. The rule must hold after any sequence of writes, imports, rebuilds, and flushes that are killed at any call.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -154,8 +154,8 @@ export class Run {
     if (kind === "flush") return this.#flush(a, b);
     if (kind === "wait") this.#clock.ms += (1 + (a % 40)) * HOUR_MS;
     if (kind === "report") {
-      // While a report is read, flushes may move facts from the unflushed entries into the log, and from the log into the sums. The report
-      // must count each fact exactly once.
+      // A fact is one thing that a user has done. While a report is read, flushes may move facts from the unflushed entries into the log,
+      // and from the log into the daily sums. The report must count each fact exactly once.
       const flushes = [0, 3].map((turn) => (b % 2 === 0 ? undefined : this.#flush(turn, turn)));
       await Promise.all([this.#expectReport(one, false), ...flushes]);
       return;
@@ -181,11 +181,11 @@ export class Run {
     if (statusId !== null) this.#done.push({ kind: "statusChanges", userId, at, statusId, prospectId: id });
   }
 
-  /** Makes a change of a prospect as the owner, because the rep may not see the prospect. */
+  /** Changes a prospect as the owner. The rep cannot make all changes, because some prospects are not visible to the rep. */
   async #change(kind: Step["kind"], [id, live]: readonly [number, Live], b: number): Promise<void> {
     const { userId } = this.#owner;
     const [context, owner] = [this.#context, this.#owner];
-    // If `b` is odd, a device sends the fact, up to two days after it occurred.
+    // If `b` is odd, a device that was offline sends the change up to 49 hours after it occurred. Otherwise the change occurs now.
     const at = b % 2 === 0 ? this.#clock.ms : this.#clock.ms - (b % 50) * HOUR_MS;
     const arrival = b % 2 === 0 ? {} : { occurredAt: new Date(at).toISOString() };
     if (kind === "status") {
@@ -235,7 +235,10 @@ export class Run {
     await addImported(this.#context, companyId, indexed, { by: userId });
   }
 
-  /** Runs a flush. Two of three flushes are killed at one of their calls to the table, before or after this call has taken effect. */
+  /**
+   * Runs a flush. Two of three flushes are killed at one of their first 14 calls to the table, before or after this call has taken effect.
+   * A flush with fewer calls may end before the kill.
+   */
   async #flush(a: number, b: number): Promise<void> {
     const at = a % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + (a % 14);
     let calls = 0;

@@ -73,7 +73,7 @@ test("activity is counted by user, status, day and territory, at once and withou
     expect(items.every(({ day }) => /^\d{4}-\d\d-\d\d$/.test(String(day)))).toBe(true);
     expect(items.reduce((sum, item) => sum + Number(item.statusChanges), 0)).toBe(3);
   }
-  // A representative gets only own activity, and a user who may see all prospects gets that of everybody.
+  // A representative gets only the representative's own activity. A user who may see all prospects gets the activity of all users.
   expect((await report(as.rep, "user")).items).toMatchObject([rep]);
   expect((await report(as.rep2, "user")).items).toEqual([]);
   expect((await report(as.viewer, "user")).totals).toEqual(byUser.totals);

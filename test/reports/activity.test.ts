@@ -1,6 +1,6 @@
 /**
- * Tests activity reports: exact counts, the time since which all activity is counted, the refusal of a report that would read too much, and
- * damaged rows.
+ * Tests activity reports: exact counts, `countedSince` (the time from which on all activity is counted), the refusal of a report that would
+ * read too much, and damaged rows.
  */
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
@@ -69,14 +69,15 @@ test("a report says since when all activity is counted", async () => {
   const { companyId, since, flushed } = await company();
   await flushed();
   expect(await since()).toBeNull();
-  // Simulates a flush by an earlier release: it moves the head row of the index and stores no facts.
+  // Simulates a flush by an earlier release. It changes the head row of the index, but does not store facts. A fact is one thing that a
+  // user has done, and reports count facts.
   await context.table.transact([{ update: keys.indexHead(companyId), change: { set: { version: 7 } } }]);
   clock.ms += 1_000;
   expect(await since(), "nothing is known about the facts until now").toBe(now());
   const begun = await flushed();
   await flushed();
   expect(await since()).toBe(begun);
-  // A company that an earlier release created has no row with the state of the facts.
+  // A company that an earlier release created has no state row. This row says since when the facts of the company are stored.
   const old = await company();
   await context.table.batchRemove([activityKeys.factState(old.companyId)]);
   expect(await old.since()).toBe(now());
@@ -139,7 +140,38 @@ test.each(["a row of the log", "a row of another type", "the sums of a day", "th
   },
 );
 
-/** Creates a company with two facts in the sums or the log, and one fact among the unflushed entries. */
+test("a flush between the reads and the write of a repair makes the repair begin anew", async () => {
+  const { context, caller, companyId, create, sound } = await newScene();
+  const days = {
+    ...activityKeys.daySum(companyId, "2020-01-01", 0),
+    type: "daySum",
+    version: 0,
+    bytes: new Uint8Array(9),
+  };
+  await context.table.batchPut([days]);
+  let flushes = 0;
+  const table = calledBy(async (work, name) => {
+    if (name === "transact" && flushes++ === 0) {
+      await sound();
+      await create();
+    }
+    return work();
+  }, context.table);
+  const report = () => activityReport(context, caller, query());
+  expect(await repairActivity({ ...context, table }, companyId)).toEqual([days.sk]);
+  expect(flushes).toBe(2);
+  const before = (await report()).totals.creations;
+  for (let i = 0; i < 3; i++) {
+    await sound();
+    expect((await report()).totals.creations).toBe(before + i);
+    await create();
+  }
+});
+
+/**
+ * Creates a company with three facts (things that a user has done). Two flushes have moved the first two facts into the log or the daily
+ * sums. The third fact is still in an unflushed entry of the search index.
+ */
 async function newScene() {
   const context = warmFunction(db, { now: () => Date.parse(`${today()}T12:00:00Z`) });
   const { caller } = await newCompany(context);
@@ -154,7 +186,10 @@ async function newScene() {
   return { context, caller, companyId, create, sound };
 }
 
-/** Flushes with a process that is killed at call number `at`, before or after the call takes effect. Returns the names of its calls. */
+/**
+ * Flushes with a process that is killed at call number `at`, before or after the call takes effect. It is not killed if `at` is infinite.
+ * Returns the names of its calls.
+ */
 async function killedFlush(
   { context, companyId }: Awaited<ReturnType<typeof newScene>>,
   at: number,
@@ -175,8 +210,8 @@ async function killedFlush(
 
 test("a killed flush loses no fact and counts none twice", { tags: ["sized"] }, async () => {
   const calls = await killedFlush(await newScene(), Number.POSITIVE_INFINITY, true);
-  // The flush moves the facts in its transaction and afterwards. All calls from the transaction on are therefore tested, and not only some
-  // of them.
+  // A flush moves the facts in its transaction and in the calls after it. A kill at one of these calls could lose or double a fact, so all
+  // of them are tested. Of the calls before the transaction, only some are tested.
   const late = calls.map((_, i) => i + 1).slice(calls.indexOf("transact"));
   for (const at of new Set([...killPointsOf(calls.length, 5), ...late])) {
     for (const takesEffect of [true, false]) {
@@ -210,7 +245,7 @@ test("a fact that two killed flushes have logged is counted once, although only 
   const { companyId } = caller;
   const create = () => createProspect(context, caller, { name: "Ann" });
   const later = { least: 1, settleMs: 0, sumAfter: 1_000 };
-  /** Flushes with a process that is killed after it has deleted this number of entries. */
+  /** Flushes with a process that is killed after it has deleted `deleted` of the flushed entries. */
   const killedAfter = async (deleted: number) => {
     const { table } = context;
     const batchRemove: typeof table.batchRemove = async (found) => {

@@ -1,6 +1,6 @@
 /**
- * Tests the encryption of webhook secrets. A secret is encrypted for its row with a data key of its company. Functions cache data keys, so
- * that they call KMS rarely.
+ * Tests the encryption of webhook secrets. Each company has a data key, and each secret is encrypted with this key for the row that
+ * contains it. Functions cache data keys, so that they call KMS rarely.
  */
 import { spawn } from "node:child_process";
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
@@ -195,8 +195,8 @@ describe("in the table", () => {
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // An attacker who can read the table and guesses an idempotency key can derive this key. The derived key must not decrypt a stored
-    // answer.
+    // A key that is derived from the idempotency key (here `1`) must not decrypt a stored answer. Idempotency keys can be guessed, so an
+    // attacker who can read the table could derive the same key.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);
@@ -272,8 +272,8 @@ describe("a row written before encryption", () => {
       for (let kill = 1; kill <= count; kill++) {
         const { companyId, ids } = await setUp();
         calls = 0;
-        const struck = counting(kill, when);
-        await expect(encryptSecrets(struck, secretsOn(struck), companyId)).rejects.toBeInstanceOf(Killed);
+        const killed = counting(kill, when);
+        await expect(encryptSecrets(killed, secretsOn(killed), companyId)).rejects.toBeInstanceOf(Killed);
         await encryptSecrets(db.direct, secretsOn(db.direct), companyId);
         const rows = await allOf(companyId);
         expect(rows).not.toContain(OLD);
@@ -358,8 +358,8 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // The sender did not release its slot (its place among the concurrent requests to the receiver). The slot is free again after 20
-    // s.
+    // The sender holds a slot: its place among the concurrent requests to the receiver. The failed call has not released the slot, so it is
+    // free again only after 20 s.
     at.clock += 20_000;
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);

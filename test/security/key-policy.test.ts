@@ -22,7 +22,10 @@ function statements() {
   return listed(at(key?.Properties, "KeyPolicy", "Statement")).map((one) => z.parse(Statement, one));
 }
 
-/** A request of a role of the account. The role's own IAM policy allows everything, like that of an administrator. */
+/**
+ * A request of a role of the account. The role's own IAM policy allows everything, like that of an administrator, so that only the key
+ * policy can refuse the request.
+ */
 interface Request {
   readonly action: string;
   readonly tags?: Readonly<Record<string, string>>;

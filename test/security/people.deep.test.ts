@@ -1,6 +1,7 @@
 /**
- * Tests that the rights of people in infra/security/people.ts are exactly the rights that their commands use. Runs the commands of the
- * documents against a local service, and records the IAM actions of their requests.
+ * Tests infra/security/people.ts, which defines the IAM rights of the people who operate the service. Each of them must have exactly the
+ * rights that the documented commands for this person use. The test runs these commands against a local service, and records the IAM
+ * actions of their requests.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -132,7 +133,7 @@ async function companyOf(email: string) {
   return { api, id: company.id, name: company.name };
 }
 
-/** Returns the position of a record in the table's stream, as Lambda writes it into a message. */
+/** Returns the position of one record in the table's stream, in the form in which Lambda names failed stream records in a queue message. */
 async function positionInStream() {
   const streams = streamsAt(service.outputs.DynamoDbEndpoint);
   const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: table }));
@@ -183,7 +184,7 @@ function actionsOfAws(document: string, services: readonly string[]): string[] {
     .filter((line) => line.startsWith("aws "))
     .map((line) => awsCall(wordsOf(line)))
     .filter(({ service: name }) => services.includes(name))
-    .map(({ service: name, operation }) => `${name}:${operation}`);
+    .map(({ action }) => action);
 }
 
 const observable = (person: Person): string[] =>
@@ -217,7 +218,11 @@ test("the commands of the runbook use exactly the rights of the person on call",
   ]);
   await damageActivity(id);
   used.push(...(await actionsOf([`company-index repair-activity --company ${id}`])));
-  const all = [...used, ...(await actionsOfSenders()), ...actionsOfAws("runbook.md", ["backup"])];
+  const all = [
+    ...used,
+    ...(await actionsOfSenders()),
+    ...actionsOfAws("runbook.md", ["backup", "events", "service-quotas"]),
+  ];
   expect(sorted(all)).toEqual(sorted(observable("on-call")));
 });
 
@@ -240,23 +245,31 @@ test("the commands for companies and restores use exactly the rights of the eras
     "migrate run",
     "migrate status",
   ]);
-  // The commands below refuse their work until 16 minutes after the suspension.
+  // The next commands restore and delete the company. They refuse this until 16 minutes after the suspension of the company.
   await new Promise((resolve) => setTimeout(resolve, (17 * 60_000) / SCALE));
+  await actionsOf([`restore company ${N} --from Canvassing-restored`], true);
+  const deletion = ["delete", "--company", String(id), "--confirm", name];
+  const left = await run("company", deletion, true);
+  expect(left.code, "the restored table still contains the company").toBe(1);
+  expect(left.stderr).toContain(`the restored table Canvassing-restored contains company ${id}`);
+  // `account.actions` has the actions since the last call of `actionsOf`, so it also has those of the refused deletion.
+  const deletes = [...account.actions];
   const later = await actionsOf(
     [
-      `restore company ${N} --from Canvassing-restored`,
-      "restore delete --table Canvassing-restored",
-      `company delete ${N} --confirm "${name}"`,
+      `company delete ${N} --confirm "${name}" --also Canvassing-restored`,
       `company check ${N}`,
+      "restore delete --table Canvassing-restored",
     ],
     true,
   );
-  expect(sorted([...used, ...later, ...actionsOfAws("keep.md", ["backup"])])).toEqual(sorted(observable("eraser")));
+  expect(sorted([...used, ...deletes, ...later, ...actionsOfAws("keep.md", ["backup", "cloudformation"])])).toEqual(
+    sorted(observable("eraser")),
+  );
 });
 
 test("the `aws` commands of the documents use exactly the rights of the deployer, except those of `cdk`", () => {
   const all = [...actionsOfAws("deploy.md", ["cloudformation", "cognito-idp", "ssm"])];
-  // deploy.deep.test.ts shows that `cdk` uses this right.
+  // The test lists `sts:AssumeRole` itself, because it does not run `cdk`. deploy.deep.test.ts shows that `cdk` uses this right.
   expect(sorted(["sts:AssumeRole", ...all])).toEqual(sorted(observable("deployer")));
 });
 

@@ -1,7 +1,7 @@
 /**
  * Sends tokens and personal data in every place of valid and invalid requests. The check of the logs is in test/harness/local-service.ts:
- * after all API tests, it fails if a log line of a function contains a token, an e-mail address, a phone number, a name or the private
- * word.
+ * after all API tests, it fails if a log line of a function contains a token, an e-mail address, a phone number, a name or PRIVATE_WORD,
+ * which the tests write into the fields of their requests.
  */
 import { expect, test } from "vitest";
 import { send, tokenOf } from "../harness/client.ts";

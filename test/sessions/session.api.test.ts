@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Browser, FROM_CONSOLE, locationOf, newBrowser } from "../harness/browser-session.ts";
-import { baseUrl, flushAuthorizers, tokenOf } from "../harness/client.ts";
+import { flushAuthorizers, tokenOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -19,17 +19,6 @@ const signedIn = async (email: string, options?: Parameters<Browser["signIn"]>[1
 };
 
 const sessionOf = ({ cookies }: Browser): string => cookies.get("session") ?? "";
-
-test("a page at localhost leads to the address to which a sign-in returns, because browsers keep the cookies of each host apart", async () => {
-  const own = new URL(baseUrl());
-  const local = `http://localhost:${own.port}`;
-  const page = await fetch(`${local}//evil.example/prospects?status=New`, { redirect: "manual" });
-  expect([page.status, page.headers.get("location")]).toEqual([
-    307,
-    `${own.origin}//evil.example/prospects?status=New`,
-  ]);
-  expect((await fetch(`${local}/health`)).status).toBe(200);
-});
 
 describe("sign-in", () => {
   test("login leads to the issuer, the callback sets the cookie of a session, and the API accepts it until the logout", async () => {

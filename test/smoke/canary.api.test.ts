@@ -20,7 +20,10 @@ const SUB = `canary-${Date.now()}`;
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** The state of a simulated Cognito, Parameter Store and token endpoint of another issuer. It contains one user and one parameter. */
+/**
+ * The state of a local server that simulates Cognito with one user and Parameter Store with one parameter. `refused` counts the requests
+ * that the server has refused.
+ */
 const stored: { password?: string; parameter?: string; refused: number } = { refused: 0 };
 const Body = z.looseObject({
   Password: z.optional(z.string()),
@@ -109,7 +112,7 @@ const setup = () => ({
   stackName: "Canvassing",
   table,
   parameters: openParameters({ endpoint }),
-  pool: { id: "pool", cognito: cognitoClient({ endpoint }) },
+  pool: { id: "pool", client: cognitoClient({ endpoint }) },
 });
 
 const canaryApi = async () => apiAt(base, await tokenOf("smoke-test@canary.invalid"));

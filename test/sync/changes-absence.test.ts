@@ -18,7 +18,10 @@ import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const all = { least: 1, settleMs: 0 };
-/** Number of changes in one chunk (row) of the change log. A flush of the minimum number of entries writes a chunk of this size. */
+/**
+ * Number of changes in one chunk of the change log. A flush usually starts at this number of entries, and writes their changes as one
+ * chunk.
+ */
 const PER_CHUNK = 64;
 
 /** Adds chunks to the change log. Their changes are of prospects that no rep of the test company sees. */

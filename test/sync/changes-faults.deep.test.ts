@@ -103,8 +103,8 @@ test.each([false, true])(
       const afterKill = await readAll(caller, cursor, 2);
       expect([at, afterKill.items]).toEqual([at, expected]);
       await flush(context, caller.companyId, all);
-      // A client that reads only after the next flush gets the same items as a client that has read before it. The client that has read
-      // before it reads on from its cursor, and gets the later changes.
+      // Two clients have begun at the same cursor: one has read the changes before this flush, and the other one reads them only now. Both
+      // get the same items. The first client then reads on from its newer cursor, and gets the prospect that was created later.
       expect((await readAll(caller, cursor, 2)).items).toEqual(expected);
       const { id } = await createProspect(context, caller, { name: "D" });
       const { items } = await readAll(caller, afterKill.cursor);

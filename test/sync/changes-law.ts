@@ -1,6 +1,7 @@
 /**
  * Checks the rule of `GET /api/changes`: a client that applies the items holds exactly what the lists show. The rule must hold after any
- * sequence of writes, flushes, merges, imports and rebuilds, while time passes and rights change, and with lost and repeated pages.
+ * sequence of writes, flushes, merges, imports and rebuilds, while time passes and rights change, and with lost and repeated pages. A
+ * client also gets no id of a note or appointment that its user never saw.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -14,6 +15,7 @@ import { CompanyModel, callerOf, modelled, noRights } from "./company-model.ts";
 import { CompanyWrites, isWrite, type WriteKind, writeWeights } from "./company-writes.ts";
 import { Device } from "./device.ts";
 import { listed } from "./listed.ts";
+import { Sight } from "./sight.ts";
 
 export interface Stage {
   readonly context: ApiContext;
@@ -68,8 +70,8 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 
 /**
- * Returns sequences of groups of steps. The steps of a group run at the same time. Long sequences find more faults, because most faults need
- * records of all types when names, rights and the time change.
+ * Returns sequences of groups of steps. The steps of a group run at the same time. Long sequences find more faults: most faults occur only
+ * if records of all types already exist when a name, a right or the time changes.
  */
 export const scripts = (minLength: number, maxLength: number) =>
   fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength, maxLength, size: "max" });
@@ -85,7 +87,10 @@ const CURSOR_MS = 60 * DAY_MS;
  */
 const waits = [1, 2, 3, 4, 1, 2, 3, 4, 8 * 24, 8 * 24, 8 * 24, 31 * 24].map((hours) => hours * HOUR_MS);
 
-/** What the test knows about the time at which a device last read everything. */
+/**
+ * The state of the test at a device's first request, or at its last request that reached the end of the changes. By comparing it with the
+ * present state, the test knows for which reasons the service may refuse the device's cursor.
+ */
 interface Mark {
   readonly nowMs: number;
   readonly rebuilds: number;
@@ -98,6 +103,7 @@ export class Run {
   readonly #writes: CompanyWrites;
   readonly #devices: Device[];
   readonly #marks = new Map<Device, Mark>();
+  readonly #sight = new Sight();
   readonly #busy = new Set<Device>();
   #rebuilds = 0;
 
@@ -128,6 +134,7 @@ export class Run {
       this.#busy.clear();
       this.#writes.release();
       await Promise.all(group.map((one) => this.#play(one, group.length === 1)));
+      this.#sight.learn(this.#model, this.#stage.time.nowMs);
     }
     await this.expectAllEqual();
   }
@@ -158,7 +165,8 @@ export class Run {
     const mark = this.#marks.get(device);
     const page = await this.#page(device);
     if (kind === "lose") {
-      // The device does not get the page, so it keeps its old cursor. The mark that belongs to this cursor is therefore restored.
+      // The device does not get the page, so it keeps its old cursor. `#page` may have stored a new mark (the state with which the test
+      // checks refusals of the cursor). The mark that belongs to the old cursor is therefore restored.
       if (mark !== undefined) this.#marks.set(device, mark);
       return;
     }
@@ -184,12 +192,13 @@ export class Run {
     const before = this.#mark(device);
     try {
       const page = await this.#request(device);
+      if (!before.seesAll) this.#sight.note(device.userId, page);
       if (isFirst || !page.hasMore) this.#marks.set(device, before);
       return page;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "sync_reset_required") throw error;
-      // Other steps of the group may have advanced the time or begun a rebuild since the request began. Both are valid reasons to refuse
-      // the cursor.
+      // Steps that run at the same time may have advanced the clock or begun a rebuild since the request began. Both are valid reasons to
+      // refuse the cursor.
       const { nowMs, rebuilds } = this.#mark(device);
       this.#expectReason(this.#marks.get(device), { ...before, nowMs, rebuilds }, error.members.reason);
       device.reset();

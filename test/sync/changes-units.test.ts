@@ -7,10 +7,13 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { forgetRows } from "#shared/prospects/list/recent-rows.ts";
+import type { Table } from "#shared/db/table.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { createNote, updateNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { forgetRows } from "../harness/forget-rows.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -25,7 +28,7 @@ test("the units of a snapshot, of a request that finds nothing, and of one that 
   await flush(context, companyId, all);
   let cursor: string | undefined;
   const pull = async () => {
-    forgetRows(context.table);
+    forgetRows(context.table, owner.companyId);
     const { result, usage } = await metered(() =>
       readChanges(context, owner, { limit: 500, types: cursor === undefined ? ["prospects"] : undefined, cursor }),
     );
@@ -57,8 +60,8 @@ test("the units of a snapshot, of a request that finds nothing, and of one that 
   expect(unflushed.units).toBeLessThanOrEqual(2 + 20 / 4);
   expect(flushed).toMatchObject({ items: 60, rounds: 2 });
   expect(flushed.units).toBeLessThanOrEqual(2 + 60 / 4);
-  // The flush writes the chunk of the change log, which costs two units. It also writes the head row, which costs two units instead of one,
-  // because a write in a transaction costs twice as much.
+  // The flush deletes 60 entries for one unit each. It also writes the chunk of the change log (two units) and the head row. The head row
+  // costs two units instead of one, because a write in a transaction costs twice as much.
   expect(usage.writeUnits).toBeLessThanOrEqual(60 + 8);
 });
 
@@ -87,7 +90,7 @@ test("of 100 prospects that become visible, one page contains 64, and the next o
   for (let i = 0; i < 100; i++) ids.push((await createProspect(context, owner, { name: "Maria" })).id);
   let cursor: string | undefined;
   const pull = () => {
-    forgetRows(context.table);
+    forgetRows(context.table, owner.companyId);
     return metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
   };
   for (let i = 0; i < 2; i++) ({ cursor } = (await pull()).result);
@@ -105,18 +108,141 @@ test("of 100 prospects that become visible, one page contains 64, and the next o
   ]);
 });
 
+test.each([true, false])(
+  "prospects that become visible or hidden are read with their notes and appointments in two rounds (flushed: %s)",
+  async (isFlushed) => {
+    const { context, owner, reps } = await newStage(db);
+    const [rep = expect.fail(), other = expect.fail()] = reps;
+    const ids: number[] = [];
+    for (let i = 0; i < 6; i++) {
+      const { id } = await createProspect(context, owner, { assignedToUserId: (i % 2 === 0 ? rep : other).userId });
+      await createNote(context, owner, id, { body: "Call again" });
+      if (i >= 2) await createAppointment(context, owner, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
+      ids.push(id);
+    }
+    let cursor: string | undefined;
+    const pull = () => {
+      forgetRows(context.table, owner.companyId);
+      return metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
+    };
+    await flush(context, owner.companyId, all);
+    for (let i = 0; i < 3; i++) ({ cursor } = (await pull()).result);
+    for (const [i, id] of ids.entries()) {
+      await updateProspect(context, owner, id, { assignedToUserId: (i % 2 === 0 ? other : rep).userId });
+    }
+    if (isFlushed) await flush(context, owner.companyId, all);
+    const { result, usage } = await pull();
+    const of = (op: string, type: string) => result.items.filter((item) => item.op === op && item.type === type).length;
+    expect([of("remove", "prospects"), of("remove", "notes"), of("remove", "appointments")]).toEqual([3, 3, 2]);
+    expect([of("upsert", "prospects"), of("upsert", "notes"), of("upsert", "appointments")]).toEqual([3, 3, 2]);
+    // The head row and the change log cost 1.5 units. One Query reads all prospects for half a unit. Two Queries read the notes, and four
+    // the appointments, for one unit each.
+    expect(usage).toMatchObject({ rounds: 2, readUnits: 1.5 + 0.5 + 2 + 4 });
+  },
+);
+
+/** In the last case, one prospect has so many notes that one Query does not return them all. */
+test.each([
+  { notesOfOne: 1, most: 9 },
+  { notesOfOne: 40, most: 19 },
+  { notesOfOne: 300, most: 95 },
+])(
+  "60 consecutive prospects with a note, of which one has $notesOfOne, become visible for at most $most units",
+  async ({ notesOfOne, most }) => {
+    const { context, owner, reps } = await newStage(db);
+    const [rep = expect.fail()] = reps;
+    const ids: number[] = [];
+    for (let i = 0; i < 60; i++) {
+      const { id } = await createProspect(context, owner, { name: "Maria Garcia" });
+      for (let n = 0; n < (i === 7 ? notesOfOne : 1); n++) await createNote(context, owner, id, { body: "Call again" });
+      ids.push(id);
+    }
+    let cursor: string | undefined;
+    const pull = () => {
+      forgetRows(context.table, owner.companyId);
+      return metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
+    };
+    await flush(context, owner.companyId, all);
+    for (let i = 0; i < 3; i++) ({ cursor } = (await pull()).result);
+    for (const id of ids) await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+    await flush(context, owner.companyId, all);
+    const notes = new Set<number>();
+    let units = 0;
+    for (let hasMore = true; hasMore; ) {
+      const { result, usage } = await pull();
+      ({ cursor, hasMore } = result);
+      units += usage.readUnits;
+      for (const { id, type } of result.items) if (type === "notes") notes.add(id);
+    }
+    expect(notes.size).toBe(59 + notesOfOne);
+    expect(units).toBeLessThanOrEqual(most);
+  },
+);
+
 test("a warm function reads a page of 300 prospects in two rounds", async () => {
   const { context, owner } = await newStage(db);
   for (let i = 0; i < 300; i++) await createProspect(context, owner, { name: "Maria" });
   await flush(context, owner.companyId, all);
   const rounds: number[] = [];
   for (let i = 0; i < 2; i++) {
-    forgetRows(context.table);
+    forgetRows(context.table, owner.companyId);
     const query = { limit: 500, types: ["prospects" as const], cursor: undefined };
     const { result, usage } = await metered(() => readChanges(context, owner, query));
     expect(result.items).toHaveLength(300);
     rounds.push(usage.rounds);
   }
-  // The first request of a function does not know yet how large the prospects are, and reads them in two portions.
+  // Only the second request of the function must need two rounds. The first request does not know yet how large the prospects are, and
+  // reads them in two portions.
   expect(rounds.at(-1)).toBe(2);
+});
+
+test("notes of prospects that a rep may not see cost the rep's devices no reads", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep, other] = reps;
+  if (rep === undefined || other === undefined) throw new Error("the company lacks reps");
+  const hidden = await createProspect(context, owner, { assignedToUserId: other.userId });
+  const unassigned = await createProspect(context, owner, {});
+  const own = await createProspect(context, owner, { assignedToUserId: rep.userId });
+  let cursor: string | undefined;
+  const pull = async () => {
+    const { result, usage } = await metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
+    ({ cursor } = result);
+    return { items: result.items.length, units: usage.readUnits };
+  };
+  await flush(context, owner.companyId, all);
+  for (let i = 0; i < 3; i++) await pull();
+  const { id } = await createNote(context, owner, hidden.id, { body: "Call again" });
+  for (let i = 0; i < 19; i++) await createNote(context, owner, i % 2 ? hidden.id : unassigned.id, { body: `${i}` });
+  await updateNote(context, owner, id, { body: "Called" });
+  const unflushed = await pull();
+  await flush(context, owner.companyId, all);
+  expect([unflushed, await pull()]).toEqual(Array(2).fill({ items: 0, units: 1.5 }));
+  await createNote(context, owner, own.id, { body: "Yours" });
+  expect((await pull()).items).toBe(1);
+});
+
+test("a note is created and logged if its prospect is assigned to another user at the same time", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep, other] = reps;
+  const { id } = await createProspect(context, owner, { assignedToUserId: other?.userId ?? 0 });
+  // The prospect is reassigned after `createNote` has read it, and before the transaction.
+  const table: Table = {
+    ...context.table,
+    async batchGet(wanted, options) {
+      const items = await context.table.batchGet(wanted, options);
+      await updateProspect(context, owner, id, { assignedToUserId: rep?.userId });
+      return items;
+    },
+  };
+  const racing = { ...context, table, commit: context.commit };
+  const note = await createNote(racing, owner, id, { body: "Call again" });
+  if (rep === undefined) throw new Error("the company has no rep");
+  const shown: unknown[] = [];
+  let cursor: string | undefined;
+  for (let hasMore = true; hasMore; ) {
+    const page = await readChanges(context, rep, { limit: 500, types: undefined, cursor });
+    ({ cursor, hasMore } = page);
+    shown.push(...page.items.map((item) => item.id));
+  }
+  expect(shown).toContain(note.id);
 });

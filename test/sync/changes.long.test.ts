@@ -41,7 +41,7 @@ test.each([
 ])(
   `clients hold what the lists show, after ${SEQUENCES} random sequences%s`,
   async (text, stage) => {
-    // The writes of the sequences use another client and get no faults. Devices and flushes get the faults.
+    // The writes of the sequences do not go through the proxy that makes the faults. Only devices and flushes get faults.
     db.plan(oneInFive);
     let [played, isFailed] = [0, false];
     async function play(groups: Parameters<Run["play"]>[0]): Promise<void> {

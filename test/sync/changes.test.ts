@@ -1,11 +1,14 @@
 /** Tests that clients of `GET /api/changes` hold exactly what the lists show, after random writes and background work. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
+import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
 import { createTag, deleteTag } from "#shared/reference/tags.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -14,6 +17,11 @@ import { longScripts, Run } from "./changes-law.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
+
+const later = (context: ApiContext, days: number): ApiContext => ({
+  ...context,
+  clock: { now: () => Date.now() + days * 86_400_000 },
+});
 
 test("clients hold what the lists show, after any sequence of writes, flushes, imports and rebuilds", {
   tags: ["sized"],
@@ -62,6 +70,65 @@ test("a page that is full of changes from chunks does not lose a later change of
   expect([last.get(a), last.get(d)].map((version = 0) => rowVersionOf(version))).toEqual([2, 2]);
 });
 
+test.each([
+  ["unflushed", 0, 4],
+  ["in one chunk of the log", 1, 4],
+  ["in five chunks of the log", 5, 500],
+])(
+  "after several renames of a status that are %s, a device gets each prospect that shows it once",
+  async (_, flushes, limit) => {
+    const { context, owner } = await newStage(db);
+    const { companyId } = owner;
+    const pull = (cursor: string | undefined) => readChanges(context, owner, { limit, types: undefined, cursor });
+    const untilLast = async (cursor: string | undefined) => {
+      const items: string[] = [];
+      for (let page = await pull(cursor); ; page = await pull(page.cursor)) {
+        items.push(...page.items.map(({ type, id }) => `${type} ${id}`));
+        if (!page.hasMore) return { cursor: page.cursor, items };
+      }
+    };
+    const { id } = await createStatus(context, companyId, { value: "S" });
+    const shown: string[] = [];
+    for (let i = 0; i < 10; i++) {
+      const made = await createProspect(context, owner, { name: "Ann", currentStatusId: id });
+      shown.push(`prospects ${made.id}`);
+    }
+    const { id: other } = await createProspect(context, owner, { name: "Bob" });
+    await flush(context, companyId, { least: 1, settleMs: 0 });
+    const { cursor } = await untilLast(undefined);
+    for (let rename = 1; rename <= 5; rename++) {
+      await updateStatus(context, companyId, id, { value: `S${rename}` });
+      await updateProspect(context, owner, other, { name: `Bob ${rename}` });
+      if (flushes > 1) await flush(context, companyId, { least: 1, settleMs: 0 });
+    }
+    if (flushes === 1) await flush(context, companyId, { least: 1, settleMs: 0 });
+    const { items, ...last } = await untilLast(cursor);
+    const ofRename = items.filter((item) => item !== `prospects ${other}`);
+    expect(ofRename.toSorted()).toEqual([`statuses ${id}`, ...shown].toSorted());
+    expect((await untilLast(last.cursor)).items).toEqual([]);
+  },
+);
+
+test("a name that changes before each page does not keep a device from the records that show it", async () => {
+  const { context, owner } = await newStage(db);
+  const { id } = await createStatus(context, owner.companyId, { value: "S" });
+  const shown: number[] = [];
+  for (let i = 0; i < 10; i++) {
+    shown.push((await createProspect(context, owner, { name: "Ann", currentStatusId: id })).id);
+  }
+  await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  const pull = (cursor: string | undefined) => readChanges(context, owner, { limit: 4, types: undefined, cursor });
+  let page = await pull(undefined);
+  while (page.hasMore) page = await pull(page.cursor);
+  const found = new Set<number>();
+  for (let rename = 0; rename < 5; rename++) {
+    await updateStatus(context, owner.companyId, id, { value: `S${rename}` });
+    page = await pull(page.cursor);
+    for (const item of page.items) if (item.type === "prospects") found.add(item.id);
+  }
+  expect([...found].toSorted()).toEqual(shown.toSorted());
+});
+
 test.each([1, 2, 3])(
   "a snapshot with pages of %i ends, also if the notes of a prospect fill a page or more",
   async (limit) => {
@@ -104,6 +171,32 @@ test("a note whose log entry was written by release 0.1.0, without its creation 
   expect(items).toMatchObject([{ type: "notes", id, op: "upsert", data: { body: "call again" } }]);
 });
 
+test.each([
+  ["60 days", "expired", (context: ApiContext) => later(context, 61)],
+  [
+    "the restore of the company from a backup",
+    "log_restarted",
+    async (context: ApiContext, companyId: number) => {
+      await context.table.transact([restartOfLog(companyId)]);
+      return context;
+    },
+  ],
+] as const)("a client that is in the middle of a snapshot must begin anew after %s", async (_, reason, change) => {
+  const { context, owner } = await newStage(db);
+  for (const name of ["A", "B", "C"]) await createProspect(context, owner, { name });
+  await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  const query = { limit: 1, types: undefined };
+  const first = await readChanges(context, owner, { ...query, types: ["prospects"], cursor: undefined });
+  const { cursor, phase } = await readChanges(context, owner, { ...query, cursor: first.cursor });
+  expect(phase).toBe("snapshot");
+  expect(await readChanges(later(context, 59), owner, { ...query, cursor })).toMatchObject({ items: [{}] });
+  const after = await change(context, owner.companyId);
+  await expect(readChanges(after, owner, { ...query, cursor })).rejects.toMatchObject({
+    code: "sync_reset_required",
+    members: { reason },
+  });
+});
+
 test("a user with other rights, and a cursor after 60 days, must begin anew", async () => {
   const { context, reps } = await newStage(db);
   const [rep] = reps;
@@ -115,8 +208,10 @@ test("a user with other rights, and a cursor after 60 days, must begin anew", as
     readChanges(context, { ...rep, permissions: ["canViewAllProspects"] }, { ...query, cursor }),
   ).rejects.toMatchObject({ code: "sync_reset_required", members: { reason: "scope_changed" }, location });
   const changes = await readChanges(context, rep, { ...query, cursor });
-  const later = (days: number) => ({ ...context, clock: { now: () => Date.now() + days * 86_400_000 } });
   const next = { ...query, cursor: changes.cursor };
-  expect(await readChanges(later(59), rep, next)).toMatchObject({ items: [], hasMore: false });
-  await expect(readChanges(later(61), rep, next)).rejects.toMatchObject({ members: { reason: "expired" }, location });
+  expect(await readChanges(later(context, 59), rep, next)).toMatchObject({ items: [], hasMore: false });
+  await expect(readChanges(later(context, 61), rep, next)).rejects.toMatchObject({
+    members: { reason: "expired" },
+    location,
+  });
 });

@@ -303,7 +303,7 @@ export class CompanyWrites {
     const user = await createUser(this.#context, this.#identities, this.#owner, {
       ...{ email, firstName: name, lastName: "B", role: "sales", permissions: [] },
     });
-    // Other steps of the group may have advanced the time during the request, so any time since its beginning is right.
+    // Steps that run at the same time may have advanced the clock, so any time since the beginning of the request is right.
     const at = Date.parse(user.createdAt);
     if (at < from || at > this.#context.clock.now()) throw new Error(`user ${user.id} was created at a wrong time`);
     const invitedUntil = at + limits.invitationMs;
@@ -335,7 +335,7 @@ export class CompanyWrites {
     record.name = firstName;
   }
 
-  /** Gives a user who was a sales user at the beginning another role or other permissions. */
+  /** Gives another role or other permissions to one of the users who were sales users at the beginning. */
   async changeRights(a: Choice, b: Choice): Promise<void> {
     const [id, record] =
       this.#take(

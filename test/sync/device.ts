@@ -19,7 +19,7 @@ export class Device {
   #applied = 0;
   #copies = new Map<string, Copy>();
 
-  /** @param limits the maximum numbers of items that the device requests, one for each page in turn */
+  /** @param limits the values of the parameter `limit`: one for each request in turn, and again from the first one after the last */
   constructor(userId: number, types: readonly ChangeType[], limits: readonly number[]) {
     this.userId = userId;
     this.types = types;

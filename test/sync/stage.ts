@@ -29,7 +29,10 @@ export async function newStage(
   return { context, owner, reps };
 }
 
-/** `contextAt` returns the context of all writes and comparisons. By default, its client is that of the service. */
+/**
+ * Creates a company whose clock the test sets. `contextAt` returns the context that makes all writes and comparisons. By default, this
+ * context has the same DynamoDB client as the service.
+ */
 export async function newTimedStage(
   db: FaultyDynamoDb,
   contextAt: (clock: Clock) => ApiContext = (clock) => warmFunction(db, clock),

@@ -26,7 +26,10 @@ const town = fc
   );
 const closing = fc.boolean();
 
-/** Returns twice the exact area, in units of the last decimal. It is positive if the ring is counter-clockwise. */
+/**
+ * Returns twice the exact area. The unit of length is the last decimal of a coordinate, so the area is an integer. It is positive if the
+ * ring is counter-clockwise.
+ */
 function exactArea(polygon: Polygon): bigint {
   const points = polygon.map((point) => point.map((value) => BigInt(Math.round(value * SCALE))));
   return points.reduce((sum, [x = 0n, y = 0n], i) => {

@@ -1,4 +1,7 @@
-/** Tests imports of territories: features and their faults, duplicates, the limits of a company, and requests that are killed at any call. */
+/**
+ * Tests imports of territories in GeoJSON: features and their faults, duplicates, a company's limits, and requests that are killed at any
+ * call.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -165,7 +165,7 @@ test("of two runs over common prospects at the same time, exactly one is accepte
     expect(answer.text).toContain(`${winner}`);
     expect(answer.headers.get("location")).toBe(`/api/jobs/${winner}`);
   }
-  // This territory has a common boundary with the first territory, but no common prospect.
+  // The territory `beside` has a common boundary with `one`, but no common prospect, so its run is accepted.
   const { id: neighbour } = bodyOf(await run(beside, body), 202, Identified);
   bodyOf(await run(far, body), 202, Identified);
   dataOf(await as.owner.POST("/api/jobs/{id}/cancel", at(blocker)));

@@ -8,7 +8,7 @@ import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/
 import { denver, phoenix } from "../../infra/local/demo-cities.ts";
 import { at, type Client, demo, send, tokenOf } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
-import { dataOf, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
@@ -330,11 +330,11 @@ describe("territories", () => {
     await change(as.otherRep, made.id, { name: "Second" });
     await as.otherRep.DELETE("/api/territories/{id}", at(made.id));
     await receiver.until(3);
-    const told = new Map(receiver.receipts.map(({ event }) => [event.event, event.data.territory]));
-    expect([...told.keys()].toSorted()).toEqual(["territory.created", "territory.deleted", "territory.updated"]);
-    expect(told.get("territory.created")).toEqual(made);
-    expect(told.get("territory.updated")).toMatchObject({ ...made, name: "Second", updatedAt: expect.any(String) });
-    expect(told.get("territory.deleted")).toMatchObject({ id: made.id, polygon: square });
+    const received = new Map(receiver.receipts.map(({ event }) => [event.event, event.data.territory]));
+    expect([...received.keys()].toSorted()).toEqual(["territory.created", "territory.deleted", "territory.updated"]);
+    expect(received.get("territory.created")).toEqual(made);
+    expect(received.get("territory.updated")).toMatchObject({ ...made, name: "Second", updatedAt: expect.any(String) });
+    expect(received.get("territory.deleted")).toMatchObject({ id: made.id, polygon: square });
     expect(receiver.receipts).toHaveLength(3);
   });
 });
@@ -344,9 +344,10 @@ test.each([
   [phoenix, demo.otherOwner],
 ])("the demo company in $name has a territory for each neighbourhood, some with an assignee", async (city, client) => {
   const territories = dataOf(await client.GET("/api/territories"));
-  const names = city.neighbourhoods.map(({ name }) => name);
-  const found = territories.filter(({ name }) => names.includes(name));
-  expect(found.map(({ name }) => name).sort()).toEqual(names.sort());
+  // Another test may create a territory with the name of a neighbourhood. The demo territories are older. The list begins with the newest
+  // territory, so the oldest territory of each name replaces the others in this map.
+  const oldest = new Map(territories.map((territory) => [territory.name, territory]));
+  const found = city.neighbourhoods.map(({ name }) => present(oldest.get(name)));
   expect(found.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);
   for (const { id, polygon } of found) {
     expect(polygon.at(0)).toEqual(polygon.at(-1));

@@ -129,9 +129,9 @@ test.each(Object.entries(kills))(
       (context: ApiContext, id: number) => deleteTerritory(context, caller, id),
     ];
     for (const work of works) {
-      for (let strike = 1; strike <= 6; strike++) {
+      for (let killedCall = 1; killedCall <= 6; killedCall++) {
         const { id } = await createTerritory(direct, caller, { ...empty, polygon: ring(4) });
-        db.plan(planAt(strike));
+        db.plan(planAt(killedCall));
         await work(contextOn(db.table, clock), id).catch(() => undefined);
         db.plan(() => pass);
         const all = await listed(direct, companyId);

@@ -1,6 +1,6 @@
 /**
  * Tests tiles of territories, which an independent library decodes. A point must be inside the drawn polygon exactly if it is inside the
- * territory.
+ * territory, also if the polygon crosses itself.
  */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
@@ -9,6 +9,7 @@ import { clipped, doubleArea, simplified } from "#shared/geometry/clip.ts";
 import { type Polygon, packPolygon } from "#shared/reference/polygon.ts";
 import { BUFFER, tileOfShapes } from "#shared/territories/tiles.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
+import { present } from "../harness/shapes.ts";
 
 const EXTENT = 4_096;
 
@@ -49,6 +50,22 @@ const star = fc
     return isReversed ? whole.toReversed() : whole;
   });
 
+/** A ring that may cross, touch or overlap itself, because its points are in any order on a small grid. */
+const tangled = fc
+  .array(fc.tuple(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 0, max: 8 })), { minLength: 3, maxLength: 12 })
+  .map((ring): Polygon => ring.map(([column, row]) => [-104.5 + column / 4, 38.5 + row / 4]));
+
+/** Returns how many times the ring goes around the point clockwise on the screen. */
+function windingOf(ring: readonly (readonly [number, number])[], [x, y]: readonly [number, number]): number {
+  return ring.reduce((sum, [x2, y2], i) => {
+    const [x1, y1] = ring.at(i - 1) ?? [0, 0];
+    if (y1 > y === y2 > y || x > x1 + ((y - y1) * (x2 - x1)) / (y2 - y1)) return sum;
+    return sum + (y2 > y1 ? 1 : -1);
+  }, 0);
+}
+
+const areaOf = (ring: readonly (readonly [number, number])[] = []): number => doubleArea(ring.slice(0, -1));
+
 const at = (polygon: Polygon, z: number, x: number, y: number) =>
   tileOfShapes([{ id: 7, name: "Seven", assignedToUserId: null, polygon: packPolygon(polygon) }], { z, x, y });
 
@@ -60,7 +77,7 @@ describe("a territory in a tile", () => {
     });
     fc.assert(
       fc.property(
-        star,
+        fc.oneof(star, tangled),
         fc.integer({ min: 4, max: 9 }),
         places,
         fc.integer({ min: -1, max: 1 }),
@@ -70,25 +87,80 @@ describe("a territory in a tile", () => {
           const expected = polygon.map((point) => unitsOf(point, z, x, y));
           const bytes = at(polygon, z, x, y);
           const [feature] = bytes === undefined ? [] : (decodedTile(bytes).territories ?? []);
-          const shown = feature?.lines[0] ?? [];
+          const shown = (feature?.lines ?? []).map((ring) => ring.map(([px = 0, py = 0]) => [px, py] as const));
           if (feature !== undefined) {
             expect(feature).toMatchObject({ id: 7, type: 3, properties: { id: 7, name: "Seven" } });
-            expect(feature.lines).toHaveLength(1);
             // By the specification of vector tiles, a ring with a positive area is an outer ring.
-            expect(doubleArea(shown.slice(0, -1))).toBeGreaterThan(0);
-            for (const position of shown.flat())
+            expect(areaOf(shown[0])).toBeGreaterThan(0);
+            for (const position of shown.flat(2))
               expect(Math.abs(position - EXTENT / 2)).toBeLessThanOrEqual(EXTENT / 2 + BUFFER);
           }
           for (const point of points) {
             if (distanceTo(expected, point) < 4) continue;
             const isInside = pointInPolygon(point, [[...expected, expected[0] ?? [0, 0]]]) !== false;
-            const isShown = shown.length > 0 && pointInPolygon(point, [shown.map(([px, py]) => [px, py])]) !== false;
-            expect(isShown, `${point}`).toBe(isInside);
+            // Outer rings go around their points clockwise, and holes counter-clockwise. A ring that crosses itself would go around some
+            // points in the wrong direction, or twice.
+            const windings = shown.map((ring) => windingOf(ring, point));
+            expect(windings.every((winding, i) => Math.abs(winding) <= 1 && winding * areaOf(shown[i]) >= 0)).toBe(
+              true,
+            );
+            expect(
+              windings.reduce((sum, winding) => sum + winding, 0),
+              `${point}`,
+            ).toBe(isInside ? 1 : 0);
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
+  });
+
+  test("of one ring that does not cross itself has one ring", () => {
+    fc.assert(
+      fc.property(star, (polygon) => {
+        const [feature] = decodedTile(at(polygon, 4, 3, 6) ?? new Uint8Array()).territories ?? [];
+        expect(feature?.lines.length ?? 1).toBe(1);
+      }),
+    );
+  });
+
+  test("whose edges cross each other has a ring for each of its parts, and holes", () => {
+    const ringsOf = (...polygon: Polygon) => decodedTile(present(at(polygon, 4, 3, 6))).territories?.[0]?.lines ?? [];
+    const areasOf = (...polygon: Polygon) => ringsOf(...polygon).map(areaOf);
+    // A bow-tie. The areas of its two halves have different signs, and their sum is zero.
+    const [west = 0, east = 0, ...more] = areasOf([-104, 39], [-102, 41], [-102, 39], [-104, 41]);
+    expect(more).toEqual([]);
+    expect(west).toBeGreaterThan(0);
+    expect(Math.abs(west - east)).toBeLessThan(west / 50);
+    // One ring that goes around two squares: first a large one, then a smaller one inside it. By the even-odd rule, the small square is a
+    // hole.
+    const [outer = 0, hole = 0, ...others] = areasOf(
+      ...([
+        [-104, 39],
+        [-104, 41],
+        [-102, 41],
+        [-102, 39],
+        [-104, 39],
+      ] as const),
+      ...([
+        [-103.5, 39.5],
+        [-103.5, 40.5],
+        [-102.5, 40.5],
+        [-102.5, 39.5],
+        [-103.5, 39.5],
+      ] as const),
+    );
+    expect(others).toEqual([]);
+    expect(outer).toBeGreaterThan(0);
+    expect(hole / outer).toBeCloseTo(-1 / 4, 1);
+  });
+
+  test("of 5 000 points whose edges cross each other everywhere is drawn as one ring", () => {
+    const scribble = Array.from({ length: 5_000 }, (_, i): [number, number] => [
+      -104 + ((i * 7_919) % 5_000) / 5_000,
+      39 + ((i * 104_729) % 4_999) / 4_999,
+    ]);
+    expect(decodedTile(present(at(scribble, 6, 13, 24))).territories?.[0]?.lines).toHaveLength(1);
   });
 
   test("is left out if it is outside, or too small to be seen", () => {

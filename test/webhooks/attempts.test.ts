@@ -1,6 +1,6 @@
 /**
- * Tests that the delivery log shows every attempt to send a delivery. The row of the delivery stores its first five successful attempts if
- * the receiver's answers are short. Every other attempt has a separate row.
+ * Tests that the delivery log shows every attempt to send a delivery. The row of the delivery stores up to five successful attempts with
+ * short answers of the receiver. Every other attempt has a separate row.
  */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";

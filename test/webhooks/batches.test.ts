@@ -108,11 +108,11 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   // rows.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
-  const struck = new Map<string, number>();
+  const failures = new Map<string, number>();
   const batches = ["BatchExecuteStatement", "BatchWriteItem", "BatchGetItem"];
   db.plan((operation) => {
-    const times = (struck.get(operation) ?? 0) + 1;
-    struck.set(operation, times);
+    const times = (failures.get(operation) ?? 0) + 1;
+    failures.set(operation, times);
     if (times === 1 && batches.includes(operation)) return { kind: "part", share: 0.3 };
     return times < 3 ? { kind: "lose reply" } : pass;
   });
@@ -120,7 +120,7 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   expect(await consumeSome(disturbed, at.queue.splice(0, 20))).toBe(0);
   db.plan(() => pass);
   for (const operation of [...batches, "TransactWriteItems", "UpdateItem"]) {
-    expect(struck.get(operation), operation).toBeGreaterThan(1);
+    expect(failures.get(operation), operation).toBeGreaterThan(1);
   }
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
@@ -216,8 +216,8 @@ test("an unreadable row fails its own message only", async () => {
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // The sweeper reads many unreadable rows here, and must still queue the ten readable ones. At its end, the sweeper must fail, so that
-  // operators notice the unreadable rows.
+  // Makes the rows of 40 more deliveries unreadable, and leaves ten readable. The sweeper must still queue the ten. At its end, it must
+  // fail, so that operators notice the unreadable rows.
   await publishIds(
     at,
     Array.from({ length: 50 }, (_, i) => 11 + i),
@@ -238,8 +238,8 @@ const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "objec
 
 test("an unreadable stream record, or one of a later release, becomes a poison record, and the other records of its batch are published", async () => {
   const at = await newPipeline(db);
-  const parked: unknown[] = [];
-  const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
+  const saved: unknown[] = [];
+  const context = { ...at.context, savePoisonRecord: async (record: unknown) => void saved.push(record) };
   const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
     z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
   const broken = record("2", { type: "prospect", companyId: at.companyId });
@@ -248,7 +248,7 @@ test("an unreadable stream record, or one of a later release, becomes a poison r
   if (one === undefined || two === undefined) throw new Error("no records");
   const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, newer, two] });
   expect(batchItemFailures).toEqual([]);
-  expect(parked).toEqual([broken, newer]);
+  expect(saved).toEqual([broken, newer]);
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual([1, 1]);
 });

@@ -58,7 +58,10 @@ async function assign(ids: number[], events?: "summary" | "each" | "none") {
   return ended(Started.parse(dataOf(answer, 202)).id);
 }
 
-/** Makes an ordinary change, and waits until the receiver has got its event. All earlier events have then arrived too. */
+/**
+ * Changes one prospect without a job, and waits until the receiver has got one more event. Then the tests compare all events that have
+ * arrived.
+ */
 async function ordinaryChange(receiver: Receiver, id: number): Promise<string> {
   const name = uniqueName();
   const before = receiver.receipts.length;

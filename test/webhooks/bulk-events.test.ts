@@ -15,9 +15,9 @@ import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { bulkChange, deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { DeliverySimulation } from "./delivery-simulation.ts";
 import { counted, expandAll } from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
-import { Senders } from "./simulated-senders.ts";
 
 const db = faultyDynamoDb("test");
 beforeAll(() => {
@@ -194,69 +194,69 @@ describe("the publisher", () => {
 });
 
 describe("beside the events of a bulk job", () => {
-  let senders: Senders;
+  let simulation: DeliverySimulation;
   beforeEach(() => {
-    senders = new Senders(db, 10);
+    simulation = new DeliverySimulation(db, 10);
   });
 
   test.each([
     ["quick", 900, 60],
     ["slow", 9_900, 15],
   ])("an event of the same webhook is sent at once, if its receiver is %s", async (_, ms, events) => {
-    const hook = await senders.hook("prospect.updated");
-    senders.answers = () => ({ ms });
-    await senders.publishBulk(hook, 1, events);
-    await senders.runUntil(START + 2 * SECOND);
+    const hook = await simulation.hook("prospect.updated");
+    simulation.answers = () => ({ ms });
+    await simulation.publishBulk(hook, 1, events);
+    await simulation.runUntil(START + 2 * SECOND);
     const isBulk = ({ post }: { post: { body: string } }): boolean => post.body.includes('"bulk"');
-    expect(senders.sent.length).toBeLessThan(events);
-    expect(senders.sent.every(isBulk)).toBe(true);
-    const at = senders.clock;
-    await publish(senders, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
-    await senders.runUntil(at + 5 * SECOND);
-    expect(senders.sent.filter((sent) => !isBulk(sent)).map((sent) => sent.at - at)).toEqual([0]);
+    expect(simulation.sent.length).toBeLessThan(events);
+    expect(simulation.sent.every(isBulk)).toBe(true);
+    const at = simulation.clock;
+    await publish(simulation, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
+    await simulation.runUntil(at + 5 * SECOND);
+    expect(simulation.sent.filter((sent) => !isBulk(sent)).map((sent) => sent.at - at)).toEqual([0]);
     // A slow receiver gets one request for each slot (permission to send) that is in use, so its concurrent requests show the number of
     // slots. A quick receiver gets several deliveries with one slot, so its number of requests is not checked.
-    if (ms > SECOND) expect(senders.mostInFlight.get(hook.url)).toBe(slotLimit(10, true, true) + 1);
-    await senders.runUntil(START + 5 * MINUTE);
-    expect(senders.sent).toHaveLength(events + 1);
-    await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock });
+    if (ms > SECOND) expect(simulation.mostInFlight.get(hook.url)).toBe(slotLimit(10, true, true) + 1);
+    await simulation.runUntil(START + 5 * MINUTE);
+    expect(simulation.sent).toHaveLength(events + 1);
+    await expectReconciled({ db, companyId: hook.companyId, clock: simulation.clock });
   });
 
   test.each([4, 10])("no event of a user waits behind an event of the job, with %i senders", async (count) => {
-    senders = new Senders(db, count);
-    const [hook, other] = [await senders.hook("prospect.updated"), await senders.hook("prospect.updated")];
-    senders.answers = () => ({ ms: 300 });
-    await senders.publishBulk(hook, 1, 75);
-    await senders.runUntil(START + SECOND);
+    simulation = new DeliverySimulation(db, count);
+    const [hook, other] = [await simulation.hook("prospect.updated"), await simulation.hook("prospect.updated")];
+    simulation.answers = () => ({ ms: 300 });
+    await simulation.publishBulk(hook, 1, 75);
+    await simulation.runUntil(START + SECOND);
     const behind: number[] = [];
     for (let step = 0; step < 3; step++) {
       for (const { companyId, url } of [hook, other]) {
-        const before = senders.sent.length;
-        await publish(senders, bulkChange(companyId, 1_000 + step, { version: 3, marked: 2 }));
-        await senders.runUntil(senders.clock + SECOND / 2);
-        const later = senders.sent.slice(before);
+        const before = simulation.sent.length;
+        await publish(simulation, bulkChange(companyId, 1_000 + step, { version: 3, marked: 2 }));
+        await simulation.runUntil(simulation.clock + SECOND / 2);
+        const later = simulation.sent.slice(before);
         behind.push(later.findIndex(({ url: to, post }) => to === url && !post.body.includes('"bulk"')));
       }
     }
     expect(behind).toEqual(behind.map(() => 0));
-    // The events of the job are still being sent, so the events above have really overtaken them.
-    expect(senders.sent.length).toBeLessThan(75 + behind.length);
+    // The receiver has got only a part of the job's 75 events. The users' events have therefore really overtaken the others.
+    expect(simulation.sent.length).toBeLessThan(75 + behind.length);
   });
 
   test("an event of the same webhook is the first to be sent after a pause", async () => {
-    const hook = await senders.hook("prospect.updated");
-    const api = contextOn(db.direct, { now: () => senders.clock });
+    const hook = await simulation.hook("prospect.updated");
+    const api = contextOn(db.direct, { now: () => simulation.clock });
     await pauseWebhook(api, hook.companyId, hook.webhookId);
-    await senders.publishBulk(hook, 1, 30);
-    await senders.runUntil(START + 10 * SECOND);
-    await publish(senders, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
-    await senders.runUntil(START + 20 * SECOND);
-    expect(senders.sent).toEqual([]);
-    await resumeWebhook(api, senders.context.queue, hook.companyId, hook.webhookId);
-    await senders.runUntil(START + 3 * MINUTE);
-    expect(senders.sent).toHaveLength(31);
-    expect(senders.sent.findIndex(({ post }) => !post.body.includes('"bulk"'))).toBe(0);
-    await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock });
+    await simulation.publishBulk(hook, 1, 30);
+    await simulation.runUntil(START + 10 * SECOND);
+    await publish(simulation, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
+    await simulation.runUntil(START + 20 * SECOND);
+    expect(simulation.sent).toEqual([]);
+    await resumeWebhook(api, simulation.context.queue, hook.companyId, hook.webhookId);
+    await simulation.runUntil(START + 3 * MINUTE);
+    expect(simulation.sent).toHaveLength(31);
+    expect(simulation.sent.findIndex(({ post }) => !post.body.includes('"bulk"'))).toBe(0);
+    await expectReconciled({ db, companyId: hook.companyId, clock: simulation.clock });
   });
 
   test("an event that joins a delivery of the job in a debounce window takes the delivery out of the job's queue", async () => {

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const Identified = z.object({ id: z.number() });
-const Told = z.object({ data: z.object({ prospect: Identified }) });
+const Received = z.object({ data: z.object({ prospect: Identified }) });
 
 async function call(token: string, method: string, path: string, body?: unknown, key?: string) {
   const answer = await fetch(`${service.url}${path}`, {
@@ -115,15 +115,15 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
 
   const deadline = Date.now() + SETTLED_MS;
   const expected = WRITES + Math.ceil(WRITES / 3);
-  const told = () => new Set(receiver.receipts.map(({ event }) => event.id));
-  while (told().size < expected) {
-    if (Date.now() > deadline) throw new Error(`${told().size} of ${expected} events arrived`);
+  const received = () => new Set(receiver.receipts.map(({ event }) => event.id));
+  while (received().size < expected) {
+    if (Date.now() > deadline) throw new Error(`${received().size} of ${expected} events arrived`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   const createdEvents = receiver.receipts.filter(({ event }) => event.event === "prospect.created");
-  const toldIds = new Set(createdEvents.map(({ event }) => z.parse(Told, event).data.prospect.id));
-  expect(created.every((id) => toldIds.has(id))).toBe(true);
-  expect(told().size).toBe(expected);
+  const receivedIds = new Set(createdEvents.map(({ event }) => z.parse(Received, event).data.prospect.id));
+  expect(created.every((id) => receivedIds.has(id))).toBe(true);
+  expect(received().size).toBe(expected);
   await receiver.close();
   await expectDelivered(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id, expected);
 });

@@ -118,10 +118,10 @@ describe.each(cases)("a webhook that is deleted while %s", (_, ask, turn) => {
     const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
     for (const call of killPointsOf(tableCalls.length, turn)) {
       const at = present(tableCalls[call - 1]);
-      const struck = await setUp();
-      struck.at.meanwhile = { at, work: struck.remove };
-      expect(await codeOf(ask(struck)), `before ${calm.at.calls[at - 1]} (${at})`).toBe("not_found");
-      expect(await rowsOf(struck)).toEqual([]);
+      const interrupted = await setUp();
+      interrupted.at.meanwhile = { at, work: interrupted.remove };
+      expect(await codeOf(ask(interrupted)), `before ${calm.at.calls[at - 1]} (${at})`).toBe("not_found");
+      expect(await rowsOf(interrupted)).toEqual([]);
     }
   });
 
@@ -131,12 +131,12 @@ describe.each(cases)("a webhook that is deleted while %s", (_, ask, turn) => {
     const calm = await setUp();
     await deleteWebhook(calm.context, calm.companyId, calm.webhookId);
     for (const at of killPointsOf(calm.at.calls.length, turn)) {
-      const struck = await setUp();
-      const quiet = { ...struck, context: contextOn(db.direct, { now: () => struck.at.clock }) };
-      struck.at.meanwhile = { at, work: () => ask(quiet) };
-      await deleteWebhook(struck.context, struck.companyId, struck.webhookId);
-      expect(await rowsOf(struck), `before ${calm.at.calls[at - 1]} (${at})`).toEqual([]);
-      expect(await codeOf(readWebhook(quiet.context, struck.companyId, struck.webhookId))).toBe("not_found");
+      const interrupted = await setUp();
+      const quiet = { ...interrupted, context: contextOn(db.direct, { now: () => interrupted.at.clock }) };
+      interrupted.at.meanwhile = { at, work: () => ask(quiet) };
+      await deleteWebhook(interrupted.context, interrupted.companyId, interrupted.webhookId);
+      expect(await rowsOf(interrupted), `before ${calm.at.calls[at - 1]} (${at})`).toEqual([]);
+      expect(await codeOf(readWebhook(quiet.context, interrupted.companyId, interrupted.webhookId))).toBe("not_found");
     }
   });
 });
@@ -160,11 +160,16 @@ test("a paused webhook is not found if it is deleted during its resumption", asy
   await resumeWebhook(calm.context, calm.at.context.queue, calm.companyId, calm.webhookId);
   const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
   for (const at of tableCalls) {
-    const struck = await setUp();
-    await pauseWebhook(struck.context, struck.companyId, struck.webhookId);
-    struck.at.calls.length = 0;
-    struck.at.meanwhile = { at, work: struck.remove };
-    const resumed = resumeWebhook(struck.context, struck.at.context.queue, struck.companyId, struck.webhookId);
+    const interrupted = await setUp();
+    await pauseWebhook(interrupted.context, interrupted.companyId, interrupted.webhookId);
+    interrupted.at.calls.length = 0;
+    interrupted.at.meanwhile = { at, work: interrupted.remove };
+    const resumed = resumeWebhook(
+      interrupted.context,
+      interrupted.at.context.queue,
+      interrupted.companyId,
+      interrupted.webhookId,
+    );
     expect(await codeOf(resumed)).toBe("not_found");
   }
 });

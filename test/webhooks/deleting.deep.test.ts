@@ -125,7 +125,7 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
 /**
  * Deletes the webhook or the registration, and processes the queue. `isKept` says that the deliveries are in the backlog of a paused
  * webhook. A paused webhook cancels these deliveries only when it is resumed, so the function resumes it. If the webhook itself was
- * deleted, this fails and is ignored.
+ * deleted, it cannot be resumed, and the function ignores this error.
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
@@ -161,11 +161,11 @@ describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliv
       await expectCancelled(calm.at, "undisturbed");
       for (const [turn, when] of (["before", "after"] as const).entries()) {
         for (const number of killPointsOf(count, 2 * turn)) {
-          const struck = await setUp(wait, what);
-          struck.at.kill = { at: number, when };
-          await run(struck, isKept);
-          struck.at.kill = undefined;
-          await expectCancelled(struck.at, `${when} ${struck.at.calls[number - 1]} (${number})`);
+          const killed = await setUp(wait, what);
+          killed.at.kill = { at: number, when };
+          await run(killed, isKept);
+          killed.at.kill = undefined;
+          await expectCancelled(killed.at, `${when} ${killed.at.calls[number - 1]} (${number})`);
         }
       }
     },

@@ -179,11 +179,11 @@ describe("a replay", () => {
       response.end();
     });
     const from = new Date(Date.now() - 1_000).toISOString();
-    const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
+    const received = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
       // The received post may also be the retry of an older delivery. The loop therefore waits until the new delivery has arrived.
-      while (told() <= i) await receiver.until(receiver.receipts.length + 1);
+      while (received() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);

@@ -63,8 +63,8 @@ export interface Pipeline {
    */
   postsWhenKilled: number;
   /**
-   * Work of another process during the test, for example a request. `work` runs once, just before call number `at` to the table or the
-   * queue.
+   * Work of another process during the test, for example a request. `work` runs once, just before call number `at` to the table, the queue
+   * or the receiver.
    */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
@@ -87,7 +87,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const posts: Post[] = [];
   const calls: string[] = [];
   const context: EventContext = {
-    table: calledBy((work, name) => strike(name, work), db.direct),
+    table: calledBy((work, name) => runOrKill(name, work), db.direct),
     // Calls to the key service are not counted, so no kill happens at them. secrets.test.ts tests kills at these calls.
     secrets: secretsOn(db.direct),
     clock: time,
@@ -96,10 +96,10 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     senders: 10,
     queue: {
       returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
-      send: (entries: readonly Queued<QueueMessage>[]) => strike("send", async () => enqueue(entries)),
+      send: (entries: readonly Queued<QueueMessage>[]) => runOrKill("send", async () => enqueue(entries)),
     },
     post: (post) =>
-      strike("post", async () => {
+      runOrKill("post", async () => {
         posts.push(post);
         return {
           status: 200,
@@ -110,7 +110,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
           ...made.answers(post, posts.length),
         };
       }),
-    park: () => Promise.reject(new Error("no poison record is expected")),
+    savePoisonRecord: () => Promise.reject(new Error("no poison record is expected")),
   };
   const made: Pipeline = {
     db,
@@ -134,7 +134,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
       queue.push({ message, at: made.clock + delaySeconds * 1_000, isRepeat: false });
     }
   }
-  async function strike<T>(name: string, call: () => Promise<T>): Promise<T> {
+  async function runOrKill<T>(name: string, call: () => Promise<T>): Promise<T> {
     calls.push(name);
     const { kill, meanwhile } = made;
     if (meanwhile?.at === calls.length) await meanwhile.work();
@@ -154,8 +154,8 @@ export const createdProspect = (companyId: number, id: number): StoredProspect =
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
 /**
- * Returns the change that a bulk job makes to a prospect: another name. The job leaves a mark in the row, which contains a version.
- * `marked` is this version. It may differ from the row's own version.
+ * Returns the change that a bulk job makes to a prospect: another name. The job also stores in the row the version that it has written.
+ * `marked` is this version. If the row was changed again after the job, it differs from the row's own version.
  */
 export function bulkChange(
   companyId: number,

@@ -12,7 +12,7 @@ import { START } from "./delivery-pipeline.ts";
  * Returns a copy of the table whose index also contains `webhooks` paused webhooks of one company. The backlog of each webhook has `each`
  * deliveries.
  */
-export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
+export function withPausedBacklogs(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
   const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
   return {
@@ -21,8 +21,8 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
       for (let id = 1; spec.pk === keys.pausedWebhooksShard() && id <= webhooks; id++) {
         yield { ...keys.webhook(companyId, id), dueShard: spec.pk, dueAt };
       }
-      const isKept = spec.index !== undefined && spec.pk.startsWith(shard) && !spec.pk.endsWith("#BULK");
-      for (let i = 0; isKept && i < each; i++) {
+      const isPausedBacklog = spec.index !== undefined && spec.pk.startsWith(shard) && !spec.pk.endsWith("#BULK");
+      for (let i = 0; isPausedBacklog && i < each; i++) {
         const id = `dlv_${String(i).padStart(29, "0")}`;
         yield { ...keys.delivery(companyId, Number(spec.pk.slice(shard.length)), id), dueShard: spec.pk, dueAt };
       }

@@ -68,7 +68,7 @@ test("neither the first nor a repeated publication of an event contains a later 
     wait: async () => undefined,
     queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("this test receives no message")) },
     post: () => Promise.reject(new Error("this test posts nothing")),
-    park: () => Promise.reject(new Error("this test has no poison record")),
+    savePoisonRecord: () => Promise.reject(new Error("this test has no poison record")),
   };
   // This appointment is created between the change and its publication. It starts before the other appointment. It would therefore be the
   // next appointment in a body that is made from newer rows.

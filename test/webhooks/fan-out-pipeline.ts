@@ -1,5 +1,6 @@
 /**
- * Extends the simulated webhook pipeline (delivery-pipeline.ts) to events that match many registrations, and to territories of any size.
+ * Extends the simulated webhook pipeline (delivery-pipeline.ts) with webhooks that have many registrations, and with changes of territories
+ * of any size.
  */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";

@@ -85,11 +85,11 @@ describe("a kill at each call", () => {
       const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // At full size, the test uses only every fifth kill point, because the same calls repeat for each registration.
+      // The larger test (`wide`) uses only every fifth kill point, because the same calls repeat for each registration.
       const every = sized({ short: 1, wide: 5 });
-      const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
-      expect(struck.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));
-      for (const number of struck) {
+      const kills = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
+      expect(kills.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));
+      for (const number of kills) {
         const at = await pipeline(10);
         at.kill = { at: number, when };
         await publish(at, 2, 3);
@@ -119,7 +119,7 @@ describe("a kill at each call", () => {
 
 /**
  * Processes the messages of fan-outs, which create the deliveries of events with many matches. After a kill, the queue loses its messages.
- * Only the sweeper, which replaces lost messages, can then continue the work.
+ * Only the sweeper, which replaces lost messages, can then continue the work. Returns the ids of the deliveries that were queued.
  */
 async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   const queued: string[] = [];

@@ -85,9 +85,9 @@ describe("the publisher", () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
     const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // For the first two events, the publisher itself writes the 90 deliveries of each event. It also writes one row for both with which
-    // reconciliation checks that no delivery is lost. For each of the other 23 events it writes three rows: the event's data, a row for
-    // reconciliation, and the fan-out.
+    // The publisher itself may write 200 deliveries of a company for one batch. It does so for the first two events, which have 90
+    // deliveries each. For these two events together, it also writes one row with which reconciliation checks that no delivery is lost.
+    // Each of the other 23 events becomes a fan-out with three rows: the event's data, a row for reconciliation, and the fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);
@@ -303,8 +303,8 @@ describe("a message of a fan-out", () => {
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
-        // The message of the new event becomes visible at once. The function that processed the previous message may then still hold the
-        // company's lease, which keeps other functions away.
+        // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
+        // While the function of the previous message still holds it, the new message has no effect.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,

@@ -24,8 +24,8 @@ test.each([
   async (_, trouble, wasQuick) => {
     const found = await isolate(db, { events: EVENTS, others: 600, trouble, wasQuick });
     expect(found.worstLatenessMs).toBe(0);
-    expect(found.sendersHeld).toBeLessThanOrEqual(slotLimit(10, !wasQuick));
-    const { clock } = found.senders.context;
+    expect(found.mostConcurrent).toBeLessThanOrEqual(slotLimit(10, !wasQuick));
+    const { clock } = found.simulation.context;
     const again = { again: 0, wait: () => Promise.resolve() };
     for (const { companyId } of [found.troubled, found.good]) {
       expect((await reconcile({ table: db.direct, clock }, companyId, again)).faults).toEqual([]);

@@ -1,6 +1,7 @@
 /** Tests the log lines from which CloudWatch makes metrics: the delay of deliveries, the result of each attempt, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -8,7 +9,7 @@ import { countOverdue, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
-import { Senders } from "./simulated-senders.ts";
+import { DeliverySimulation } from "./delivery-simulation.ts";
 
 const Line = z.object({ message: z.looseObject({ event: z.string() }) });
 const db = faultyDynamoDb("test");
@@ -31,22 +32,22 @@ const of = (event: string) => lines.filter((line) => line.event === event).map((
 const MINUTE = 60_000;
 
 test("deliveries in paused and throttled backlogs are logged as waiting for each company, and not as overdue", async () => {
-  const senders = new Senders(db, 10);
-  senders.sweeps = false;
-  const [paused, down, idle] = [await senders.hook(), await senders.hook(), await senders.hook()];
-  const api = contextOn(db.direct, { now: () => senders.clock });
+  const simulation = new DeliverySimulation(db, 10);
+  simulation.sweeps = false;
+  const [paused, down, idle] = [await simulation.hook(), await simulation.hook(), await simulation.hook()];
+  const api = contextOn(db.direct, { now: () => simulation.clock });
   await pauseWebhook(api, paused.companyId, paused.webhookId);
-  senders.answers = () => ({ ms: 10, status: 503 });
-  await senders.publish(paused, 1, 3);
-  await senders.publish(down, 1, 20);
-  await senders.runUntil(START + 3_000);
+  simulation.answers = () => ({ ms: 10, status: 503 });
+  await simulation.publish(paused, 1, 3);
+  await simulation.publish(down, 1, 20);
+  await simulation.runUntil(START + 3_000);
   const throttled = (await deliveriesOf(db, down)).filter(({ dueShard }) => dueShard?.includes("GATED")).length;
   expect(throttled).toBeGreaterThan(5);
-  senders.queue.length = 0;
-  senders.clock = START + 2 * MINUTE;
+  simulation.queue.length = 0;
+  simulation.clock = START + 2 * MINUTE;
   lines.length = 0;
-  await sweep(senders.context, { assume: "messages-kept" });
-  // Every delivery to the failing receiver still waits for a retry, so all of them count as waiting.
+  await sweep(simulation.context, { assume: "messages-kept" });
+  // All deliveries of `down` wait for a retry. The three deliveries of `paused` wait in its backlog.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });
@@ -59,22 +60,22 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
 });
 
 test("a webhook whose backlog is not counted in time counts once", async () => {
-  const senders = new Senders(db, 10);
-  const hooks = [await senders.hook(), await senders.hook()];
-  const api = contextOn(db.direct, { now: () => senders.clock });
+  const simulation = new DeliverySimulation(db, 10);
+  const hooks = [await simulation.hook(), await simulation.hook()];
+  const api = contextOn(db.direct, { now: () => simulation.clock });
   for (const { companyId, webhookId } of hooks) await pauseWebhook(api, companyId, webhookId);
   const report = async (endMs: number) => {
     lines.length = 0;
-    await reportLag(senders.context, await countOverdue(db.direct, undefined), endMs);
+    await reportLag(simulation.context, await countOverdue(db.direct, iso(simulation.clock)), endMs);
     return of("deliveries waiting")[0];
   };
-  expect(await report(senders.clock - 1)).toMatchObject({ webhooksNotCounted: hooks.length });
-  expect(await report(senders.clock)).not.toHaveProperty("webhooksNotCounted");
+  expect(await report(simulation.clock - 1)).toMatchObject({ webhooksNotCounted: hooks.length });
+  expect(await report(simulation.clock)).not.toHaveProperty("webhooksNotCounted");
 });
 
 test("without waiting deliveries all numbers are 0, and no company is named", async () => {
-  const senders = new Senders(db, 10);
-  await sweep(senders.context, { assume: "messages-kept" });
+  const simulation = new DeliverySimulation(db, 10);
+  await sweep(simulation.context, { assume: "messages-kept" });
   expect(of("deliveries waiting")).toEqual([
     { waiting: 0, inBacklogs: 0, overdueSeconds: 0, oldestDueSeconds: 0, fanOuts: 0 },
   ]);
@@ -82,8 +83,8 @@ test("without waiting deliveries all numbers are 0, and no company is named", as
 });
 
 test("the log has the result of each attempt, and a line for a message whose delivery is missing", async () => {
-  const senders = new Senders(db, 10);
-  const hook = await senders.hook();
+  const simulation = new DeliverySimulation(db, 10);
+  const hook = await simulation.hook();
   const answers = [
     { status: 204 },
     { status: 302 },
@@ -93,9 +94,9 @@ test("the log has the result of each attempt, and a line for a message whose del
     { status: null, error: "ECONNREFUSED: x" },
   ];
   for (const [i, answer] of answers.entries()) {
-    senders.answers = () => ({ ms: 1, ...answer });
-    await senders.publish(hook, i + 1, 1);
-    await senders.runUntil(senders.clock + 100);
+    simulation.answers = () => ({ ms: 1, ...answer });
+    await simulation.publish(hook, i + 1, 1);
+    await simulation.runUntil(simulation.clock + 100);
   }
   expect(of("attempted").map(({ status, result }) => [status, result])).toEqual([
     [204, "2xx"],
@@ -105,11 +106,11 @@ test("the log has the result of each attempt, and a line for a message whose del
     [null, "no answer"],
     [null, "no answer"],
   ]);
-  await senders.publish(hook, 100, 1);
+  await simulation.publish(hook, 100, 1);
   const lost = (await deliveriesOf(db, hook)).find(({ eventId }) => eventId.includes("100"));
   if (lost === undefined) throw new Error("no delivery");
   await db.direct.batchRemove([keys.delivery(lost.companyId, lost.webhookId, lost.id)]);
-  await senders.runUntil(senders.clock + 100);
+  await simulation.runUntil(simulation.clock + 100);
   const { companyId, webhookId } = hook;
   expect(of("delivery missing")).toEqual([{ companyId, webhookId, deliveryId: lost.id }]);
 });

@@ -77,7 +77,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   ).toEqual([]);
 }
 
-async function struck(kill: Kill, empty: Empty, cutOff: number, name: string | undefined): Promise<void> {
+async function drainKilled(kill: Kill, empty: Empty, cutOff: number, name: string | undefined): Promise<void> {
   const at = await troubled();
   at.kill = kill;
   await run(at, empty);
@@ -105,7 +105,7 @@ describe("killed at each call, before and after it takes effect", () => {
     for (const number of killPointsOf(calm.calls.length, turn)) {
       // A kill before the first post cannot cause a second post.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
-      await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
+      await drainKilled({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }
   });
 
@@ -113,7 +113,7 @@ describe("killed at each call, before and after it takes effect", () => {
     const calm = await troubled();
     await run(calm, drain);
     for (const number of killPointsOf(calm.calls.length, turn + 2)) {
-      await struck({ at: number, when, withQueue: true }, drain, 1, calm.calls[number - 1]);
+      await drainKilled({ at: number, when, withQueue: true }, drain, 1, calm.calls[number - 1]);
     }
   });
 
@@ -121,7 +121,7 @@ describe("killed at each call, before and after it takes effect", () => {
     const calm = await troubled();
     await run(calm, drainTogether);
     for (const number of killPointsOf(calm.calls.length, turn + 1)) {
-      await struck({ at: number, when }, drainTogether, 1, undefined);
+      await drainKilled({ at: number, when }, drainTogether, 1, undefined);
     }
   });
 });

@@ -86,13 +86,13 @@ describe("actions", () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? as.rep : as.admin).POST(action, of(one.id, registrationId))),
     );
-    const told = new Set(answers.map((answer) => dataOf(answer, 202).deliveryId));
-    expect(told.size).toBe(1);
+    const deliveryIds = new Set(answers.map((answer) => dataOf(answer, 202).deliveryId));
+    expect(deliveryIds.size).toBe(1);
     const other = dataOf(await as.rep.POST(action, of(two.id, registrationId)), 202).deliveryId;
-    expect(told.has(other)).toBe(false);
+    expect(deliveryIds.has(other)).toBe(false);
     await receiver.until(2);
-    expect(dataOf(await as.rep.POST(action, of(one.id, registrationId)), 202).deliveryId).toBe([...told][0]);
-    expect(new Set(receiver.receipts.map(({ event }) => event.id))).toEqual(new Set([...told, other]));
+    expect(dataOf(await as.rep.POST(action, of(one.id, registrationId)), 202).deliveryId).toBe([...deliveryIds][0]);
+    expect(new Set(receiver.receipts.map(({ event }) => event.id))).toEqual(new Set([...deliveryIds, other]));
     expect(receiver.receipts).toHaveLength(2);
   });
 

@@ -8,6 +8,7 @@ import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { expectedKeys, limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
+import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
@@ -18,7 +19,7 @@ import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createdProspect, deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
+import { createdProspect, deliveries, drain, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -27,6 +28,7 @@ beforeAll(async () => {
 });
 
 const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 const PROSPECT = 4_711;
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 async function callerOf({ companyId }: Pipeline): Promise<Caller> {
@@ -37,9 +39,9 @@ async function callerOf({ companyId }: Pipeline): Promise<Caller> {
 interface Staged {
   readonly at: Pipeline;
   /** The delivery of a manual trigger. It is waiting. */
-  readonly pressed: StoredDelivery;
+  readonly triggered: StoredDelivery;
   /** The test delivery. It is waiting. */
-  readonly tried: StoredDelivery;
+  readonly testDelivery: StoredDelivery;
   /** The delivery of a debounce window, which collects the events of one record. It contains three events and is waiting. */
   readonly window: StoredDelivery;
 }
@@ -66,8 +68,8 @@ async function stage(): Promise<Staged> {
   for (const [i, before] of rows.slice(0, -1).entries())
     await publishChanges(context, reads, [{ before, after: rows[i + 1] }]);
   const caller = await callerOf(at);
-  const press = await triggerAction(api(at), context, caller, PROSPECT, id);
-  const trial = await sendTestDelivery(api(at), context.queue, caller, webhookId);
+  const action = await triggerAction(api(at), context, caller, PROSPECT, id);
+  const test = await sendTestDelivery(api(at), context.queue, caller, webhookId);
   const found = await deliveries(at);
   const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
     const [delivery, ...more] = found.filter(wanted);
@@ -76,8 +78,8 @@ async function stage(): Promise<Staged> {
   };
   return {
     at,
-    pressed: one((delivery) => delivery.id === press.deliveryId),
-    tried: one((delivery) => delivery.id === trial.deliveryId),
+    triggered: one((delivery) => delivery.id === action.deliveryId),
+    testDelivery: one((delivery) => delivery.id === test.deliveryId),
     window: one(({ recordId }) => recordId === PROSPECT),
   };
 }
@@ -93,21 +95,21 @@ async function eventRows({ companyId, webhookId }: Pipeline) {
 
 /** Each function damages the table in one way. It returns the fault that reconciliation must report. */
 const damages: Record<string, (staged: Staged) => Promise<string>> = {
-  "the delivery of a manual trigger is lost": async ({ pressed }) => {
-    await db.direct.batchRemove([keyOf(pressed)]);
-    return `${pressed.id}: is expected and has no row`;
+  "the delivery of a manual trigger is lost": async ({ triggered }) => {
+    await db.direct.batchRemove([keyOf(triggered)]);
+    return `${triggered.id}: is expected and has no row`;
   },
-  "a test delivery is lost": async ({ tried }) => {
-    await db.direct.batchRemove([keyOf(tried)]);
-    return `${tried.id}: is expected and has no row`;
+  "a test delivery is lost": async ({ testDelivery }) => {
+    await db.direct.batchRemove([keyOf(testDelivery)]);
+    return `${testDelivery.id}: is expected and has no row`;
   },
-  "the delivery of a manual trigger is not expected": async ({ pressed }) => {
-    await db.direct.batchRemove([entryOf(pressed)]);
-    return `${pressed.id} (waiting): is not among the expected deliveries`;
+  "the delivery of a manual trigger is not expected": async ({ triggered }) => {
+    await db.direct.batchRemove([entryOf(triggered)]);
+    return `${triggered.id} (waiting): is not among the expected deliveries`;
   },
-  "a test delivery is not expected": async ({ tried }) => {
-    await db.direct.batchRemove([entryOf(tried)]);
-    return `${tried.id} (waiting): is not among the expected deliveries`;
+  "a test delivery is not expected": async ({ testDelivery }) => {
+    await db.direct.batchRemove([entryOf(testDelivery)]);
+    return `${testDelivery.id} (waiting): is not among the expected deliveries`;
   },
   "a debounced delivery is lost": async ({ window }) => {
     await db.direct.batchRemove([keyOf(window)]);
@@ -138,20 +140,20 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
     await db.direct.batchRemove(found.filter(({ sk }) => sk.startsWith("W#")));
     return `${window.id} (waiting): has neither a body nor a debounce window`;
   },
-  "a body describes another delivery": async ({ pressed, tried }) => {
-    await db.direct.batchPut([deliveryItem({ ...pressed, body: tried.body })]);
-    return `${pressed.id} (waiting): its body describes another delivery`;
+  "a body describes another delivery": async ({ triggered, testDelivery }) => {
+    await db.direct.batchPut([deliveryItem({ ...triggered, body: testDelivery.body })]);
+    return `${triggered.id} (waiting): its body describes another delivery`;
   },
-  "a body is not JSON": async ({ pressed }) => {
+  "a body is not JSON": async ({ triggered }) => {
     const change = { set: { body: packedBody("<p>") } };
-    await db.direct.write({ update: keyOf(pressed), change });
-    return `${pressed.id} (waiting): its body describes no delivery`;
+    await db.direct.write({ update: keyOf(triggered), change });
+    return `${triggered.id} (waiting): its body describes no delivery`;
   },
-  "the lease of a slot is too long": async ({ at, pressed }) => {
+  "the lease of a slot is too long": async ({ at, triggered }) => {
     const { companyId, webhookId } = at;
-    const slot = { type: "gate", companyId, webhookId, used: 1, [pressed.id]: `${iso(at.clock + 10 * MINUTE)} x` };
+    const slot = { type: "gate", companyId, webhookId, used: 1, [triggered.id]: `${iso(at.clock + 10 * MINUTE)} x` };
     await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...slot }]);
-    return `webhook ${webhookId}: ${pressed.id} has a slot whose lease is too long`;
+    return `webhook ${webhookId}: ${triggered.id} has a slot whose lease is too long`;
   },
   "the drain of a throttled backlog has stopped": async ({ at }) => {
     const { companyId, webhookId } = at;
@@ -189,4 +191,16 @@ test("without damage all deliveries arrive and no fault is found", async () => {
   await drain(at);
   expect(at.posts).toHaveLength(3);
   expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3, attempts: 3 });
+});
+
+test("a delivery with the longest delay is still expected when it is sent, and for 30 days afterwards", async () => {
+  const at = await newPipeline(db, "prospect.created", limits.delayMinutesMax);
+  await publish(at);
+  for (const days of [1, 29, 30, 31, 58]) {
+    at.clock = START + days * DAY + MINUTE;
+    // The queue delivers the message that is due on day 30.
+    if (days === 30) await drain(at);
+    const { delivered } = await expectReconciled(at);
+    expect(delivered).toBe(days < 30 ? 0 : 1);
+  }
 });

@@ -17,11 +17,11 @@ import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
-import { type Hook, Senders } from "./simulated-senders.ts";
+import { DeliverySimulation, type Hook } from "./delivery-simulation.ts";
 
 const HOUR = 3_600_000;
 const db = faultyDynamoDb();
-let senders: Senders;
+let simulation: DeliverySimulation;
 let hook: Hook;
 
 /** All rows of the undamaged table. Each test restores the table from them. */
@@ -32,33 +32,33 @@ let rows: Item[];
  */
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  senders = new Senders(db, 10, 1_000);
-  senders.sweeps = false;
-  hook = await senders.hook();
-  senders.answers = () => ({ ms: 10 });
-  await senders.publish(hook, 1, 6);
-  await senders.runUntil(START + 5_000);
-  senders.answers = () => ({ ms: 10, status: 500 });
-  await senders.publish(hook, 10, 2);
-  await senders.runUntil(START + HOUR / 5);
+  simulation = new DeliverySimulation(db, 10, 1_000);
+  simulation.sweeps = false;
+  hook = await simulation.hook();
+  simulation.answers = () => ({ ms: 10 });
+  await simulation.publish(hook, 1, 6);
+  await simulation.runUntil(START + 5_000);
+  simulation.answers = () => ({ ms: 10, status: 500 });
+  await simulation.publish(hook, 10, 2);
+  await simulation.runUntil(START + HOUR / 5);
   // These four deliveries keep waiting, because the simulated senders do not run again.
-  await senders.publish(hook, 20, 4);
-  staged = { clock: senders.clock, queue: [...senders.queue] };
+  await simulation.publish(hook, 20, 4);
+  staged = { clock: simulation.clock, queue: [...simulation.queue] };
   rows = await db.direct.batchGet(await db.keysOf(""));
 });
-let staged: Pick<Senders, "clock" | "queue">;
+let staged: Pick<DeliverySimulation, "clock" | "queue">;
 afterEach(async () => {
-  senders.clock = staged.clock;
-  senders.queue.splice(0, senders.queue.length, ...staged.queue);
+  simulation.clock = staged.clock;
+  simulation.queue.splice(0, simulation.queue.length, ...staged.queue);
   await db.direct.batchRemove(await db.keysOf(""));
   await db.direct.batchPut(rows.map((row) => ({ ...row, ...Key.parse(row) })));
 });
 
 const Key = z.object({ pk: z.string(), sk: z.string() });
 
-const api = () => contextOn(db.direct, { now: () => senders.clock });
+const api = () => contextOn(db.direct, { now: () => simulation.clock });
 const reconciled = (again = 0) =>
-  reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
+  reconcile({ table: db.direct, clock: { now: () => simulation.clock } }, hook.companyId, {
     again,
     wait: () => Promise.resolve(),
   });
@@ -85,14 +85,14 @@ test("reconciliation finds no fault after successes, failures and an open breake
     expanding: 0,
     faults: [],
   });
-  await senders.runUntil(senders.clock + 500);
+  await simulation.runUntil(simulation.clock + 500);
   expect(await reconciled()).toMatchObject({ matched: 12, waiting: 4, faults: [] });
   await pauseWebhook(api(), hook.companyId, hook.webhookId);
-  await senders.runUntil(senders.clock + 60_000);
+  await simulation.runUntil(simulation.clock + 60_000);
   expect(await reconciled()).toMatchObject({ matched: 12, waiting: 4, paused: 4, throttled: 0, faults: [] });
   await deleteWebhook(api(), hook.companyId, hook.webhookId);
-  senders.sweeps = true;
-  await senders.runUntil(senders.clock + 5 * 60_000);
+  simulation.sweeps = true;
+  await simulation.runUntil(simulation.clock + 5 * 60_000);
   expect(await reconciled()).toMatchObject({ matched: 12, waiting: 0, cancelled: 4, faults: [] });
 });
 
@@ -188,18 +188,18 @@ const damages: Record<string, () => Promise<string>> = {
     return `webhook ${hook.webhookId}: its limiter counts 1 slots, 0 are in use`;
   },
   "a due delivery is not sent for an hour": async () => {
-    senders.clock += HOUR;
+    simulation.clock += HOUR;
     return `${(await waiting()).id} (waiting): has been due for a quarter of an hour`;
   },
   "a waiting delivery has a deleted webhook": async () => {
     await deleteWebhook(api(), hook.companyId, hook.webhookId);
-    senders.clock += HOUR;
+    simulation.clock += HOUR;
     return `${(await waiting()).id} (waiting): waits for a deleted webhook`;
   },
   "a waiting delivery has a deleted registration": async () => {
     const { registrationId, id } = await waiting();
     await db.direct.batchRemove([keys.registration(hook.companyId, hook.webhookId, registrationId ?? 0)]);
-    senders.clock += HOUR;
+    simulation.clock += HOUR;
     return `${id} (waiting): waits for a deleted registration`;
   },
 };
@@ -215,7 +215,7 @@ describe("damage is found if", () => {
 test("a row that is missing only during the first check is no fault", async () => {
   const delivery = await waiting();
   await db.direct.batchRemove([keyOf(delivery)]);
-  const found = await reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
+  const found = await reconcile({ table: db.direct, clock: { now: () => simulation.clock } }, hook.companyId, {
     again: 1,
     wait: () => db.direct.batchPut([deliveryItem(delivery)]),
   });
@@ -240,7 +240,7 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
     return { stdout, stderr, code };
   };
   // The reconcile command reads the real clock, so the deliveries must have real times.
-  const now = new Senders(db, 10);
+  const now = new DeliverySimulation(db, 10);
   now.clock = Date.now();
   const fresh = await now.hook();
   await now.publish(fresh, 1, 3);

@@ -26,7 +26,10 @@ beforeAll(async () => {
 });
 
 const HOUR = 3_600_000;
-/** One hour after the start. Every delivery has already had one attempt. */
+/**
+ * The time at which the tests start a replay: one hour after the first delivery was created. Each delivery of `sceneOf` has then had at
+ * least one attempt.
+ */
 const LATER = START + HOUR;
 
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
@@ -37,8 +40,8 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 type Fate = "delivered" | "exhausted" | "failing";
 
 /**
- * Makes one delivery for each given state, one second apart. Each delivery has already had one attempt, and the queue contains no messages
- * for them.
+ * Makes one delivery for each given fate, one second apart. An exhausted delivery has already had ten attempts, and each other delivery has
+ * had one. The queue contains no messages for them.
  */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
@@ -63,7 +66,8 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     }));
     await db.direct.batchPut(attempts);
   }
-  // Without the row of the concurrency limiter, each delivery can be sent at once.
+  // The limiter's row counts the failures of the receiver, and can stop the sending. Without this row, each delivery can be sent
+  // immediately.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;

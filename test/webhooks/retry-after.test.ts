@@ -49,7 +49,7 @@ const forms: readonly (readonly [string | undefined, number | undefined])[] = [
 
 /**
  * The header is read in the same way for each status. 410 is always tested with all values of the header, because it also pauses the
- * webhook. Each of the other statuses is tested with every fourth value, unless the test runs at full size.
+ * webhook. Each of the other statuses is tested with every fourth value, or in the project `wide` with all values.
  */
 const FEW = sized({ short: 4, wide: 1 });
 

@@ -1,4 +1,7 @@
-/** Tests that events arrive, 46 with faults and 82 without. soak.long.test.ts tests ten thousand events. */
+/**
+ * Tests that all events arrive: 46 events while a fifth of all calls fails, and 82 events without faults. soak.long.test.ts tests ten
+ * thousand events.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";

@@ -34,13 +34,14 @@ const VISIBILITY_MS = 90_000;
 /** Number of messages that are processed concurrently. */
 const AT_ONCE = 8;
 /** Number of changes after which a user triggers one event manually. */
-const PRESS_EVERY = 20;
+const TRIGGER_EVERY = 20;
 const BATCH = 25;
 
 export interface Soak {
   readonly changes: number;
   /**
-   * The probability of each planned fault: a call fails, or a message or batch is processed again. Half of the failing calls take effect.
+   * The probability of each planned fault: a call fails, the receiver answers 500, or a batch is published again. Half of the failing calls
+   * take effect. A message is processed again with half of this probability.
    */
   readonly faults: number;
   readonly seed: number;
@@ -83,7 +84,7 @@ interface Stage extends Soak {
    * repeated post.
    */
   readonly cutOff: Map<string, number>;
-  readonly presses: Map<string, number>;
+  readonly triggers: Map<string, number>;
   readonly received: Post[];
 }
 
@@ -143,7 +144,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     if (status === 200) received.push(post);
     return { status, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
   }
-  const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
+  const kept = { count, cutOff: new Map<string, number>(), triggers: new Map<string, number>(), received };
   return { ...given, at, context, registered, secret, random, ...kept };
 }
 
@@ -169,7 +170,7 @@ async function run(stage: Stage): Promise<void> {
     // Lambda may repeat a batch that was already processed. After a failure, it may repeat only the end of a batch.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
-    for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
+    for (let n = first; n < first + batch.length; n += 1) if (n % TRIGGER_EVERY === 0) await trigger(stage, n);
     await consumeUntil(stage, at.clock);
     if (first % (4 * BATCH) === 0) await sweepOnce(stage);
     // In the middle of the test, the queue loses all its messages once.
@@ -184,7 +185,10 @@ async function run(stage: Stage): Promise<void> {
   }
 }
 
-/** Publishes a batch as the publish function does: all changes together, and after a fault one after the other. */
+/**
+ * Publishes a batch as the publish function does: first all changes together. After a fault, it publishes the changes that are left one
+ * after the other.
+ */
 async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
   let left = [...batch];
   await untilDone(async () => {
@@ -206,7 +210,7 @@ async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Pr
  * Triggers an event manually, and repeats the request until it is answered. Within ten seconds the service treats a repeated request as
  * the same trigger.
  */
-async function press(stage: Stage, n: number): Promise<void> {
+async function trigger(stage: Stage, n: number): Promise<void> {
   const { at, context, registered } = stage;
   const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
@@ -214,8 +218,8 @@ async function press(stage: Stage, n: number): Promise<void> {
   const { deliveryId } = await untilDone(() =>
     triggerAction(api, { ...context, queue: context.queue }, caller, id, registered.button),
   );
-  expect(stage.presses.has(deliveryId)).toBe(false);
-  stage.presses.set(deliveryId, id);
+  expect(stage.triggers.has(deliveryId)).toBe(false);
+  stage.triggers.set(deliveryId, id);
   at.clock += 10_000;
 }
 
@@ -300,8 +304,8 @@ const Body = z.object({
 
 /** Compares the received events with the changes. Returns the counts and the differences. */
 async function outcomeOf(stage: Stage): Promise<Outcome> {
-  const { at, changes, received, registered, presses, count, cutOff } = stage;
-  const told = new Map<string, string[]>();
+  const { at, changes, received, registered, triggers, count, cutOff } = stage;
+  const arrived = new Map<string, string[]>();
   const bodies = new Map<string, string>();
   let falsified = 0;
   for (const post of received) {
@@ -309,7 +313,8 @@ async function outcomeOf(stage: Stage): Promise<Outcome> {
     if (!isSigned(stage, post) || (bodies.get(id) ?? post.body) !== post.body) falsified++;
     if (bodies.has(id)) continue;
     bodies.set(id, post.body);
-    for (const entry of toldIn(z.parse(Body, JSON.parse(post.body)))) told.set(entry, [...(told.get(entry) ?? []), id]);
+    for (const entry of eventsIn(z.parse(Body, JSON.parse(post.body))))
+      arrived.set(entry, [...(arrived.get(entry) ?? []), id]);
   }
   const expected = new Set<string>();
   for (let n = 0; n < changes; n++) {
@@ -317,9 +322,9 @@ async function outcomeOf(stage: Stage): Promise<Outcome> {
     const wanting = id <= AT_ONCE_PROSPECTS ? [registered.atOnce, ...registered.delayed] : registered.delayed;
     for (const registration of wanting) expected.add(`${registration} ${id} name ${version}`);
   }
-  for (const id of presses.keys()) expected.add(`${registered.button} ${id}`);
+  for (const id of triggers.keys()) expected.add(`${registered.button} ${id}`);
   const rows = await deliveries(at);
-  const extra = [...told].filter(([entry, ids]) => !expected.has(entry) || ids.length > 1).length;
+  const extra = [...arrived].filter(([entry, ids]) => !expected.has(entry) || ids.length > 1).length;
   const again = [...Map.groupBy(received, idOf)].map(([id, posts]) => ({ id, times: posts.length - 1 }));
   const unforced = again.filter(({ id, times }) => times > (cutOff.get(id) ?? 0)).length;
   const { faults, matched } = await reconcileNow(at);
@@ -331,7 +336,7 @@ async function outcomeOf(stage: Stage): Promise<Outcome> {
     deliveries: rows.length,
     posts: received.length,
     lost:
-      [...expected].filter((entry) => !told.has(entry)).length +
+      [...expected].filter((entry) => !arrived.has(entry)).length +
       rows.filter(({ state }) => state !== "delivered").length,
     falsified: falsified + extra + (rows.length - bodies.size),
     duplicates: again.reduce((sum, { times }) => sum + times, 0),
@@ -348,9 +353,9 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
 /**
  * Returns a text for each event of a body, by which the test recognises the event. The text consists of the registration's id and the
  * prospect's id and name. For a manual trigger, it consists of the ids of the registration and of the delivery. If the body contradicts
- * itself, the only text says so.
+ * itself, the function returns only one text, which says this.
  */
-function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
+function eventsIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];
   const all = events?.map((event) => event.data) ?? [data];
   if (all.length !== eventCount || JSON.stringify(all.at(-1)) !== JSON.stringify(data)) return [`${id} is not whole`];

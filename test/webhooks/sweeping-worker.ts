@@ -1,4 +1,4 @@
-/** Runs in a worker thread with a small heap. It runs the sweeper on a table with a million overdue deliveries of one company. */
+/** Runs in a worker thread with a small heap. It runs the sweeper on a table with `count` overdue deliveries of one company. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -39,7 +39,7 @@ const queued = await sweep(
       send: async (entries) => void found.push(...entries.map(({ message }) => message.companyId)),
     },
     post: never,
-    park: never,
+    savePoisonRecord: never,
   },
   { assume: "messages-kept" },
 );

@@ -1,6 +1,6 @@
 /**
- * Tests that the sweeper replaces lost messages of one company although another company has a very large backlog. It must do so in the same
- * run and with a small heap.
+ * Tests that one run of the sweeper replaces the lost messages of a company even if another company has a very large backlog, and that the
+ * run works with a small heap.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -13,14 +13,15 @@ import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
 import { deliveries, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
-import { withKept } from "./endless-due-index.ts";
+import { withPausedBacklogs } from "./endless-due-index.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const HELD = 5_000;
+/** Number of deliveries in the paused backlog of each webhook. */
+const PAUSED = 5_000;
 const WEBHOOKS = 26;
 const MINUTE = 60_000;
 
@@ -37,7 +38,7 @@ test("130 000 deliveries of 26 paused webhooks delay neither lost messages nor m
   const lines: string[] = [];
   const log = vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
   try {
-    const table = withKept(at.context.table, 900_001, WEBHOOKS, HELD);
+    const table = withPausedBacklogs(at.context.table, 900_001, WEBHOOKS, PAUSED);
     expect(await sweep({ ...at.context, table }, { assume: "messages-kept" })).toBe(1);
   } finally {
     log.mockRestore();
@@ -45,8 +46,10 @@ test("130 000 deliveries of 26 paused webhooks delay neither lost messages nor m
   }
   expect(at.queue.map(({ message }) => message.companyId)).toEqual([at.companyId]);
   const Line = z.object({ message: z.looseObject({ event: z.string() }) });
-  const told = lines.map((line) => Line.parse(JSON.parse(line)).message);
-  expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", inBacklogs: WEBHOOKS * HELD }));
+  const logged = lines.map((line) => Line.parse(JSON.parse(line)).message);
+  expect(logged).toContainEqual(
+    expect.objectContaining({ event: "deliveries waiting", inBacklogs: WEBHOOKS * PAUSED }),
+  );
 });
 
 test("the sweeper succeeds although its read for metrics fails", async () => {

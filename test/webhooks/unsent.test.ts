@@ -29,8 +29,8 @@ import {
   START,
   settleFor,
 } from "./delivery-pipeline.ts";
+import { DeliverySimulation } from "./delivery-simulation.ts";
 import { expectReconciled } from "./reconciled.ts";
-import { Senders } from "./simulated-senders.ts";
 
 closeAfterEach();
 const db = faultyDynamoDb();
@@ -61,42 +61,42 @@ async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clo
 }
 
 test("a day without sending uses up no attempt, and the first attempt follows when requests can be sent again", async () => {
-  const senders = new Senders(db, 10);
-  const hook = await senders.hook();
-  senders.answers = () => ({ ...unsent, ms: 3_000 });
-  await senders.publish(hook, 1, 1);
-  await senders.runUntil(START + HOUR);
-  await expectNoBlame({ ...hook, clock: senders.clock });
+  const simulation = new DeliverySimulation(db, 10);
+  const hook = await simulation.hook();
+  simulation.answers = () => ({ ...unsent, ms: 3_000 });
+  await simulation.publish(hook, 1, 1);
+  await simulation.runUntil(START + HOUR);
+  await expectNoBlame({ ...hook, clock: simulation.clock });
   // The wait doubles from 10 s up to 5 minutes, so at most 18 requests are sent in the first hour.
-  expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
-  expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
-  senders.clock = START + 24 * HOUR;
-  senders.answers = () => ({ ms: 20 });
-  await senders.runUntil(START + 24 * HOUR + 10 * MINUTE);
+  expect(simulation.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
+  expect(simulation.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
+  simulation.clock = START + 24 * HOUR;
+  simulation.answers = () => ({ ms: 20 });
+  await simulation.runUntil(START + 24 * HOUR + 10 * MINUTE);
   expect(await deliveriesOf(db, hook)).toMatchObject([{ state: "delivered", attempt: 1 }]);
   const limiterRow = await limiterRowOf(hook);
   for (const field of ["openUntil", "unsent", "openings"]) expect(limiterRow).not.toHaveProperty(field);
-  const kept = { db, companyId: hook.companyId, clock: senders.clock };
+  const kept = { db, companyId: hook.companyId, clock: simulation.clock };
   expect(await expectReconciled(kept)).toMatchObject({ delivered: 1, attempts: 1 });
 });
 
 test("a delivery that cannot be sent during the whole retry plan is exhausted, and its log contains the reason", async () => {
-  const senders = new Senders(db, 10);
-  const hook = await senders.hook();
-  senders.answers = () => ({ ...unsent, ms: 3_000 });
-  await senders.publish(hook, 1, 40);
-  await senders.runUntil(START + 30 * MINUTE);
-  const early = senders.sent.length;
+  const simulation = new DeliverySimulation(db, 10);
+  const hook = await simulation.hook();
+  simulation.answers = () => ({ ...unsent, ms: 3_000 });
+  await simulation.publish(hook, 1, 40);
+  await simulation.runUntil(START + 30 * MINUTE);
+  const early = simulation.sent.length;
   // Each of the concurrent senders may send one request before the first wait. After each wait, only one request is sent.
   expect(early).toBeLessThanOrEqual(20);
-  senders.clock = START + UNSENT_MS - 10 * MINUTE;
-  await senders.runUntil(START + UNSENT_MS - MINUTE);
+  simulation.clock = START + UNSENT_MS - 10 * MINUTE;
+  await simulation.runUntil(START + UNSENT_MS - MINUTE);
   expect((await deliveriesOf(db, hook)).map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => "waiting"));
-  await senders.runUntil(START + UNSENT_MS + 15 * MINUTE);
+  await simulation.runUntil(START + UNSENT_MS + 15 * MINUTE);
   const rows = await deliveriesOf(db, hook);
   expect(rows.map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => "exhausted"));
   const { attempts, attemptCount } = await readDelivery(
-    api(senders),
+    api(simulation),
     hook.companyId,
     hook.webhookId,
     rows[0]?.id ?? "",
@@ -105,25 +105,25 @@ test("a delivery that cannot be sent during the whole retry plan is exhausted, a
     attempts: [{ number: 1, status: null, error: REASON }],
     attemptCount: 1,
   });
-  expect(await getWebhook(api(senders), hook.companyId, hook.webhookId)).toMatchObject({ status: "active" });
+  expect(await getWebhook(api(simulation), hook.companyId, hook.webhookId)).toMatchObject({ status: "active" });
   expect(await db.direct.get(keys.webhook(hook.companyId, hook.webhookId))).not.toHaveProperty("failingSince");
-  expect(await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock })).toMatchObject({
+  expect(await expectReconciled({ db, companyId: hook.companyId, clock: simulation.clock })).toMatchObject({
     exhausted: 40,
   });
 });
 
 test("only failures of the receiver open its breaker, not unsent requests between them", async () => {
-  const senders = new Senders(db, 10);
-  const hook = await senders.hook();
-  senders.answers = () => (senders.sent.length % 2 === 0 ? { ms: 20, status: 500 } : { ...unsent, ms: 20 });
-  await senders.publish(hook, 1, 3);
+  const simulation = new DeliverySimulation(db, 10);
+  const hook = await simulation.hook();
+  simulation.answers = () => (simulation.sent.length % 2 === 0 ? { ms: 20, status: 500 } : { ...unsent, ms: 20 });
+  await simulation.publish(hook, 1, 3);
   let failures = 0;
   for (let minute = 1; failures < BREAKER_FAILURES && minute < 600; minute++) {
     const limiterRow = await limiterRowOf(hook);
-    failures = (await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock })).attempts;
+    failures = (await expectReconciled({ db, companyId: hook.companyId, clock: simulation.clock })).attempts;
     expect(limiterRow?.fails ?? 0).toBe(failures);
     if (failures < BREAKER_FAILURES) expect(limiterRow ?? {}).not.toHaveProperty("openings");
-    await senders.runUntil(START + minute * MINUTE);
+    await simulation.runUntil(START + minute * MINUTE);
   }
   expect(await limiterRowOf(hook)).toMatchObject({ openings: expect.any(Number) });
 });
@@ -189,19 +189,19 @@ describe("webhooks whose name server is silent", () => {
   });
 
   test("of one company do not delay another company's deliveries, and all forty deliveries are retried", async () => {
-    const senders = new Senders(db, 10);
-    const silent = await senders.hook();
-    const good = await senders.hook();
-    senders.answers = ({ url }) => (url === good.url ? { ms: 20 } : { ...unsent, ms: 3_000 });
-    await senders.publish(silent, 1, 40);
+    const simulation = new DeliverySimulation(db, 10);
+    const silent = await simulation.hook();
+    const good = await simulation.hook();
+    simulation.answers = ({ url }) => (url === good.url ? { ms: 20 } : { ...unsent, ms: 3_000 });
+    await simulation.publish(silent, 1, 40);
     const due = new Map<number, number>();
     for (let i = 1; i <= 20; i++) {
-      await senders.runUntil(START + i * 100);
-      due.set(i, senders.clock);
-      await senders.publish(good, 1_000 + i, 1);
+      await simulation.runUntil(START + i * 100);
+      due.set(i, simulation.clock);
+      await simulation.publish(good, 1_000 + i, 1);
     }
-    await senders.runUntil(START + MINUTE);
-    const sent = senders.sent.filter(({ url }) => url === good.url);
+    await simulation.runUntil(START + MINUTE);
+    const sent = simulation.sent.filter(({ url }) => url === good.url);
     expect(sent.map(({ at }, i) => at - (due.get(i + 1) ?? 0))).toEqual(sent.map(() => 0));
     expect(sent).toHaveLength(20);
     expect((await deliveriesOf(db, good)).every(({ state, attempt }) => state === "delivered" && attempt === 1)).toBe(

@@ -1,4 +1,4 @@
-/** A bar for each group. Each bar has its number beside it, so screen readers do not need the bars. */
+/** A bar chart for a report on activity. Screen readers skip the bars, and read the number beside each bar. */
 import type { ReactNode } from "react";
 import { numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
@@ -6,7 +6,8 @@ import style from "./activity.module.css";
 interface BarData {
   readonly key: number;
   readonly label: ReactNode;
-  readonly color: string;
+  /** The colour of the bar. If it is undefined, the bar has the same colour as all other charts. */
+  readonly color?: string;
   readonly count: number;
 }
 
@@ -18,7 +19,11 @@ export function Bars({ label, bars }: { label: string; bars: readonly BarData[] 
         <li key={key}>
           <span className={style.label}>{name}</span>
           <svg className={style.bar} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-            <rect width={(100 * count) / most} height="10" fill={color} />
+            <rect
+              width={(100 * count) / most}
+              height="10"
+              {...(color === undefined ? { className: style.column } : { fill: color })}
+            />
           </svg>
           <span className={style.count}>{numberText(count)}</span>
         </li>

@@ -1,12 +1,10 @@
 /**
- * The page with the report on what users have done: charts of each day, of each user and of each status, and tables of the same numbers and
- * of territories.
+ * The page with the report on what users have done: charts by day, by user and by status, and tables by day, by user and by territory. It
+ * also shows how many prospects have each status now.
  */
-import { useQuery } from "@tanstack/react-query";
-import type { ActivityGroup, ActivityReport } from "canvassing-client/api";
+import type { ActivityGroup } from "canvassing-client/api";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
-import { answer, api } from "../api/client.ts";
 import { nameOf } from "../api/reference.ts";
 import { Dot } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -16,34 +14,14 @@ import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
 import style from "./activity.module.css";
 import { Bars } from "./bars.tsx";
-import { BAR_COLOR, DayChart } from "./day-chart.tsx";
+import { DayChart } from "./day-chart.tsx";
+import { Funnel } from "./funnel.tsx";
+import { rangeOf, useReport } from "./queries.ts";
 import { ActivityTable } from "./table.tsx";
+import { UserChart } from "./user-chart.tsx";
 
-const DAY_MS = 86_400_000;
 const LONGEST = 365;
 const spans = [7, 30, 90, LONGEST] as const;
-const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-
-type GroupBy = ActivityReport["groupBy"];
-
-/** Returns the date in the user's time zone, for example `2026-11-23`. */
-const dateOf = (time: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: timezone }).format(time);
-
-function rangeOf(days: number): { from: string; to: string } {
-  const to = dateOf(Date.now());
-  // Both dates are taken as dates in UTC, where each day has 24 hours.
-  const from = new Date(Date.parse(to) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-  return { from, to };
-}
-
-function useReport(days: number, groupBy: GroupBy) {
-  const { from, to } = rangeOf(days);
-  return useQuery({
-    queryKey: ["activity", from, to, groupBy],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/reports/activity", { params: { query: { from, to, groupBy, timezone } }, signal })),
-  });
-}
 
 export function ActivityPage() {
   const [parameters, setParameters] = useSearchParams();
@@ -83,7 +61,7 @@ export function ActivityPage() {
               </p>
             )}
             <Panel title="Status changes by day">
-              <DayChart {...rangeOf(days)} groups={items} />
+              <DayChart days={rangeOf(days)} groups={items} />
               <details>
                 <summary>As a table</summary>
                 <ActivityTable label="Activity by day" head="Day" groups={items} nameOf={dayOf} keyOf={dayOf} />
@@ -92,7 +70,9 @@ export function ActivityPage() {
           </>
         )}
       </Answer>
+      <UserChart days={days} />
       <ByUser days={days} />
+      <Funnel />
       <ByStatus days={days} />
       <ByTerritory days={days} />
     </Page>
@@ -129,7 +109,6 @@ function ByUser({ days }: { days: number }) {
                 .map((group) => ({
                   key: group.user?.id ?? 0,
                   label: userOf(group),
-                  color: BAR_COLOR,
                   count: group.statusChanges,
                 }))}
             />
@@ -177,7 +156,10 @@ function ByStatus({ days }: { days: number }) {
 
 const territoryOf = ({ territory }: ActivityGroup): string => territory?.name ?? "Outside all territories";
 
-/** This report reads more than the others, so the page requests it only when the user unfolds it. */
+/**
+ * The report by territory reads more data than the reports by day, user and status. The page therefore requests it only when the user
+ * unfolds it.
+ */
 function ByTerritory({ days }: { days: number }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -1,4 +1,4 @@
-/** A table of the counts in an activity report, with a row for each day or each user. */
+/** A table of the counts in an activity report, with a row for each day, user or territory. */
 import type { ActivityGroup } from "canvassing-client/api";
 import { useMemo } from "react";
 import { type Column, DataTable } from "../ui/data-table.tsx";

@@ -1,11 +1,17 @@
 /** The typed client of the API. The browser adds the session's cookie to each request, so the scripts of the page never see a token. */
 import { apiClient } from "canvassing-client";
 import type { Problem } from "canvassing-client/api";
+import { type FieldFault, faultsIn } from "./faults.ts";
+import { sendOnce } from "./once.ts";
 
 /** Protects against CSRF. The service accepts the session's cookie only with this header, because other sites cannot send the header. */
 export const SAME_SITE = { "X-Requested-With": "canvassing-console" } as const;
 
-export const api = apiClient({ baseUrl: location.origin, headers: SAME_SITE, fetch: withSession });
+export const api = apiClient({
+  baseUrl: location.origin,
+  headers: SAME_SITE,
+  fetch: (request) => sendOnce(request, withSession),
+});
 
 let refresh: Promise<boolean> | undefined;
 
@@ -27,8 +33,8 @@ async function send(request: Request): Promise<Response> {
 }
 
 /**
- * Renews the session's tokens. Returns false if the session has ended. Throws ServiceAway or RequestFailed if the session may still be valid.
- * Concurrent calls share one request.
+ * Renews the session's tokens. Returns false if the session has ended. Throws ServiceAway or RequestFailed if the session may still be
+ * valid. Concurrent calls share one request.
  */
 export function renewSession(): Promise<boolean> {
   refresh ??= renewed().finally(() => {
@@ -56,19 +62,25 @@ export async function withSession(request: Request): Promise<Response> {
 /** A request that the service refused or could not answer. The message is for the user. */
 export class RequestFailed extends Error {
   readonly status: number;
-  readonly problem: Problem | undefined;
+  /** What is wrong with the fields of the request. Empty if the request was refused for another reason. */
+  readonly faults: readonly FieldFault[];
 
   constructor(status: number, problem: Problem | undefined) {
-    super(textOf(status, problem));
+    const faults = faultsIn(problem);
+    super(textOf(status, problem, faults));
     this.name = "RequestFailed";
     this.status = status;
-    this.problem = problem;
+    this.faults = faults;
   }
 }
 
-function textOf(status: number, problem: Problem | undefined): string {
-  const faults = problem?.errors?.map(({ message }) => message).join(" ");
-  if (faults !== undefined && faults !== "") return faults;
+function textOf(status: number, problem: Problem | undefined, faults: readonly FieldFault[]): string {
+  if (faults.length > 0) {
+    return faults.map(({ field, text }) => (field === "" ? text : `${field}: ${text}`)).join(" ");
+  }
+  if (problem?.code === "request_in_progress") {
+    return "The service is still executing your first attempt. Wait a moment and try again.";
+  }
   if (problem?.detail !== undefined) return problem.detail;
   if (status === 429) return "There were too many requests. Wait a moment and try again.";
   return `The service answered with status ${status}.`;
@@ -82,7 +94,7 @@ interface Reply<T> {
 
 /**
  * Returns the body of a successful response. If there is no session, the browser goes to the sign-in page, which later returns to the
- * present page.
+ * present page. After any other response, throws RequestFailed.
  */
 export async function answer<T>(reply: Promise<Reply<T>>): Promise<T> {
   const { data, error, response } = await reply;
@@ -97,8 +109,15 @@ export function signIn(): Promise<never> {
   return new Promise(() => undefined);
 }
 
+/** Ends the session and leaves the page. If the session could not be ended, throws an error whose message says so. */
 export async function signOut(): Promise<void> {
-  const response = await fetch("/api/session/logout", { method: "POST", headers: SAME_SITE });
-  const { logoutUrl } = response.status === 200 ? await response.json() : { logoutUrl: undefined };
-  location.assign(typeof logoutUrl === "string" ? logoutUrl : "/");
+  try {
+    const response = await send(new Request("/api/session/logout", { method: "POST", headers: SAME_SITE }));
+    if (!response.ok) throw new RequestFailed(response.status, undefined);
+    const { logoutUrl } = response.status === 200 ? await response.json() : { logoutUrl: undefined };
+    location.assign(typeof logoutUrl === "string" ? logoutUrl : "/");
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : "";
+    throw new Error(`You are still signed in. ${reason}`, { cause });
+  }
 }

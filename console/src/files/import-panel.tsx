@@ -157,10 +157,12 @@ function Summary({ file, result, onImport, onCancel }: SummaryProps) {
     updated > 0 && `${amount(updated, "prospect")} ${verb(updated)} updated`,
     skipped > 0 && `${amount(skipped, "row")} ${verb(skipped)} skipped`,
   ].filter((part) => part !== false);
+  const hasRows = imported + updated + skipped > 0;
   return (
     <div className={style.summary} role="status">
       <p>
-        <strong>{file.name}</strong>: {parts.join(", ")}.{dryRun && " Nothing is written yet."}
+        <strong>{file.name}</strong>: {hasRows ? parts.join(", ") : "the file has no rows below its header"}.
+        {hasRows && dryRun && " Nothing is written yet."}
       </p>
       <div className={style.buttons}>
         {dryRun && (

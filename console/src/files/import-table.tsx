@@ -1,5 +1,7 @@
 /** The last imports of the company. */
 import type { ImportSummary } from "canvassing-client/api";
+import { useMemo } from "react";
+import { nameOf, useUsers } from "../api/reference.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { DataTable } from "../ui/data-table.tsx";
@@ -39,8 +41,14 @@ function CancelButton({ id, createdAt }: Pick<ImportSummary, "id" | "createdAt">
   );
 }
 
-const columns = [
+const columnsOf = (users: ReadonlyMap<number, string>) => [
   { id: "created", header: "Started", cell: ({ createdAt }: ImportSummary) => timeText(createdAt) },
+  {
+    id: "by",
+    header: "By",
+    minor: true,
+    cell: ({ createdByUserId }: ImportSummary) => users.get(createdByUserId) ?? "",
+  },
   {
     id: "state",
     header: "State",
@@ -81,6 +89,8 @@ const columns = [
 
 export function ImportTable() {
   const query = useImports();
+  const users = useUsers().data;
+  const columns = useMemo(() => columnsOf(new Map(users?.map((user) => [user.id, nameOf(user)]))), [users]);
   return (
     <Panel title="Last imports">
       <Answer query={query} what="the imports">

@@ -1,7 +1,7 @@
 /** The last jobs that changed many prospects. The user can undo a job here. */
 import type { Job } from "canvassing-client/api";
 import { nameOf } from "../api/reference.ts";
-import { JobProgress, watchJob } from "../jobs/watch.tsx";
+import { JobResult, watchJob } from "../jobs/watch.tsx";
 import { DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
@@ -24,7 +24,7 @@ const columns = [
     minor: true,
     cell: ({ createdBy }: Job) => (createdBy === null ? "" : nameOf(createdBy)),
   },
-  { id: "result", header: "Result", cell: ({ id }: Job) => <JobProgress id={id} isNew={false} onUndone={watchJob} /> },
+  { id: "result", header: "Result", cell: (job: Job) => <JobResult job={job} onUndone={watchJob} /> },
 ];
 
 export function JobTable() {

@@ -6,9 +6,12 @@ import type { ImportOutcome, ImportRequest } from "./import-request.ts";
 
 export interface Progress {
   readonly text: string;
-  /** The id of the import job. Undefined before the job exists, and for an import with one request, which cannot be cancelled. */
+  /**
+   * The id of the import job, by which the user can cancel the import. Undefined before the job exists. Also undefined for a small file,
+   * which is imported by one request without a job and cannot be cancelled.
+   */
   readonly jobId?: number;
-  /** From 0 to 1. Undefined if it is not known how much is left. */
+  /** The part of the file that is sent, from 0 to 1. Undefined before and after the upload. */
   readonly share: number | undefined;
 }
 
@@ -17,7 +20,10 @@ const POLL_MS = 1_000;
 /** Thrown if the user has cancelled the import. */
 export class ImportCancelled extends Error {}
 
-/** If the user cancels the import, `signal` stops the upload. The job itself is cancelled by a request of its own. */
+/**
+ * Uploads the file and waits until the job has imported it. If the user cancels the import, `signal` stops only the upload. The caller must
+ * send a separate request that cancels the job.
+ */
 export async function importByJob(
   { file, options: { mapping, matchBy, onMatch }, dryRun }: ImportRequest,
   show: (progress: Progress) => void,
@@ -40,12 +46,13 @@ export async function importByJob(
 }
 
 /** Sends the file with XMLHttpRequest, because `fetch` cannot report the progress of an upload in all browsers. */
-function send(
+async function send(
   file: File,
   { url, method, headers }: Upload,
   signal: AbortSignal,
   show: (share: number) => void,
 ): Promise<void> {
+  if (signal.aborted) throw new ImportCancelled();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const request = new XMLHttpRequest();
   request.open(method, url);

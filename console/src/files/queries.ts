@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ImportSummary } from "canvassing-client/api";
 import { useRef, useState } from "react";
 import { answer, api, RequestFailed } from "../api/client.ts";
-import { watchJob } from "../jobs/watch.tsx";
+import { isUnended, POLL_MS, watchJob } from "../jobs/watch.tsx";
 import { forgetProspects } from "../prospects/queries.ts";
 import { notifyFailed, notifyTask } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
@@ -69,12 +69,12 @@ export function useImport() {
   return {
     send,
     progress: send.isPending ? progress : undefined,
-    /** Call this when the job is cancelled. */
+    /** Stops an upload that is running. Call this after a request has cancelled the import job. */
     stopUpload: () => stopping.current.abort(),
   };
 }
 
-/** Cancels an import job, and then says what of it remains. */
+/** Cancels an import job, and then shows a message that says which changes of the import remain. */
 export function useCancelImport(onCancelled?: () => void) {
   const queries = useQueryClient();
   return useMutation({
@@ -92,7 +92,7 @@ export function useCancelImport(onCancelled?: () => void) {
 function remainderOf({ dryRun, updated }: ImportSummary): string {
   if (dryRun) return "The check is cancelled. Nothing was written.";
   const start = "The import is cancelled. It creates no prospects.";
-  // The job stores the number only every few seconds, so it may have updated more.
+  // The job stores the number of updated prospects only every few seconds, so it may have updated more than this number.
   if (updated > 0) return `${start} It has updated at least ${amount(updated, "prospect")}. These updates remain.`;
   return `${start} If it has already updated prospects, these updates remain.`;
 }
@@ -114,14 +114,19 @@ export const useJobs = () =>
   useQuery({
     queryKey: ["jobs", "list"],
     queryFn: () => answer(api.GET("/api/jobs", { params: { query: { limit: 20 } } })),
+    refetchInterval: ({ state: { data } }) => (data?.items.some(isUnended) === true ? POLL_MS : false),
   });
 
 /** Starts a job that undoes an import: the job hides the prospects that the import created. A message shows the progress of the job. */
 export function useUndoImport() {
+  const queries = useQueryClient();
   return useMutation({
     mutationFn: (id: number) =>
       answer(api.POST("/api/prospects/imports/{id}/undo", { params: { path: { id } }, body: {} })),
-    onSuccess: ({ id }) => watchJob(id),
+    onSuccess: ({ id }) => {
+      watchJob(id);
+      return queries.invalidateQueries({ queryKey: ["jobs", "list"] });
+    },
     onError: notifyFailed,
   });
 }

@@ -18,7 +18,8 @@ interface FaultsProps {
 
 export function RowFaults({ file, result: { errors, encoding, skipped } }: FaultsProps) {
   const shown = useMemo(() => errors.slice(0, SHOWN), [errors]);
-  // The browser reads the rows from the file. It may fail if the file has changed since. The table then has only the numbers of the rows.
+  // The browser reads the faulty rows from the file on the user's disk. This may fail if the file was changed after the import. The table
+  // then shows the numbers of the rows and the reasons, but not the texts of the rows.
   const { data: texts } = useQuery({
     queryKey: ["row-texts", file.name, file.lastModified, encoding, shown.map(({ row }) => row)],
     queryFn: () => rowTexts(piecesOf(file, encoding ?? "utf-8"), new Set(shown.map(({ row }) => row))),

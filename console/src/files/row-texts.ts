@@ -4,12 +4,15 @@ import { beginningOf } from "../../../shared/prospects/csv/format.ts";
 /** Maximum number of characters of a row that are returned. */
 const MOST = 300;
 
-/** `quote` means that the last character was a quote in a quoted cell. It ends the cell, unless another quote follows. */
+/**
+ * Where in a cell the next character is. `quote`: the last character was a quotation mark in a quoted cell. It ends the cell unless another
+ * quotation mark follows.
+ */
 type Place = "cell begins" | "plain" | "quoted" | "quote";
 
 /**
- * Returns the texts of the rows with these numbers. Divides the file into rows as the service does with csv-parse, but keeps no cells. Reads no
- * further than the last of these rows.
+ * Returns the texts of the rows with these numbers. Divides the file into rows as the service does with csv-parse, but keeps no cells.
+ * Reads no further than the last of these rows.
  */
 export async function rowTexts(
   pieces: AsyncIterable<string>,

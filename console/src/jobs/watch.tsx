@@ -1,63 +1,77 @@
 /** Shows the progress of a job that changes many prospects, and a button that undoes the job after its end. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Job } from "canvassing-client/api";
-import { useEffect, useRef, useState } from "react";
+import { useEffect } from "react";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
-import { notifyFailed, notifyTask } from "../ui/notices.tsx";
+import { dismiss, notifyFailed, notifyTask } from "../ui/notices.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import style from "./watch.module.css";
 
-const POLL_MS = 1_000;
+export const POLL_MS = 1_000;
 
 const isRunning = ({ state }: Job): boolean => state === "queued" || state === "running";
 
-export const useJob = (id: number) =>
+/** Returns true until the job has ended. A paused job has not ended, because it may continue. */
+export const isUnended = (job: Job): boolean => isRunning(job) || job.state === "paused";
+
+const useJob = (id: number) =>
   useQuery({
     queryKey: ["jobs", id],
     queryFn: () => answer(api.GET("/api/jobs/{id}", { params: { path: { id } } })),
-    refetchInterval: ({ state: { data } }) => (data === undefined || isRunning(data) ? POLL_MS : false),
+    refetchInterval: ({ state: { data } }) => (data === undefined || isUnended(data) ? POLL_MS : false),
   });
 
-/** Opens a message with the progress of the job. The message stays until the user closes it or newer messages displace it. */
-export const watchJob = (id: number): void => notifyTask(<WatchedJob id={id} />);
+/**
+ * The ids of jobs whose end the page has not seen yet. When the page reads one of these jobs and it has ended, the page must load the
+ * prospects again. `watchJob` adds a new job at once, because a short job may end before the page reads it for the first time.
+ */
+const running = new Set<number>();
 
-/** After an undo, the same message shows the progress of the undo. Two messages would cover more of the page. */
-function WatchedJob({ id }: { id: number }) {
-  const [shown, setShown] = useState(id);
-  return <JobProgress key={shown} id={shown} isNew onUndone={setShown} />;
+/**
+ * Opens a message with the progress of a job that was just created. The message stays until the user closes it or newer messages displace
+ * it. If the user undoes the job, a message about the undo replaces it, because two messages would cover more of the page.
+ */
+export function watchJob(id: number): void {
+  running.add(id);
+  const undone = (undo: number): void => {
+    dismiss(notice);
+    watchJob(undo);
+  };
+  const notice = notifyTask(<JobProgress id={id} onUndone={undone} />);
 }
 
 interface ProgressProps {
   readonly id: number;
-  /** True if the job has just been created. It may have ended before its state is read for the first time. */
-  readonly isNew: boolean;
   /** Called with the id of the job that undoes this one. */
   readonly onUndone: (id: number) => void;
 }
 
-export function JobProgress({ id, isNew, onUndone }: ProgressProps) {
-  const query = useJob(id);
+function JobProgress({ id, onUndone }: ProgressProps) {
+  const { data, error } = useJob(id);
+  if (error !== null) return <p>{error.message}</p>;
+  if (data === undefined) return <p>The job begins …</p>;
+  return <JobResult job={data} onUndone={onUndone} />;
+}
+
+/** Shows the progress of a job that the page has read, or its result. */
+export function JobResult({ job, onUndone }: { job: Job; onUndone: ProgressProps["onUndone"] }) {
+  const { id } = job;
   const queries = useQueryClient();
-  const job = query.data;
-  const done = job !== undefined && !isRunning(job);
-  const wasRunning = useRef(isNew);
-  // A job that has just finished has changed prospects, so all data except the jobs is loaded again.
+  const done = !isUnended(job);
+  // A job that has just ended has changed prospects, so all data of the console is loaded again. The only exception is the cached data of
+  // single jobs (`["jobs", id]`): the job itself was just read, and other jobs have not changed.
   useEffect(() => {
-    if (job === undefined) return;
-    if (done && wasRunning.current) {
-      void queries.invalidateQueries({ predicate: ({ queryKey: [first] }) => first !== "jobs" });
+    if (!done) running.add(id);
+    else if (running.delete(id)) {
+      const isOther = ([first, second]: readonly unknown[]): boolean => first !== "jobs" || second === "list";
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => isOther(queryKey) });
     }
-    wasRunning.current = !done;
-  }, [job, done, queries]);
-  if (query.error !== null) return <p>{query.error.message}</p>;
-  if (job === undefined) return <p>The job begins …</p>;
+  }, [id, done, queries]);
   return (
     <div className={style.job}>
       <p>{textOf(job)}</p>
-      {isRunning(job) && (
-        <progress max={job.total} value={job.total - job.unprocessed} aria-label="Progress of the job" />
-      )}
+      {!done && <progress max={job.total} value={job.total - job.unprocessed} aria-label="Progress of the job" />}
       {done && job.undoableUntil !== null && job.undoneBy === null && job.changed > 0 && (
         <UndoButton job={job} onUndone={onUndone} />
       )}
@@ -67,7 +81,9 @@ export function JobProgress({ id, isNew, onUndone }: ProgressProps) {
 
 function textOf(job: Job): string {
   const verb = job.kind === "undo" || job.kind === "import_undo" ? "restored" : "changed";
-  if (isRunning(job)) return `${numberText(job.total - job.unprocessed)} of ${amount(job.total, "prospect")} done`;
+  const progress = `${numberText(job.total - job.unprocessed)} of ${amount(job.total, "prospect")} done`;
+  if (isRunning(job)) return progress;
+  if (job.state === "paused") return `${progress}. The job is paused.`;
   const rest = [
     job.unchanged > 0 && `${numberText(job.unchanged)} already were so`,
     job.skipped > 0 && `${numberText(job.skipped)} skipped`,
@@ -83,7 +99,7 @@ function UndoButton({ job: { id }, onUndone }: { job: Job; onUndone: (id: number
     mutationFn: () => answer(api.POST("/api/jobs/{id}/undo", { params: { path: { id } }, body: {} })),
     onSuccess: (job) => {
       onUndone(job.id);
-      return queries.invalidateQueries({ queryKey: ["jobs", id] });
+      return queries.invalidateQueries({ queryKey: ["jobs"] });
     },
     onError: notifyFailed,
   });

@@ -42,7 +42,7 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
   const [sources, setSources] = useState("");
   const isKnown = !config.isPending;
   const styleUrl = config.data?.basemapStyleUrl ?? undefined;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the map is made once; later bounds and handlers have effects of their own
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the map is made once; another effect moves it when the bounds change
   useEffect(() => {
     if (place.current === null || !isKnown) return;
     const made = new MapLibre({
@@ -76,7 +76,17 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
   useEffect(() => {
     if (box === undefined || map === undefined) return;
     const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
-    map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
+    const fit = (): string => {
+      map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
+      return cameraOf(map);
+    };
+    let fitted = fit();
+    // The map becomes smaller when the filters appear, or when a prospect opens beside it. MapLibre keeps the center and the zoom, so
+    // records at the edge would no longer be visible. The map is therefore fitted to the bounds again, unless somebody has moved it since.
+    const { unsubscribe } = map.on("resize", () => {
+      if (cameraOf(map) === fitted) fitted = fit();
+    });
+    return unsubscribe;
   }, [box, map]);
   return (
     <div className={style.frame} ref={place} data-ready={map !== undefined}>
@@ -84,6 +94,12 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
       {sources !== "" && <small className={style.sources}>{sources}</small>}
     </div>
   );
+}
+
+/** Returns the center and the zoom of the map, rounded. They stay the same until the user or the page moves the map. */
+function cameraOf(map: MapLibre): string {
+  const { lng, lat } = map.getCenter();
+  return [lng, lat, map.getZoom()].map((value) => value.toFixed(5)).join();
 }
 
 /** Returns the attributions of the base map's sources as plain text, without their links. */

@@ -6,11 +6,15 @@ import { TerraDrawMapLibreGLAdapter } from "terra-draw-maplibre-gl-adapter";
 /** Decimal places of drawn coordinates. Six are precise to about a decimetre. */
 const DECIMALS = 6;
 
-/** Lets the user draw an area freehand, and calls `done` with the area's GeoJSON ring. The returned function ends the drawing. */
+/**
+ * Lets the user draw an area freehand, and calls `done` with the area's GeoJSON ring. There are two ways to draw. The user holds the mouse
+ * button, or a finger on the screen, while drawing. Or the user clicks at the beginning and at the end, and moves the mouse in between
+ * without holding the button. The returned function ends the drawing.
+ */
 export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): () => void {
   const draw = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
-    modes: [new TerraDrawFreehandMode({ minDistance: 8 })],
+    modes: [new TerraDrawFreehandMode({ minDistance: 8, drawInteraction: "click-move-or-drag" })],
   });
   draw.start();
   draw.setMode("freehand");

@@ -59,7 +59,7 @@ export function Frame({ map, filter, onSelect, onCancel }: FrameProps) {
     else {
       const moved = placed(map, { ...rectangle, left: left + right, top: top + down });
       setRectangle(moved);
-      // At the edge of the map, the map moves instead of the frame.
+      // The frame stays inside the map. If it reaches the edge, the map moves by the rest of the step.
       map.panBy([left + right - moved.left, top + down - moved.top], { animate: false });
     }
     event.preventDefault();
@@ -67,11 +67,11 @@ export function Frame({ map, filter, onSelect, onCancel }: FrameProps) {
   return (
     <>
       <p id={id} className={style.help}>
-        Draw around the prospects.
+        <span className={style.touch}>Draw around the prospects with one finger.</span>
         <span className={style.keys}>
-          {" "}
-          Or use the keyboard: the arrow keys move the frame, with Shift they change its size, + and − zoom the map,
-          Enter selects the prospects inside, and Escape ends the selection.
+          Hold the mouse button and draw around the prospects. Or use the keyboard: the arrow keys move the frame, with
+          Shift they change its size, + and − zoom the map, Enter selects the prospects inside, and Escape ends the
+          selection.
         </span>
       </p>
       <div
@@ -103,13 +103,13 @@ function middleOf(map: MapLibre): Rectangle {
 
 const within = (least: number, value: number, most: number): number => Math.max(least, Math.min(value, most));
 
-/** Returns the rectangle at the nearest place inside the map. */
+/** Moves a rectangle that lies partly outside the map to the nearest place inside the map. */
 function placed(map: MapLibre, { left, top, width, height }: Rectangle): Rectangle {
   const [mapWidth, mapHeight] = sizeOf(map);
   return { left: within(0, left, mapWidth - width), top: within(0, top, mapHeight - height), width, height };
 }
 
-/** Moves the right and the lower edge. */
+/** Moves the right edge by `right` pixels and the lower edge by `down` pixels, as far as the map and `SMALLEST_PX` permit. */
 function resized(map: MapLibre, { left, top, width, height }: Rectangle, right: number, down: number): Rectangle {
   const [mapWidth, mapHeight] = sizeOf(map);
   return {
@@ -120,7 +120,7 @@ function resized(map: MapLibre, { left, top, width, height }: Rectangle, right: 
   };
 }
 
-/** Returns the text when it has not changed for a moment, and the last such text until then. */
+/** Returns `text` with a delay: returns a new text only when it has stayed the same for `PAUSE_MS`. Until then, returns the old text. */
 function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

@@ -1,6 +1,6 @@
 /** The layers of prospects and territories. The browser draws the labels with its own fonts, so no font server is needed. */
 import type { FeatureCollection } from "geojson";
-import type { GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibre-gl";
+import type { ExpressionSpecification, GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibre-gl";
 
 /** How a source of tiles is drawn. */
 export interface TileLayers {
@@ -47,7 +47,10 @@ export function setData(map: MapLibre, source: "territory-names" | "open-prospec
   if (!isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
 }
 
-/** Returns true if the map was removed. A page that closes removes its map, perhaps before the clean-up functions of its components run. */
+/**
+ * Returns true if the map was removed. When a page closes, the map may be removed before the clean-up functions of components that use the
+ * map run. These functions must then leave the map alone.
+ */
 export const isRemoved = (map: MapLibre): boolean => map.style === undefined;
 
 export const territoryLayers: TileLayers = {
@@ -70,6 +73,12 @@ export const territoryLayers: TileLayers = {
   ],
 };
 
+/** The radius in pixels. A pin is smaller where the map shows a large area, so that it covers fewer of the others. */
+const pinRadius: ExpressionSpecification = ["interpolate", ["linear"], ["zoom"], 9, 4, 13, 6];
+
+/** The radius of a cluster grows with the logarithm of its count, so that a cluster of thousands does not cover the clusters beside it. */
+const clusterRadius: ExpressionSpecification = ["+", 9, ["*", 2.5, ["log10", ["get", "count"]]]];
+
 const circle = (id: string, source: string, layer: "pins" | "clusters"): LayerSpecification => ({
   id,
   type: "circle",
@@ -77,8 +86,7 @@ const circle = (id: string, source: string, layer: "pins" | "clusters"): LayerSp
   "source-layer": layer,
   paint: {
     "circle-color": ["get", "color"],
-    // The radius of a cluster grows with the logarithm of its count, so that a cluster of thousands does not cover the clusters beside it.
-    "circle-radius": layer === "pins" ? 6 : ["+", 9, ["*", 2.5, ["log10", ["get", "count"]]]],
+    "circle-radius": layer === "pins" ? pinRadius : clusterRadius,
     "circle-stroke-color": "#ffffff",
     "circle-stroke-width": 1.5,
     "circle-opacity": 0.92,

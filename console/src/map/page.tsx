@@ -23,6 +23,7 @@ import { prepareLayers, prospectLayers, setData } from "./layers.ts";
 import style from "./page.module.css";
 import { type Overview, useOverview } from "./queries.ts";
 import { useTerritoriesOn } from "./territories.ts";
+import { type ClickedTerritory, clickedTerritory, TerritoryCard } from "./territory-card.tsx";
 import { idOf, useTiles } from "./tiles.ts";
 import { useView } from "./view.ts";
 
@@ -39,7 +40,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   const [map, setMap] = useState<MapLibre>();
   const [isDrawing, setDrawing] = useState(false);
   const selectButton = useRef<HTMLButtonElement>(null);
-  // The frame has the focus and is then removed. The button gets the focus, so that the keyboard continues there.
+  // The frame that selects an area has the keyboard focus until it is removed. The focus then goes to the button that has opened the frame.
   const stopDrawing = (): void => {
     setDrawing(false);
     selectButton.current?.focus();
@@ -54,11 +55,14 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
     setMap(made);
   }, []);
   const { tiles, bounds } = overview.data ?? {};
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter moves the map, and a changed prospect does not
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the map moves to new bounds after a change of the filter, not of a prospect
   const shownFirst = useMemo(() => bounds, [tiles?.url]);
   // `tiles` is defined when the map knows where the prospects are. The territories are not added before, because the map would then load
   // territories of the wrong part of the world.
-  useTerritoriesOn(tiles === undefined ? undefined : map, nothing);
+  const [territory, setTerritory] = useState<ClickedTerritory>();
+  useTerritoriesOn(tiles === undefined ? undefined : map, (event) => {
+    if (!isDrawing) setTerritory(clickedTerritory(event));
+  });
   const { fault, retry } = useTiles(map, tiles, prospectLayers, (event) => {
     if (isDrawing) return;
     const id = idOf(event);
@@ -83,7 +87,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
           </div>
           <div className={style.buttons}>
             <Button aria-pressed={hasTable} onClick={() => change({ table: hasTable ? undefined : "1" })}>
-              Table beside the map
+              Table
             </Button>
             {map !== undefined && mayManage(me) && (
               <Lasso
@@ -95,13 +99,24 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                 onSelect={(ids) => setTarget({ ids })}
               />
             )}
-            <Link href={withFilter("/prospects", filter)}>Open the page Prospects</Link>
+            <Link href={withFilter("/prospects", filter)}>Show as a list</Link>
           </div>
         </header>
         <FilterBar me={me} state={state} />
         <div className={style.split}>
           <div className={style.map}>
             <Canvas label="Map of prospects" bounds={shownFirst} onReady={onReady} />
+            {territory !== undefined && !isDrawing && (
+              <TerritoryCard
+                territory={territory}
+                onFilter={
+                  filter.territoryId === String(territory.id)
+                    ? undefined
+                    : () => change({ territoryId: String(territory.id) })
+                }
+                onClose={() => setTerritory(undefined)}
+              />
+            )}
             {map !== undefined && isDrawing && (
               <Frame
                 map={map}
@@ -131,8 +146,6 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
     </div>
   );
 }
-
-const nothing = (): void => undefined;
 
 function textOf(overview: Overview | undefined): string {
   if (overview === undefined) return "Loading the prospects …";

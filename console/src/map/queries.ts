@@ -23,7 +23,7 @@ export const useOverview = (filter: Filter) =>
   useQuery({
     queryKey: ["prospects", "overview", filter],
     queryFn: async ({ signal }): Promise<Overview> => {
-      // At zoom 0, there are only a few clusters for the whole world. Their boxes and counts are exact.
+      // One request for all clusters at zoom 0 is enough: there are only a few for the whole world, and their boxes and counts are exact.
       const query = { ...filter, bbox: WORLD, zoom: 0 };
       const clusters = await answer(api.GET("/api/prospects/clusters", { params: { query }, signal }));
       const url = withFilter(`${location.origin}/api/prospects/tiles/{z}/{x}/{y}.mvt`, filter);

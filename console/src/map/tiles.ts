@@ -40,7 +40,7 @@ export function useTiles(
   const { count, round } = tries.key === key ? tries : NO_TRIES;
   const click = useEffectEvent(onClick);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the tiles
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` contains the URL and the version of `tiles`
   useEffect(() => {
     if (map === undefined || tiles === undefined) return;
     let [isCurrent, timer] = [true, 0];

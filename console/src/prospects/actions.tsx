@@ -10,7 +10,7 @@ export function ActionButtons({ prospectId: id }: { prospectId: number }) {
     queryKey: ["prospects", "actions", id],
     queryFn: () => answer(api.GET("/api/prospects/{id}/actions", { params: { path: { id } } })),
   });
-  const press = useMutation({
+  const trigger = useMutation({
     mutationFn: (registrationId: number) =>
       answer(api.POST("/api/prospects/{id}/actions/{registrationId}", { params: { path: { id, registrationId } } })),
     onSuccess: () => notifyDone("The webhook will be sent."),
@@ -20,7 +20,7 @@ export function ActionButtons({ prospectId: id }: { prospectId: number }) {
   return (
     <div className={style.buttons}>
       {actions.data.map(({ registrationId, label }) => (
-        <Button key={registrationId} disabled={press.isPending} onClick={() => press.mutate(registrationId)}>
+        <Button key={registrationId} disabled={trigger.isPending} onClick={() => trigger.mutate(registrationId)}>
           {label}
         </Button>
       ))}

@@ -6,8 +6,8 @@ import { answer, api } from "../api/client.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { timeText } from "../ui/text.ts";
 import style from "./drawer.module.css";
 import { forgetProspects } from "./queries.ts";
@@ -57,15 +57,19 @@ function NewAppointment({ prospectId, onClose }: { prospectId: number; onClose: 
       onClose();
       return forgetProspects(queries);
     },
-    onError: notifyFailed,
   });
   return (
     <Modal title="New appointment" onClose={onClose}>
-      <Form submit="Create the appointment" isBusy={create.isPending} onSubmit={() => create.mutate()}>
-        <Field label="Title">
+      <Form
+        submit="Create the appointment"
+        isBusy={create.isPending}
+        error={create.error}
+        onSubmit={() => create.mutate()}
+      >
+        <Field label="Title" name="title">
           <Input required value={title} onChange={({ target }) => setTitle(target.value)} />
         </Field>
-        <Field label="Begins at" hint="In the time zone of this device">
+        <Field label="Begins at" name="startAt" hint="In the time zone of this device">
           <Input type="datetime-local" required value={startAt} onChange={({ target }) => setStartAt(target.value)} />
         </Field>
       </Form>

@@ -1,4 +1,4 @@
-/** Changes the selected prospects, or all that match the filters, by a job. */
+/** A bar with a button that changes the selected prospects, or all prospects that match the filters. A job makes the changes. */
 import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { amount } from "../ui/text.ts";

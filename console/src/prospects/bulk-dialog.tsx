@@ -6,8 +6,8 @@ import { answer, api } from "../api/client.ts";
 import { isAdmin, nameOf, useMe, useStatuses, useTags, useUsers } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
 import { Field, Select } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import style from "./bulk-bar.module.css";
@@ -67,7 +67,6 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
       if ("id" in job) watchJob(job.id);
       onStarted();
     },
-    onError: notifyFailed,
   });
   return (
     <Modal title="Change many prospects" onClose={onClose}>
@@ -75,6 +74,7 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
         submit={count.data === undefined ? "Start" : `${labels[kind]}: ${amount(count.data, "prospect")}`}
         danger={kind === "delete"}
         isBusy={start.isPending || count.data === undefined || count.data === 0 || needsValue}
+        error={start.error}
         onSubmit={() => count.data !== undefined && start.mutate(count.data)}
       >
         <Field label="Change">

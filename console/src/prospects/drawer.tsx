@@ -1,12 +1,13 @@
 /** The panel for one prospect beside the map or the table: its data, its history, and what the user can do with it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail } from "canvassing-client/api";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
 import { isAdmin, mayManage, nameOf, useMe, useStatuses, useUsers } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Select } from "../ui/field.tsx";
+import { useFocusReturn } from "../ui/focus.ts";
 import { Icon } from "../ui/icon.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
@@ -21,8 +22,7 @@ import { forgetProspects, useProspect } from "./queries.ts";
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
   const panel = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the focus moves when another prospect is opened
-  useEffect(() => panel.current?.focus(), [id]);
+  useFocusReturn(panel, { key: id, open: (element) => element.focus() });
   return (
     <aside
       ref={panel}

@@ -5,6 +5,7 @@ import { isAdmin, nameOf, useStatuses, useTags, useTerritories, useUsers } from 
 import { Dot } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
+import { useIsNarrow } from "../ui/screen.ts";
 import { type FilterState, filterNames, listOf, toggled } from "./filter.ts";
 import style from "./filter-bar.module.css";
 
@@ -13,32 +14,31 @@ const nothing = Object.fromEntries(filterNames.map((name) => [name, undefined]))
 
 export function FilterBar({ me, state }: { me: Me; state: FilterState }) {
   const { filter, change } = state;
-  const statuses = useStatuses().data ?? [];
-  const set = further.filter((name) => filter[name] !== undefined).length;
+  const isNarrow = useIsNarrow();
+  const [isUnfolded, setUnfolded] = useState(false);
+  // On a phone, the statuses would take half of the screen, so the user unfolds them too.
+  const folded = isNarrow ? (["status", ...further] as const) : further;
+  const set = folded.filter((name) => filter[name] !== undefined).length;
+  const isOpen = !isNarrow && set > 0;
   return (
     <search className={style.bar} aria-label="Filters">
       <div className={style.first}>
         <Search value={filter.search ?? ""} onChange={(search) => change({ search })} />
-        <fieldset className={style.statuses}>
-          <legend className="visually-hidden">Statuses</legend>
-          {statuses
-            .filter(({ isActive }) => isActive)
-            .map(({ id, value, color }) => (
-              <button
-                key={id}
-                type="button"
-                aria-pressed={listOf(filter.status).includes(value)}
-                onClick={() => change({ status: toggled(filter.status, value) })}
-              >
-                <Dot color={color} /> {value}
-              </button>
-            ))}
-        </fieldset>
+        {!isNarrow && <Statuses state={state} />}
       </div>
       <div className={style.second}>
-        <details className={style.more} open={set > 0 || undefined}>
-          <summary>More filters{set > 0 && ` (${set})`}</summary>
-          <FurtherFilters me={me} state={state} />
+        <details
+          className={style.more}
+          open={isOpen || undefined}
+          onToggle={({ currentTarget }) => setUnfolded(currentTarget.open)}
+        >
+          <summary>
+            {isNarrow ? "Filters" : "More filters"}
+            {set > 0 && ` (${set})`}
+          </summary>
+          {isNarrow && <Statuses state={state} />}
+          {/* The list of territories may be large, because it contains their polygons. It is loaded only if the user needs it. */}
+          {(isOpen || isUnfolded) && <FurtherFilters me={me} state={state} />}
         </details>
         {Object.keys(filter).length > 0 && (
           <Button kind="quiet" onClick={() => change(nothing)}>
@@ -50,13 +50,34 @@ export function FilterBar({ me, state }: { me: Me; state: FilterState }) {
   );
 }
 
+function Statuses({ state: { filter, change } }: { state: FilterState }) {
+  const statuses = useStatuses().data ?? [];
+  return (
+    <fieldset className={style.statuses}>
+      <legend className="visually-hidden">Statuses</legend>
+      {statuses
+        .filter(({ isActive }) => isActive)
+        .map(({ id, value, color }) => (
+          <button
+            key={id}
+            type="button"
+            aria-pressed={listOf(filter.status).includes(value)}
+            onClick={() => change({ status: toggled(filter.status, value) })}
+          >
+            <Dot color={color} /> {value}
+          </button>
+        ))}
+    </fieldset>
+  );
+}
+
 const TYPING_PAUSE_MS = 250;
 
 /** Calls `onChange` when the user stops typing, so that the page does not send a request for each letter. */
 function Search({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the pause
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of `text` starts the timer
   useEffect(() => {
     if (text === value) return;
     const timer = setTimeout(() => onChange(text), TYPING_PAUSE_MS);

@@ -20,6 +20,7 @@ import style from "./page.module.css";
 import { LARGEST_PAGE, useProspects } from "./queries.ts";
 
 const PAGE_SIZE = 50;
+const nothing: ReadonlySet<number> = new Set();
 
 export function ProspectsPage() {
   const me = useMe().data;
@@ -63,10 +64,14 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
   const { filter, change, parameters } = state;
   const sort = readSort(parameters);
   const page = Math.max(1, Number(parameters.get("page") ?? 1) || 1);
-  // The service sorts only by creation time, the newest first. For any other order, the console loads up to `LARGEST_PAGE` rows in one page
-  // and sorts them itself.
+  // The service sorts only by creation time, the newest first. For any other order, the console loads the newest `LARGEST_PAGE` rows in one
+  // page and sorts them itself.
   const query = useProspects(filter, sort === undefined ? page : 1, sort === undefined ? PAGE_SIZE : LARGEST_PAGE);
-  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  // Another filter begins with nothing selected. Otherwise the selection would contain prospects that are not in the table.
+  const of = JSON.stringify(filter);
+  const [chosen, setChosen] = useState({ of, ids: nothing });
+  const selected = chosen.of === of ? chosen.ids : nothing;
+  const setSelected = (ids: ReadonlySet<number>): void => setChosen({ of, ids });
   const onSort = useCallback(
     (next: Sort | undefined) =>
       change({ sort: next && `${next.descending ? "-" : ""}${next.column}`, page: undefined }),
@@ -82,10 +87,10 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
             <div className={style.summary}>
               <p aria-live="polite">
                 <strong>{amount(total, "prospect")}</strong>
-                <SortNote sort={sort} total={total} />
+                <SortNote sort={sort} total={total} onClear={() => onSort(undefined)} />
               </p>
               {canChange && (
-                <BulkBar filter={filter} total={total} selected={selected} onDone={() => setSelected(new Set())} />
+                <BulkBar filter={filter} total={total} selected={selected} onDone={() => setSelected(nothing)} />
               )}
               {sort === undefined && total > pageSize && (
                 <Pages
@@ -105,7 +110,7 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
               columns={columns}
               rows={items}
               rowKey={({ id }) => id}
-              sort={total > LARGEST_PAGE ? undefined : sort}
+              sort={sort}
               onSort={onSort}
               isCurrent={({ id }) => String(id) === parameters.get("prospect")}
               selection={canChange ? selectionOf(items, selected, setSelected) : undefined}
@@ -133,10 +138,23 @@ function selectionOf(
   };
 }
 
-function SortNote({ sort, total }: { sort: Sort | undefined; total: number }): ReactNode {
+interface NoteProps {
+  readonly sort: Sort | undefined;
+  readonly total: number;
+  readonly onClear: () => void;
+}
+
+function SortNote({ sort, total, onClear }: NoteProps): ReactNode {
   if (sort === undefined) return ", the newest first";
   if (total <= LARGEST_PAGE) return null;
-  return `. Filter them to at most ${LARGEST_PAGE} to sort them; this is the newest ${LARGEST_PAGE}.`;
+  return (
+    <>
+      . Only the newest {LARGEST_PAGE} are shown and sorted.{" "}
+      <Button kind="quiet" onClick={onClear}>
+        Show all
+      </Button>
+    </>
+  );
 }
 
 function NoProspects({ isFiltered }: { isFiltered: boolean }) {

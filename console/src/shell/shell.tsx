@@ -6,7 +6,7 @@ import { signOut } from "../api/client.ts";
 import { isAdmin, nameOf } from "../api/reference.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Notices } from "../ui/notices.tsx";
+import { Notices, notifyFailed } from "../ui/notices.tsx";
 import { Connection } from "./connection.tsx";
 import icon from "./icon.svg";
 import { type Destination, destinations } from "./navigation.ts";
@@ -19,7 +19,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const current = shown.find((destination) => isCurrent(destination, path));
 
   // On a narrow screen the navigation covers the page, so it closes when a page is opened.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what the effect waits for
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect must run when `path` changes
   useEffect(() => setOpen(false), [path]);
   useEffect(() => {
     document.title = `${current?.name ?? "Not found"} · ${me.company.name}`;
@@ -64,7 +64,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
               {me.role === "sales" ? "Sales representative" : me.role === "admin" ? "Administrator" : "Owner"}
             </small>
           </span>
-          <Button kind="quiet" onClick={() => void signOut()}>
+          <Button kind="quiet" onClick={() => void signOut().catch(notifyFailed)}>
             Sign out
           </Button>
         </div>

@@ -1,10 +1,12 @@
 /** A dialog with the fields of a territory. The user can type the corners of the polygon, so that drawing with a mouse is not necessary. */
 import type { Territory } from "canvassing-client/api";
 import { useState } from "react";
+import { FieldError } from "../api/faults.ts";
 import { nameOf, useUsers } from "../api/reference.ts";
 import { Field, Input, Select, TextArea } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { POLYGON, ringOf, textOf } from "./corners.ts";
 import { useSave } from "./queries.ts";
 
 interface FormProps {
@@ -21,9 +23,11 @@ export function TerritoryForm({ territory, ring, onClose }: FormProps) {
   const before = textOf(ring);
   const [corners, setCorners] = useState(before);
   const save = useSave(territory?.id, onClose);
+  const [fault, setFault] = useState<FieldError>();
   const submit = () => {
     const polygon = ringOf(corners);
-    if (polygon === undefined) return notifyFailed(new Error("A corner is a longitude and a latitude: -104.99, 39.74"));
+    setFault(polygon instanceof FieldError ? polygon : undefined);
+    if (polygon instanceof FieldError) return;
     // If the user has not changed the polygon, it is not sent. Its stored coordinates then stay exactly the same.
     const changed = territory === undefined || corners !== before;
     save.mutate({
@@ -34,11 +38,11 @@ export function TerritoryForm({ territory, ring, onClose }: FormProps) {
   };
   return (
     <Modal title={territory === undefined ? "New territory" : "Edit the territory"} onClose={onClose}>
-      <Form submit="Save" isBusy={save.isPending} onSubmit={submit}>
-        <Field label="Name">
+      <Form submit="Save" isBusy={save.isPending} error={fault ?? save.error} onSubmit={submit}>
+        <Field label="Name" name="name">
           <Input value={name} placeholder="Untitled Territory" onChange={({ target }) => setName(target.value)} />
         </Field>
-        <Field label="Assigned to" hint="This does not change the prospects inside.">
+        <Field label="Assigned to" name="assignedToUserId" hint="This does not change the prospects inside.">
           <Select value={assignee} onChange={({ target }) => setAssignee(target.value)}>
             <option value="">Nobody</option>
             {users.map((user) => (
@@ -48,21 +52,10 @@ export function TerritoryForm({ territory, ring, onClose }: FormProps) {
             ))}
           </Select>
         </Field>
-        <Field label="Corners" hint="One corner a line: longitude, latitude. At least three.">
+        <Field label="Corners" name={POLYGON} hint="One corner a line: longitude, latitude. At least three.">
           <TextArea rows={6} value={corners} onChange={({ target }) => setCorners(target.value)} />
         </Field>
       </Form>
     </Modal>
   );
-}
-
-const textOf = (ring: readonly number[][]): string => ring.map((position) => position.join(", ")).join("\n");
-
-/** Returns the corners. Returns undefined if a line does not contain a longitude and a latitude. */
-function ringOf(text: string): number[][] | undefined {
-  const lines = text.split("\n").filter((line) => line.trim() !== "");
-  const positions = lines.map((line) => line.split(",").map(Number));
-  return positions.every((position) => position.length === 2 && position.every(Number.isFinite))
-    ? positions
-    : undefined;
 }

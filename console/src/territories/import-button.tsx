@@ -1,25 +1,26 @@
 /** Creates territories from a GeoJSON file. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
+import { type Imported, ImportResult } from "./import-result.tsx";
 
 export function ImportButton() {
   const queries = useQueryClient();
   const input = useRef<HTMLInputElement>(null);
+  const [imported, setImported] = useState<Imported>();
   const send = useMutation({
-    mutationFn: async (file: File) => {
+    mutationFn: async (file: File): Promise<Imported> => {
       const features = featuresIn(await file.text());
-      return answer(api.POST("/api/territories/import", { body: { type: "FeatureCollection", features } }));
+      const body = { type: "FeatureCollection" as const, features };
+      return { features, result: await answer(api.POST("/api/territories/import", { body })) };
     },
-    onSuccess: ({ created, skipped, failed, results }) => {
-      const faults = results.flatMap(({ index, detail }) =>
-        detail === null ? [] : [`Feature ${index + 1}: ${detail}`],
-      );
-      const counts = `${amount(created, "territory", "territories")} created, ${skipped} skipped, ${failed} failed.`;
-      notifyDone([counts, ...faults].join(" "));
+    onSuccess: (done) => {
+      const { created, results } = done.result;
+      if (created === results.length) notifyDone(`${amount(created, "territory", "territories")} created.`);
+      else setImported(done);
       return queries.invalidateQueries({ queryKey: ["territories"] });
     },
     onError: notifyFailed,
@@ -41,6 +42,7 @@ export function ImportButton() {
           target.value = "";
         }}
       />
+      {imported !== undefined && <ImportResult imported={imported} onClose={() => setImported(undefined)} />}
     </>
   );
 }

@@ -8,9 +8,10 @@ import { useTerritories } from "../api/reference.ts";
 import { Canvas } from "../map/canvas.tsx";
 import { drawPolygon } from "../map/draw.ts";
 import { boundsOf } from "../map/features.ts";
-import { prepareLayers } from "../map/layers.ts";
+import { prepareLayers, prospectLayers } from "../map/layers.ts";
+import { useOverview } from "../map/queries.ts";
 import { useTerritoriesOn } from "../map/territories.ts";
-import { idOf } from "../map/tiles.ts";
+import { idOf, useTiles } from "../map/tiles.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
@@ -20,6 +21,9 @@ import { ImportButton } from "./import-button.tsx";
 import style from "./page.module.css";
 import { TerritoryPanel } from "./panel.tsx";
 import { TerritoryTable } from "./table.tsx";
+
+const everything = {};
+const ignore = (): void => undefined;
 
 export function TerritoriesPage() {
   const query = useTerritories();
@@ -80,7 +84,10 @@ function Territories({ territories, isDrawing, onDrawn }: TerritoriesProps) {
   const { fault, retry } = useTerritoriesOn(map, (event) => {
     if (!isDrawing) select(idOf(event));
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new handler does not begin the drawing again
+  // The page also shows the prospects, so that a user sees which ones a new territory would contain. A click on a prospect opens nothing.
+  // The click handler of the territories also gets this click, and selects the territory at that place.
+  useTiles(map, useOverview(everything).data?.tiles, prospectLayers, ignore);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new `onDrawn` must not restart the drawing
   useEffect(() => {
     if (map === undefined || !isDrawing) return;
     return drawPolygon(map, onDrawn);

@@ -4,17 +4,20 @@ import type { Map as MapLibre } from "maplibre-gl";
 import { type ReactNode, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { mayManage, nameOf, useMe } from "../api/reference.ts";
+import { useStats } from "../api/stats.ts";
 import { editPolygon } from "../map/draw.ts";
 import { closed } from "../map/features.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
+import { Form } from "../ui/form.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import { TerritoryForm } from "./form.tsx";
 import style from "./page.module.css";
-import { useDelete, useSave, useStats } from "./queries.ts";
+import { useDelete, useSave } from "./queries.ts";
 import { RunDialog } from "./run-dialog.tsx";
 
 interface PanelProps {
@@ -125,7 +128,7 @@ function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }
         disabled={save.isPending}
         onClick={() => {
           const polygon = ring();
-          if (polygon !== undefined) save.mutate({ polygon });
+          if (polygon !== undefined) save.mutate({ polygon }, { onError: notifyFailed });
         }}
       >
         Save the corners
@@ -145,7 +148,13 @@ function DeleteDialog({ territory: { id, name }, onClose, onDeleted }: DeletePro
   const remove = useDelete(onDeleted);
   return (
     <Modal title={`Delete ${name}?`} onClose={onClose}>
-      <Form submit="Delete the territory" danger isBusy={remove.isPending} onSubmit={() => remove.mutate(id)}>
+      <Form
+        submit="Delete the territory"
+        danger
+        isBusy={remove.isPending}
+        error={remove.error}
+        onSubmit={() => remove.mutate(id)}
+      >
         <p>The prospects inside stay as they are.</p>
       </Form>
     </Modal>

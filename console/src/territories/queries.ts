@@ -1,16 +1,9 @@
-/** Reads and changes territories. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+/** Changes territories. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Territory, TerritoryPatch } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
-import { notifyFailed } from "../ui/notices.tsx";
 
-export const useStats = (id: number) =>
-  useQuery({
-    queryKey: ["prospects", "territory-stats", id],
-    queryFn: () => answer(api.GET("/api/territories/{id}/stats", { params: { path: { id } } })),
-  });
-
-/** Saves a new territory, or the changed fields of one that exists. */
+/** Saves a new territory, or the changed fields of one that exists. The caller shows the error of the returned mutation. */
 export function useSave(id: number | undefined, onSaved: (territory: Territory) => void) {
   const queries = useQueryClient();
   return useMutation({
@@ -23,10 +16,10 @@ export function useSave(id: number | undefined, onSaved: (territory: Territory) 
       await queries.invalidateQueries({ queryKey: ["prospects", "territory-stats"] });
       onSaved(territory);
     },
-    onError: notifyFailed,
   });
 }
 
+/** Deletes a territory. The caller shows the error of the returned mutation. */
 export function useDelete(onDeleted: () => void) {
   const queries = useQueryClient();
   return useMutation({
@@ -35,6 +28,5 @@ export function useDelete(onDeleted: () => void) {
       onDeleted();
       await queries.invalidateQueries({ queryKey: ["territories"] });
     },
-    onError: notifyFailed,
   });
 }

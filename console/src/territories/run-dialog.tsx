@@ -6,8 +6,8 @@ import { answer, api } from "../api/client.ts";
 import { nameOf, useUsers } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
 import { Field, Select } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 
@@ -46,13 +46,13 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
       if ("id" in job) watchJob(job.id);
       onClose();
     },
-    onError: notifyFailed,
   });
   return (
     <Modal title={`Assign the prospects in ${name}`} onClose={onClose}>
       <Form
         submit={count.data === undefined ? "Start" : `${labels[mode]}: ${amount(count.data, "prospect")}`}
         isBusy={!isComplete || start.isPending || count.data === undefined || count.data === 0}
+        error={start.error}
         onSubmit={() => count.data !== undefined && start.mutate(count.data)}
       >
         <Field label="Change">

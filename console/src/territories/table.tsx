@@ -31,7 +31,8 @@ export function TerritoryTable({ territories, open, onOpen }: TableProps) {
         header: "Assigned to",
         cell: ({ assignedToUserId }: Territory) => {
           const user = users?.find(({ id }) => id === assignedToUserId);
-          return user === undefined ? "Nobody" : nameOf(user);
+          if (user !== undefined) return nameOf(user);
+          return users === undefined ? "" : "Nobody";
         },
       },
       { id: "corners", header: "Corners", align: "right" as const, cell: ({ polygon }: Territory) => polygon.length },

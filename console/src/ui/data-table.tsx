@@ -1,4 +1,7 @@
-/** A table with sortable columns and rows that can be selected. It scrolls sideways on a narrow screen. */
+/**
+ * A table with sortable columns and rows that can be selected. Where there is little space, each row becomes a card, and each cell a line
+ * of the card.
+ */
 import {
   createColumnHelper,
   createSortedRowModel,
@@ -22,7 +25,7 @@ export interface Column<Row> {
   readonly align?: "right";
   /** True if only screen readers get the header. It is for columns of buttons, whose own labels are clear enough. */
   readonly isQuiet?: boolean;
-  /** True if a narrow screen leaves out the column. */
+  /** True if the column is left out where there is little space. */
   readonly minor?: boolean;
 }
 
@@ -49,6 +52,18 @@ export interface Selection<Row> {
   readonly toggleAll: () => void;
   readonly nameOf: (row: Row) => string;
 }
+
+/**
+ * ARIA roles for the elements of the table. These are the roles that the elements have by default. But some browsers drop the default roles
+ * if the style sheet shows the rows as cards, so the elements set their roles explicitly.
+ */
+const roles = {
+  table: { role: "table" },
+  rowgroup: { role: "rowgroup" },
+  row: { role: "row" },
+  columnheader: { role: "columnheader" },
+  cell: { role: "cell" },
+} as const;
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
 
@@ -78,12 +93,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a wide table sideways
     <section className={style.frame} aria-label={label} tabIndex={0}>
-      <table className={style.table}>
-        <thead>
+      <table className={style.table} {...roles.table}>
+        <thead {...roles.rowgroup}>
           {table.getHeaderGroups().map((group) => (
-            <tr key={group.id}>
+            <tr key={group.id} {...roles.row}>
               {selection !== undefined && (
-                <th className={style.check}>
+                <th className={style.check} {...roles.columnheader}>
                   <input
                     type="checkbox"
                     aria-label="Select all rows"
@@ -95,6 +110,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
               {group.headers.map(({ column }) => (
                 <th
                   key={column.id}
+                  {...roles.columnheader}
                   className={classOf(looks.get(column.id))}
                   aria-sort={sort?.column === column.id ? (sort.descending ? "descending" : "ascending") : undefined}
                 >
@@ -113,11 +129,11 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
             </tr>
           ))}
         </thead>
-        <tbody>
+        <tbody {...roles.rowgroup}>
           {table.getRowModel().rows.map(({ original }) => (
-            <tr key={rowKey(original)} data-current={isCurrent?.(original) ?? false}>
+            <tr key={rowKey(original)} {...roles.row} data-current={isCurrent?.(original) ?? false}>
               {selection !== undefined && (
-                <td className={style.check}>
+                <td className={style.check} {...roles.cell}>
                   <input
                     type="checkbox"
                     aria-label={`Select ${selection.nameOf(original)}`}
@@ -127,7 +143,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                 </td>
               )}
               {columns.map((column) => (
-                <td key={column.id} className={classOf(column)}>
+                <td
+                  key={column.id}
+                  {...roles.cell}
+                  className={classOf(column)}
+                  data-label={column.isQuiet === true ? undefined : column.header}
+                >
                   {column.cell(original)}
                 </td>
               ))}

@@ -1,56 +1,50 @@
 /**
- * A dialog made of the browser's element `dialog`. The browser keeps the focus inside it, closes it on Escape, and returns the focus to the
- * element that had it before.
+ * A dialog made of the browser's element `dialog`. The browser keeps the focus inside it and closes it on Escape. When it closes, the focus
+ * returns to the element that had it before.
  */
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
 import { Button } from "./button.tsx";
+import { useFocusReturn } from "./focus.ts";
 import { Icon } from "./icon.tsx";
 import style from "./modal.module.css";
+import { coverPage, NoticeList } from "./notices.tsx";
 
-export function Modal({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
-  useEffect(() => {
-    const element = dialog.current;
-    element?.showModal();
-    return () => element?.close();
-  }, []);
-  return (
-    <dialog ref={dialog} className={style.modal} aria-labelledby={id} onCancel={onClose}>
-      <header className={style.head}>
-        <h2 id={id}>{title}</h2>
-        <Button kind="quiet" aria-label="Close" onClick={onClose}>
-          <Icon name="close" />
-        </Button>
-      </header>
-      {children}
-    </dialog>
-  );
+interface ModalProps {
+  readonly title: string;
+  /** Undefined if only a button among the children closes the dialog. Escape then does not close it. */
+  readonly onClose: (() => void) | undefined;
+  readonly children: ReactNode;
 }
 
-/** A form with one button that sends it. */
-export function Form(props: {
-  onSubmit: () => void;
-  submit: string;
-  isBusy?: boolean;
-  danger?: boolean;
-  children: ReactNode;
-}) {
-  const { onSubmit, submit, isBusy = false, danger = false, children } = props;
+export function Modal({ title, onClose, children }: ModalProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useFocusReturn(dialog, { open: (element) => element.showModal(), close: (element) => element.close() });
+  useEffect(coverPage, []);
+  // When the user presses Escape for the second time, Chrome closes a dialog even if its event `cancel` was prevented. Preventing the event
+  // `keydown` stops this.
+  const isLocked = onClose === undefined;
+  useEffect(() => {
+    if (!isLocked) return;
+    const ignoreEscape = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") event.preventDefault();
+    };
+    document.addEventListener("keydown", ignoreEscape);
+    return () => document.removeEventListener("keydown", ignoreEscape);
+  }, [isLocked]);
+  const stay = (event: SyntheticEvent): void => event.preventDefault();
   return (
-    <form
-      className={style.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit();
-      }}
-    >
+    <dialog ref={dialog} className={style.modal} aria-labelledby={id} onCancel={onClose ?? stay}>
+      <header className={style.head}>
+        <h2 id={id}>{title}</h2>
+        {onClose !== undefined && (
+          <Button kind="quiet" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </Button>
+        )}
+      </header>
       {children}
-      <footer className={style.foot}>
-        <Button kind={danger ? "danger" : "main"} type="submit" disabled={isBusy}>
-          {submit}
-        </Button>
-      </footer>
-    </form>
+      <NoticeList />
+    </dialog>
   );
 }

@@ -23,39 +23,81 @@ function replace(next: readonly Notice[]): void {
   for (const listener of listeners) listener();
 }
 
-const dismiss = (id: number): void => replace(notices.filter((notice) => notice.id !== id));
+export const dismiss = (id: number): void => replace(notices.filter((notice) => notice.id !== id));
 
-function show(kind: Notice["kind"], text: ReactNode): void {
+function show(kind: Notice["kind"], text: ReactNode): number {
   lastId += 1;
   const id = lastId;
   replace([...notices, { id, kind, text }].slice(-MOST));
   if (kind === "done") setTimeout(() => dismiss(id), SHOWN_MS);
+  return id;
 }
 
-export const notifyDone = (text: ReactNode): void => show("done", text);
-/** Shows an error. The message stays until the user closes it or newer messages displace it. */
-export const notifyFailed = (error: Error): void => show("failed", error.message);
+export function notifyDone(text: ReactNode): void {
+  show("done", text);
+}
 
-/** Shows the progress of an action that takes some time. The message stays until the user closes it or newer messages displace it. */
-export const notifyTask = (task: ReactNode): void => show("task", task);
+/** Shows an error. The message stays until the user closes it or newer messages displace it. */
+export function notifyFailed(error: Error): void {
+  show("failed", error.message);
+}
+
+/**
+ * Shows the progress of an action that takes some time. The message stays until the user closes it or newer messages displace it. Returns
+ * the id of the message for `dismiss`. The element must keep no state of its own, because it is made again when a dialog opens or closes.
+ */
+export const notifyTask = (task: ReactNode): number => show("task", task);
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
+let openDialogs = 0;
+
+/**
+ * Call this when a modal dialog opens. Browsers do not let users reach the page behind such a dialog, so `Notices` shows nothing, and the
+ * dialog shows the messages instead. Returns a function to call when the dialog has closed.
+ */
+export function coverPage(): () => void {
+  const count = (change: number): void => {
+    openDialogs += change;
+    replace(notices);
+  };
+  count(1);
+  return () => count(-1);
+}
+
+/**
+ * The messages of the page. While a dialog is open, the list is empty but is not removed: a screen reader reads a new message only if it is
+ * added to a list that already exists.
+ */
 export function Notices() {
-  const shown = useSyncExternalStore(subscribe, () => notices);
+  const isCovered = useSyncExternalStore(subscribe, () => openDialogs > 0);
+  return <NoticeList isCovered={isCovered} />;
+}
+
+export function NoticeList({ isCovered = false }: { isCovered?: boolean }) {
+  const all = useSyncExternalStore(subscribe, () => notices);
+  const shown = isCovered ? [] : all;
+  // Screen readers read errors at once, and other messages when they have finished what they are reading.
   return (
-    <div className={style.notices} role="status">
-      {shown.map(({ id, kind, text }) => (
-        <div key={id} className={style.notice} data-kind={kind}>
-          <div>{text}</div>
-          <Button kind="quiet" aria-label="Close this message" onClick={() => dismiss(id)}>
-            <Icon name="close" size={16} />
-          </Button>
-        </div>
-      ))}
+    <div className={style.notices}>
+      <div className={style.list} role="alert">
+        {shown.filter(({ kind }) => kind === "failed").map(noticeElement)}
+      </div>
+      <div className={style.list} role="status">
+        {shown.filter(({ kind }) => kind !== "failed").map(noticeElement)}
+      </div>
     </div>
   );
 }
+
+const noticeElement = ({ id, kind, text }: Notice) => (
+  <div key={id} className={style.notice} data-kind={kind}>
+    <div>{text}</div>
+    <Button kind="quiet" aria-label="Close this message" onClick={() => dismiss(id)}>
+      <Icon name="close" size={16} />
+    </Button>
+  </div>
+);

@@ -4,8 +4,9 @@ import type { Permission, Role, User } from "canvassing-client/api";
 import { useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyDone, notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { notifyDone } from "../ui/notices.tsx";
 import style from "./form.module.css";
 import { permissionLabels, permissions, roleLabels, roles } from "./labels.ts";
 
@@ -36,24 +37,24 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
       notifyDone(user === undefined ? "The user is invited." : "The user is saved.");
       onClose();
     },
-    onError: notifyFailed,
   });
   return (
     <Modal title={user === undefined ? "Invite a user" : "Edit the user"} onClose={onClose}>
       <Form
         submit={user === undefined ? "Send the invitation" : "Save"}
         isBusy={save.isPending}
+        error={save.error}
         onSubmit={() => save.mutate()}
       >
         <Fields>
-          <Field label="First name">
+          <Field label="First name" name="firstName">
             <Input required value={draft.firstName} onChange={({ target }) => change({ firstName: target.value })} />
           </Field>
-          <Field label="Last name">
-            <Input required value={draft.lastName} onChange={({ target }) => change({ lastName: target.value })} />
+          <Field label="Last name" name="lastName">
+            <Input value={draft.lastName} onChange={({ target }) => change({ lastName: target.value })} />
           </Field>
         </Fields>
-        <Field label="E-mail">
+        <Field label="E-mail" name="email">
           <Input
             type="email"
             required
@@ -62,7 +63,7 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
             onChange={({ target }) => change({ email: target.value })}
           />
         </Field>
-        <Field label="Role">
+        <Field label="Role" name="role">
           <Select
             value={draft.role}
             onChange={({ target }) => change({ role: roles.find((one) => one === target.value) ?? "sales" })}

@@ -52,7 +52,8 @@ const shown: readonly Column<User>[] = [
     header: "State",
     cell: ({ isActive, invitation }) => {
       if (!isActive) return <Badge kind="bad">Disabled</Badge>;
-      return invitation === "pending" ? <Badge kind="warn">Invited</Badge> : <Badge kind="good">Active</Badge>;
+      if (invitation === "accepted") return <Badge kind="good">Active</Badge>;
+      return <Badge kind="warn">{invitation === "pending" ? "Invited" : "Invitation ended"}</Badge>;
     },
   },
 ];

@@ -59,6 +59,13 @@ function Headers({ delivery: { id, event, body }, attempt: { number, startedAt }
           .map(([name, value]) => `${name}: ${value}`)
           .join("\n")}
       </pre>
+      {secret !== "" && (
+        <p>
+          These are the signatures of the secret that you have typed. For 24 hours after a change of the secret, the
+          request also has the signature of the old secret: in <code>X-Service-Signature-Previous</code>, and as a
+          second value in <code>webhook-signature</code>.
+        </p>
+      )}
       {error !== null && <p>The secret is not valid: after whsec_ it must be base64.</p>}
     </>
   );

@@ -70,6 +70,35 @@ export function filterOf(conditions: readonly Condition[]): Built {
   return { filter: Object.keys(filter).length === 0 ? null : filter, fault };
 }
 
+/**
+ * Returns the conditions from which `filterOf` makes the filter. Returns undefined if no conditions make exactly this filter, for example
+ * if it compares a field with a string and a number. The dialog cannot edit such a filter.
+ */
+export function conditionsOf(filter: Readonly<Record<string, unknown>> | null): readonly Condition[] | undefined {
+  if (filter === null) return [];
+  const flat = flattened(filter);
+  const conditions = flat.map(([path, value]) => ({ path, ...operatorOf(value) }));
+  const built = filterOf(conditions);
+  const isSame = JSON.stringify(Object.entries(built.filter ?? {})) === JSON.stringify(flat);
+  return built.fault === undefined && isSame ? conditions : undefined;
+}
+
+/** Returns the paths and values of a filter that may be nested: `{a: {b: 1}}` has the path `a.b`. */
+const flattened = (filter: Readonly<Record<string, unknown>>): (readonly [path: string, value: unknown])[] =>
+  Object.entries(filter).flatMap(([key, value]) =>
+    isObject(value) && Object.keys(value).length > 0
+      ? flattened(value).map(([path, inner]) => [`${key}.${path}`, inner] as const)
+      : [[key, value] as const],
+  );
+
+function operatorOf(value: unknown): Pick<Condition, "operator" | "typed"> {
+  if (value === null) return { operator: "empty", typed: "" };
+  if (typeof value === "boolean") return { operator: value ? "yes" : "no", typed: "" };
+  if (typeof value === "number") return { operator: "number", typed: String(value) };
+  if (!Array.isArray(value)) return { operator: "is", typed: String(value) };
+  return { operator: value.every((one) => typeof one === "number") ? "anyNumber" : "any", typed: value.join(", ") };
+}
+
 /** Maximum number of keys in a suggested path. For example, `a.b.c.d` has four keys. The API accepts at most five. */
 const SUGGESTED_DEPTH = 4;
 

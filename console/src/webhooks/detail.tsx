@@ -5,8 +5,8 @@ import { useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
@@ -70,16 +70,24 @@ function Actions({ webhook: { id, name, status } }: { webhook: Webhook }) {
 function RotateDialog({ webhookId: id, onClose }: { webhookId: number; onClose: () => void }) {
   const rotate = useMutation({
     mutationFn: () => answer(api.POST("/api/webhooks/{id}/rotate-secret", { params: { path: { id } }, body: {} })),
-    onError: notifyFailed,
   });
   return (
-    <Modal title="New secret" onClose={onClose}>
+    <Modal title="New secret" onClose={rotate.isPending || rotate.isSuccess ? undefined : onClose}>
       {rotate.data === undefined ? (
-        <Form submit="Make a new secret" isBusy={rotate.isPending} onSubmit={() => rotate.mutate()}>
+        <Form
+          submit="Make a new secret"
+          isBusy={rotate.isPending}
+          error={rotate.error}
+          onSubmit={() => rotate.mutate()}
+        >
           <p>For 24 hours, deliveries are signed with the old secret too, so that receivers can change in peace.</p>
         </Form>
       ) : (
-        <Secret secret={rotate.data.secretKey} />
+        <Secret secret={rotate.data.secretKey}>
+          <Button kind="main" onClick={onClose}>
+            I have stored it
+          </Button>
+        </Secret>
       )}
     </Modal>
   );
@@ -91,7 +99,7 @@ function DeleteDialog({ webhookId, name, onClose }: { webhookId: number; name: s
   const submit = () => remove.mutate(undefined, { onSuccess: () => open("/webhooks") });
   return (
     <Modal title={`Delete ${name}?`} onClose={onClose}>
-      <Form submit="Delete the webhook" danger isBusy={remove.isPending} onSubmit={submit}>
+      <Form submit="Delete the webhook" danger isBusy={remove.isPending} error={remove.error} onSubmit={submit}>
         <p>Nothing more is sent to it, and what waits is cancelled.</p>
       </Form>
     </Modal>

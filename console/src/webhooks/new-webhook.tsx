@@ -1,12 +1,13 @@
 /** A dialog that creates a webhook, and then shows its secret once. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { useEventTypes } from "./queries.ts";
 import style from "./webhooks.module.css";
 
@@ -21,12 +22,11 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
     mutationFn: () =>
       answer(api.POST("/api/webhooks", { body: { name, url, registrations: events.map((event) => ({ event })) } })),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["webhooks"] }),
-    onError: notifyFailed,
   });
   if (create.data !== undefined) {
     const { id, secretKey } = create.data;
     return (
-      <Modal title="The webhook is created" onClose={onClose}>
+      <Modal title="The webhook is created" onClose={undefined}>
         <Secret secret={secretKey}>
           <Button kind="main" onClick={() => open(`/webhooks/${id}`)}>
             Open the webhook
@@ -36,12 +36,17 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
     );
   }
   return (
-    <Modal title="New webhook" onClose={onClose}>
-      <Form submit="Create the webhook" isBusy={create.isPending} onSubmit={() => create.mutate()}>
-        <Field label="Name">
+    // While the request runs, the user cannot close the dialog. Otherwise the user would never see the secret, which is in the answer.
+    <Modal title="New webhook" onClose={create.isPending ? undefined : onClose}>
+      <Form submit="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={() => create.mutate()}>
+        <Field label="Name" name="name">
           <Input required value={name} onChange={({ target }) => setName(target.value)} />
         </Field>
-        <Field label="URL" hint="It receives a POST request for each event. Only https is allowed in a deployment.">
+        <Field
+          label="URL"
+          name="url"
+          hint="It receives a POST request for each event. Only https is allowed in a deployment."
+        >
           <Input type="url" required value={url} onChange={({ target }) => setUrl(target.value)} />
         </Field>
         <fieldset className={style.events}>
@@ -65,13 +70,22 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-export function Secret({ secret, children }: { secret: string; children?: ReactNode }) {
+/** Shows a secret that the service returns only once. The children are a button that closes the dialog. */
+export function Secret({ secret, children }: { secret: string; children: ReactNode }) {
+  const copy = () =>
+    navigator.clipboard.writeText(secret).then(() => notifyDone("The secret is in the clipboard."), notifyFailed);
+  const section = useRef<HTMLDivElement>(null);
+  // The button that had the focus has disappeared, so this section gets the focus.
+  useEffect(() => section.current?.focus(), []);
   return (
-    <div className={style.body}>
-      <p>Receivers check the signature with this secret. It is shown only now.</p>
+    <div ref={section} className={style.body} tabIndex={-1}>
+      <p>
+        Receivers check the signature with this secret. It is shown only now, so store it before you close this dialog.
+      </p>
       <pre className={style.code}>{secret}</pre>
       <div className={style.bar}>
-        <Button onClick={() => void navigator.clipboard.writeText(secret)}>Copy the secret</Button>
+        {/* Browsers have a clipboard only for pages that came over HTTPS or from this computer. */}
+        {isSecureContext && <Button onClick={() => void copy()}>Copy the secret</Button>}
         {children}
       </div>
     </div>

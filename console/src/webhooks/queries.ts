@@ -52,11 +52,12 @@ export const useDelivery = (id: number, deliveryId: string) =>
 
 const CONFLICT = 409;
 
-/**
- * Runs an action on a webhook, loads the data on webhooks again, and shows a message. A response 409 is not shown as an error, because it
- * only means that the page was out of date. For example, the service may already be sending the delivery.
- */
-function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
+/** Runs an action on a webhook, loads the data on webhooks again, and shows a message. The dialog of the action shows its error. */
+function useAction<Input, Result>(
+  run: (input: Input) => Promise<Result>,
+  said: (result: Result) => string,
+  onError?: (error: Error) => unknown,
+) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: run,
@@ -64,22 +65,31 @@ function useAction<Input, Result>(run: (input: Input) => Promise<Result>, said: 
       notifyDone(said(result));
       return queries.invalidateQueries({ queryKey: ["webhooks"] });
     },
-    onError: (error) => {
-      if (!(error instanceof RequestFailed) || error.status !== CONFLICT) return notifyFailed(error);
-      notifyDone(error.message);
-      return queries.invalidateQueries({ queryKey: ["webhooks"] });
-    },
+    ...(onError !== undefined && { onError }),
+  });
+}
+
+/**
+ * Is for actions without a dialog, and shows their errors as messages. A response 409 is not shown as an error, because it only means that
+ * the page was out of date. For example, the service may already be sending the delivery.
+ */
+function useButtonAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
+  const queries = useQueryClient();
+  return useAction(run, said, (error) => {
+    if (!(error instanceof RequestFailed) || error.status !== CONFLICT) return notifyFailed(error);
+    notifyDone(error.message);
+    return queries.invalidateQueries({ queryKey: ["webhooks"] });
   });
 }
 
 export const useTest = (id: number) =>
-  useAction(
+  useButtonAction(
     () => answer(api.POST("/api/webhooks/{id}/test", { params: { path: { id } } })),
     () => "A test event is on its way. It will appear in the log.",
   );
 
 export const usePause = (id: number) =>
-  useAction(
+  useButtonAction(
     (action: "pause" | "resume") =>
       action === "pause"
         ? answer(api.POST("/api/webhooks/{id}/pause", { params: { path: { id } } }))
@@ -89,7 +99,7 @@ export const usePause = (id: number) =>
   );
 
 export const useRedeliver = (id: number) =>
-  useAction(
+  useButtonAction(
     (deliveryId: string) =>
       answer(
         api.POST("/api/webhooks/{id}/deliveries/{deliveryId}/redeliver", { params: { path: { id, deliveryId } } }),

@@ -1,56 +1,62 @@
-/** A dialog that registers a webhook for an event, with conditions on the event's data. */
+/** A dialog that registers a webhook for an event, with conditions on the event's data, or that changes such a registration. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { Registration } from "canvassing-client/api";
 import { useState } from "react";
 import { answer, api } from "../api/client.ts";
+import { Button } from "../ui/button.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
-import { type Condition, filterOf } from "./conditions.ts";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { type Built, conditionsOf, filterOf } from "./conditions.ts";
 import { FilterBuilder, FilterPreview } from "./filter-builder.tsx";
 import { useEventTypes } from "./queries.ts";
+import style from "./webhooks.module.css";
 
-export function RegistrationForm({ webhookId, onClose }: { webhookId: number; onClose: () => void }) {
-  const queries = useQueryClient();
+interface FormProps {
+  readonly webhookId: number;
+  /** Undefined for a new registration. */
+  readonly registration: Registration | undefined;
+  readonly onClose: () => void;
+}
+
+export function RegistrationForm({ webhookId, registration, onClose }: FormProps) {
   const types = useEventTypes().data ?? [];
-  const [event, setEvent] = useState("prospect.status_changed");
-  const [conditions, setConditions] = useState<readonly Condition[]>([]);
-  const [delay, setDelay] = useState("0");
-  const [button, setButton] = useState("");
-  const built = filterOf(conditions);
-  const create = useMutation({
-    mutationFn: () =>
-      answer(
-        api.POST("/api/webhooks/{id}/registrations", {
-          params: { path: { id: webhookId } },
-          body: {
-            event,
-            filter: built.filter,
-            delayMinutes: Number(delay),
-            ...(button !== "" && { triggerMode: "manual" as const, manualTriggerButtonText: button }),
-          },
-        }),
-      ),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["webhooks"] });
-      onClose();
-    },
-    onError: notifyFailed,
-  });
-  const submit = () => (built.fault === undefined ? create.mutate() : notifyFailed(new Error(built.fault)));
+  const [event, setEvent] = useState(registration?.event ?? "prospect.status_changed");
+  const [conditions, setConditions] = useState(() => conditionsOf(registration?.filter ?? null));
+  const [delay, setDelay] = useState(String(registration?.delayMinutes ?? 0));
+  const [button, setButton] = useState(registration?.manualTriggerButtonText ?? "");
+  const save = useSave(webhookId, registration?.id, onClose);
+  // If the form cannot show the filter as conditions, the filter stays as it is.
+  const built =
+    conditions === undefined ? { filter: registration?.filter ?? null, fault: undefined } : filterOf(conditions);
   return (
-    <Modal title="Add a registration" onClose={onClose}>
-      <Form submit="Add" isBusy={create.isPending} onSubmit={submit}>
-        <Field label="Event" hint={types.find((type) => type.event === event)?.description}>
+    <Modal title={registration === undefined ? "Add a registration" : "Edit the registration"} onClose={onClose}>
+      <Form
+        submit={registration === undefined ? "Add" : "Save"}
+        isBusy={save.isPending}
+        error={save.error}
+        onSubmit={() => save.mutate({ event, built, delayMinutes: Number(delay), button })}
+      >
+        {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
+        <Field label="Event" name="event" hint={types.find((type) => type.event === event)?.description}>
           <Select value={event} onChange={({ target }) => setEvent(target.value)}>
             {types.map((type) => (
               <option key={type.event}>{type.event}</option>
             ))}
           </Select>
         </Field>
-        <FilterBuilder event={event} conditions={conditions} onChange={setConditions} built={built} />
+        {conditions === undefined ? (
+          <FixedFilter filter={built.filter} onReplace={() => setConditions([])} />
+        ) : (
+          <FilterBuilder event={event} conditions={conditions} onChange={setConditions} built={built} />
+        )}
         <FilterPreview webhookId={webhookId} event={event} filter={built.filter} />
         <Fields>
-          <Field label="Delay in minutes" hint="Events of one record within the delay are sent together.">
+          <Field
+            label="Delay in minutes"
+            name="delayMinutes"
+            hint="Events of one record within the delay are sent together."
+          >
             <Input
               type="number"
               min="0"
@@ -60,11 +66,57 @@ export function RegistrationForm({ webhookId, onClose }: { webhookId: number; on
               onChange={({ target }) => setDelay(target.value)}
             />
           </Field>
-          <Field label="Button" hint="With a text, nothing is sent until a rep presses the button.">
+          <Field
+            label="Button"
+            name="manualTriggerButtonText"
+            hint="With a text, nothing is sent until a rep presses the button."
+          >
             <Input value={button} onChange={({ target }) => setButton(target.value)} />
           </Field>
         </Fields>
       </Form>
     </Modal>
   );
+}
+
+function FixedFilter({ filter, onReplace }: { filter: Built["filter"]; onReplace: () => void }) {
+  return (
+    <>
+      <p>This form cannot show the filter, which was made with the API. The filter stays as it is.</p>
+      <div className={style.bar}>
+        <Button onClick={onReplace}>Replace the filter</Button>
+        <code className={style.url}>{JSON.stringify(filter)}</code>
+      </div>
+    </>
+  );
+}
+
+interface Draft {
+  readonly event: string;
+  readonly built: Built;
+  readonly delayMinutes: number;
+  readonly button: string;
+}
+
+function useSave(id: number, registrationId: number | undefined, onSaved: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ event, built: { filter, fault }, delayMinutes, button }: Draft) => {
+      if (fault !== undefined) throw new Error(fault);
+      const trigger =
+        button === ""
+          ? { triggerMode: "automatic" as const, manualTriggerButtonText: null }
+          : { triggerMode: "manual" as const, manualTriggerButtonText: button };
+      const body = { event, filter, delayMinutes, ...trigger };
+      if (registrationId === undefined) {
+        return answer(api.POST("/api/webhooks/{id}/registrations", { params: { path: { id } }, body }));
+      }
+      const path = { id, registrationId };
+      return answer(api.PATCH("/api/webhooks/{id}/registrations/{registrationId}", { params: { path }, body }));
+    },
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["webhooks"] });
+      onSaved();
+    },
+  });
 }

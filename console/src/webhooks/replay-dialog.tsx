@@ -1,7 +1,8 @@
 /** A dialog that sends the deliveries of a time span again. */
 import { useState } from "react";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
-import { Form, Modal } from "../ui/modal.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { type Range, useReplay } from "./queries.ts";
 
 const HOUR_MS = 3_600_000;
@@ -11,6 +12,11 @@ function localTime(time: number): string {
   const offset = new Date(time).getTimezoneOffset() * 60_000;
   return new Date(time - offset).toISOString().slice(0, 16);
 }
+
+const hints = {
+  undelivered: "Sends the deliveries that have failed in all attempts, and those that wait for another attempt.",
+  all: "Also sends the deliveries that the receiver has already accepted.",
+};
 
 export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClose: () => void }) {
   const [range, setRange] = useState<Range>(() => ({
@@ -22,9 +28,14 @@ export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClos
   const replay = useReplay(webhookId);
   return (
     <Modal title="Send deliveries again" onClose={onClose}>
-      <Form submit="Send again" isBusy={replay.isPending} onSubmit={() => replay.mutate(range, { onSuccess: onClose })}>
+      <Form
+        submit="Send again"
+        isBusy={replay.isPending}
+        error={replay.error}
+        onSubmit={() => replay.mutate(range, { onSuccess: onClose })}
+      >
         <Fields>
-          <Field label="From">
+          <Field label="From" name="from">
             <Input
               type="datetime-local"
               required
@@ -32,7 +43,7 @@ export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClos
               onChange={({ target }) => setRange({ ...range, from: target.value })}
             />
           </Field>
-          <Field label="Until">
+          <Field label="Until" name="to">
             <Input
               type="datetime-local"
               required
@@ -41,7 +52,7 @@ export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClos
             />
           </Field>
         </Fields>
-        <Field label="Which">
+        <Field label="Which" name="deliveries" hint={hints[range.deliveries]}>
           <Select
             value={range.deliveries}
             onChange={({ target }) =>

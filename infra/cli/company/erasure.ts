@@ -1,21 +1,28 @@
 /**
- * Erases a company: its users at the identity provider, its files and its rows. Each step can be repeated. So an interrupted command
- * continues when it is run again.
+ * Erases a company: its users at the identity provider, its files, and its rows in each table of the deployment. Each step can be repeated.
+ * So an interrupted command continues when it is run again.
  */
 import * as z from "zod/mini";
+import { countFiles, type FileStore, removeFiles } from "#shared/aws/s3-folders.ts";
 import { type Clock, iso } from "#shared/clock.ts";
-import { all, exists, missing, present } from "#shared/db/expression.ts";
+import { all, type Condition, exists, missing, present } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { allPrefixes, countFiles, type FileStore, removeFiles } from "./files.ts";
+import { allPrefixes } from "./file-prefixes.ts";
 import type { Pool, PoolUser } from "./pool.ts";
 import { countRows, keyOfRow, ROWS_TOGETHER, type RowStore, removeKeys, removeRows } from "./rows.ts";
 import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 
 export interface ErasureContext {
+  /** The table that the service uses. */
   readonly rows: RowStore;
+  /**
+   * Other tables that may contain the company. After a switch to a restored table, the old table is one of them. The service does not write
+   * to them.
+   */
+  readonly others: readonly RowStore[];
   readonly files: FileStore;
   /** The user pool. It is undefined if an external identity provider manages the users. */
   readonly pool: Pool | undefined;
@@ -30,9 +37,10 @@ export interface ErasureContext {
  */
 export const QUIET_MS = 16 * 60_000;
 /**
- * Time in milliseconds from the start of the erasure to the removal of users, files and rows. The webhooks are removed at the start. SQS
- * delays a message by at most 15 minutes, so each queued message about a delivery arrives during this time, and its consumer cancels the
- * delivery. A message that arrives after the removal of the delivery's row sets off the alarm `Delivery missing`.
+ * Time in milliseconds from the start of the erasure, when the webhooks are removed, to the removal of users, files and rows. SQS delays a
+ * message by at most 15 minutes, so all queued messages about deliveries arrive during this time. Their consumer cancels the deliveries,
+ * because the webhook no longer exists. A message that arrived after the removal of the delivery's row would set off the alarm
+ * `Delivery missing`.
  */
 const SETTLE_MS = 16 * 60_000;
 /** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
@@ -48,19 +56,28 @@ export const Erasure = z.object({
 export type Erasure = z.infer<typeof Erasure>;
 
 /**
- * Erases a company. If it is already erased, returns the record of its erasure. Throws CommandRefused if the company is unknown or must not
- * be erased now.
- * @param confirmed the name of the company, which the operator has typed to confirm the erasure
+ * Erases a company. If an earlier erasure has removed it from the service's table, erases it in the other tables only, removes the users
+ * that only these tables contain, and returns the record of the earlier erasure.
+ * Throws CommandRefused if the company is unknown, if it is not suspended, if requests or jobs may still write its rows, or if `confirmed`
+ * is not the name of the company.
+ * @param confirmed the name that the operator has typed to confirm the erasure
  */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
+  const company = await markedCompany(context.rows.table, companyId);
+  if (company !== undefined) return eraseUsed(context, company, confirmed);
+  const earlier = await erasureOf(context.rows.table, companyId);
+  if (earlier === undefined) return eraseUnused(context, companyId, confirmed);
+  await removeUsers(context, companyId);
+  await eraseElsewhere(context, earlier);
+  return earlier;
+}
+
+/** Erases a company that is in the table that the service uses. */
+async function eraseUsed(context: ErasureContext, company: MarkedCompany, confirmed: string): Promise<Erasure> {
   const { rows, clock } = context;
-  const earlier = await erasureOf(rows.table, companyId);
-  const company = await markedCompany(rows.table, companyId);
-  if (company === undefined) {
-    if (earlier !== undefined) return earlier;
-    throw new CommandRefused(`company ${companyId} is unknown`);
-  }
-  await assertAllowed(context, company, confirmed);
+  const companyId = company.id;
+  assertConfirmed(company, confirmed);
+  await assertQuiet(rows.table, clock, company);
   const { erasingAt, rowsBefore } = await markErasing(context, company);
   await suspend({ table: rows.table, clock }, companyId);
   await removeWebhooks(context, companyId);
@@ -69,19 +86,59 @@ export async function eraseCompany(context: ErasureContext, companyId: number, c
     context.progress?.(`waits ${Math.ceil(early / 1_000)} s until the last deliveries have ended`);
     await context.wait(early);
   }
-  const users = await removeUsers(context, companyId);
-  const removed = await removeFiles(context.files, allPrefixes(companyId));
-  context.progress?.(`${users} users and ${removed} files removed`);
-  await removeAllRows(context, companyId);
-  const erasure: Erasure = { type: "erasure", companyId, erasedAt: iso(clock.now()), rows: rowsBefore };
-  // Both writes are in one transaction. Otherwise an interruption between them could leave neither the company's row nor the record of its
-  // erasure.
-  await rows.table.transact([
-    { remove: keys.company(companyId), when: exists("erasingAt") },
-    { put: { ...keys.erasure(companyId), ...erasure } },
-  ]);
+  await removeUsersAndFiles(context, companyId);
+  await removeAllRows(context, rows, companyId);
+  const erasure = await eraseElsewhere(context, erasureNow(context, companyId, rowsBefore));
+  await recordErasure(rows, erasure, exists("erasingAt"));
   return erasure;
 }
+
+/**
+ * Erases a company that is in one of the other tables, but not in the table that the service uses. Such a company was created after the
+ * time whose data a restore has restored, and before the service switched to the restored table. No function can write its rows, because
+ * the service does not know the company. So the erasure needs no suspension.
+ */
+async function eraseUnused(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
+  for (const other of context.others) {
+    const company = await markedCompany(other.table, companyId);
+    if (company === undefined) continue;
+    assertConfirmed(company, confirmed);
+    const rowsBefore = await countRows(other, companyId);
+    await removeUsersAndFiles(context, companyId);
+    // The service's table gets the record first. If the command is interrupted, a repeated call finds it there and continues.
+    const erasure = erasureNow(context, companyId, rowsBefore);
+    await recordErasure(context.rows, erasure);
+    return eraseElsewhere(context, erasure);
+  }
+  throw new CommandRefused(`company ${companyId} is unknown`);
+}
+
+const erasureNow = ({ clock }: ErasureContext, companyId: number, rows: Erasure["rows"]): Erasure => ({
+  type: "erasure",
+  companyId,
+  erasedAt: iso(clock.now()),
+  rows,
+});
+
+/** Removes the rows of the company from the other tables, and writes the record of the erasure into them. Returns the record. */
+async function eraseElsewhere(context: ErasureContext, erasure: Erasure): Promise<Erasure> {
+  for (const other of context.others) {
+    context.progress?.(`erases the company in the table ${other.tableName}, too`);
+    await removeAllRows(context, other, erasure.companyId);
+    await recordErasure(other, erasure);
+  }
+  return erasure;
+}
+
+/**
+ * Writes the record of the erasure and removes the company's own row, in one transaction. If the two writes were separate, an interruption
+ * between them could leave no trace of the company, or both rows.
+ */
+const recordErasure = ({ table }: RowStore, erasure: Erasure, when?: Condition): Promise<void> =>
+  table.transact([
+    { remove: keys.company(erasure.companyId), ...(when !== undefined && { when }) },
+    { put: { ...keys.erasure(erasure.companyId), ...erasure } },
+  ]);
 
 export async function erasureOf(table: Table, companyId: number): Promise<Erasure | undefined> {
   const item = await table.get(keys.erasure(companyId));
@@ -89,14 +146,22 @@ export async function erasureOf(table: Table, companyId: number): Promise<Erasur
 }
 
 /** Counts the rows and files of a company that still exist. The reads are strongly consistent. */
-export async function remainsOf({ rows, files }: Pick<ErasureContext, "rows" | "files">, companyId: number) {
-  return { rows: await countRows(rows, companyId), files: await countFiles(files, allPrefixes(companyId)) };
+export async function remainsOf(
+  { rows, others, files }: Pick<ErasureContext, "rows" | "others" | "files">,
+  companyId: number,
+) {
+  const elsewhere: Record<string, Record<string, number>> = {};
+  for (const other of others) elsewhere[other.tableName] = await countRows(other, companyId);
+  return {
+    rows: await countRows(rows, companyId),
+    /** The rows in each of the other tables, by the name of the table. */
+    others: elsewhere,
+    files: await countFiles(files, allPrefixes(companyId)),
+  };
 }
 
-async function assertAllowed({ rows, clock }: ErasureContext, company: MarkedCompany, confirmed: string) {
-  const { id, name } = company;
+function assertConfirmed({ id, name }: MarkedCompany, confirmed: string): void {
   if (confirmed !== name) throw new CommandRefused(`--confirm must be the name of company ${id}: ${name}`);
-  await assertQuiet(rows.table, clock, company);
 }
 
 /** Throws CommandRefused unless the company is suspended and no running request or job can still write its rows. */
@@ -119,8 +184,9 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 const DAY_MS = 86_400_000;
 
 /**
- * Counts the jobs that run or wait. The query reads only jobs that are due within a day, so it omits paused bulk jobs. A paused job is
- * due a month after the pause, and is then cancelled. No user of a suspended company can resume a paused job earlier.
+ * Counts the jobs that run or wait. It does not count paused bulk jobs: the query reads only jobs that are due within a day, and a paused
+ * job is due a month after the pause. A paused job writes no rows. It is cancelled when it is due, and no user of a suspended company can
+ * resume it earlier.
  */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
@@ -131,7 +197,10 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
   return jobs;
 }
 
-/** Counts the rows for the later report, and marks the company. A company with this mark cannot be resumed. */
+/**
+ * Counts the rows for the later report, and stores this count and the time in the company's row. With this mark, the company cannot be
+ * resumed. Does nothing if the company already has the mark.
+ */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -151,22 +220,34 @@ async function removeWebhooks({ rows }: ErasureContext, companyId: number): Prom
   if (found.length > 0) await removeKeys(rows, found);
 }
 
+async function removeUsersAndFiles(context: ErasureContext, companyId: number): Promise<void> {
+  const users = await removeUsers(context, companyId);
+  const files = await removeFiles(context.files, allPrefixes(companyId));
+  context.progress?.(`${users} users and ${files} files removed`);
+}
+
 /**
- * Removes the users from the identity provider. Their rows are removed only later, so that a repeated command finds the users again after
- * an interruption.
+ * Removes the users from the identity provider. Another table may contain users that the service's table does not have. The rows of the
+ * users are removed only later, so that a repeated command finds the users again after an interruption. Returns the number of users.
  */
-async function removeUsers({ rows, pool }: ErasureContext, companyId: number): Promise<number> {
-  let users = 0;
-  for await (const { email, sub } of usersOf(rows.table, companyId)) {
-    const user: PoolUser = { email: email.toLowerCase(), sub };
-    await pool?.remove(user);
-    users++;
+async function removeUsers({ rows, others, pool }: ErasureContext, companyId: number): Promise<number> {
+  const removed = new Set<string>();
+  for (const { table } of [rows, ...others]) {
+    for await (const { email, sub } of usersOf(table, companyId)) {
+      const user: PoolUser = { email: email.toLowerCase(), sub };
+      await pool?.remove(user);
+      removed.add(sub);
+    }
   }
-  return users;
+  return removed.size;
 }
 
 /** Removes all rows except the company's own row. A repeated command needs this row to see that the erasure is not complete. */
-async function removeAllRows({ rows, progress }: ErasureContext, companyId: number): Promise<void> {
+async function removeAllRows(
+  { progress }: Pick<ErasureContext, "progress">,
+  rows: RowStore,
+  companyId: number,
+): Promise<void> {
   const { pk, sk } = keys.company(companyId);
   const report = (count: number): void => progress?.(`${count} rows removed`);
   for (let pass = 1; pass <= PASSES; pass++) {

@@ -5,21 +5,13 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import * as z from "zod/mini";
+import { copyFile, type FileStore, filesAt, readFile, removeFiles, writeFile } from "#shared/aws/s3-folders.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { readableActivity } from "#shared/company-index/activity/readable.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { unpacked } from "#shared/db/packed.ts";
-import {
-  copyFile,
-  exportsPrefix,
-  type FileStore,
-  filePrefixes,
-  filesAt,
-  readFile,
-  removeFiles,
-  writeFile,
-} from "./files.ts";
+import { exportsPrefix, filePrefixes } from "./file-prefixes.ts";
 import { companyPages, type RowStore, SEGMENTS, typeOf } from "./rows.ts";
 import { known } from "./suspension.ts";
 
@@ -28,7 +20,10 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** A part ends after the page of rows with which its text, before compression, reaches this number of bytes. The default is 8 MiB. */
+  /**
+   * The size of a part's text before compression at which the part ends. The part also contains the rest of the page of rows with which it
+   * reaches this size. The default is 8 MiB.
+   */
   readonly partBytes?: number;
 }
 
@@ -213,15 +208,18 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
 
 /**
  * Matches the partition keys of the rows that are not exported: the search index with its change log, the stored responses for repeated
- * requests, the receipts of operations that devices have sent, the client ids of prospects (the prospects' rows contain them too), and the
- * data keys that encrypt the secrets of webhooks, sessions and cursors.
+ * requests, the receipts of operations that devices have sent, the ids that clients chose for new prospects (the prospects' rows contain
+ * them too), and the data keys that encrypt the secrets of webhooks, sessions and cursors.
  */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
-/** Returns the row as plain JSON. Packed fields are unpacked, and secrets are omitted. */
+/**
+ * Returns the row as plain JSON without secrets. Prospects are stored with several fields in one JSON string, which become separate fields
+ * here. Compressed records are decompressed.
+ */
 export function exportable(row: Item): Item {
   const { fields, ...columns } = row;
   const activity = readableActivity(row);
@@ -247,8 +245,8 @@ function plain(value: unknown): unknown {
 }
 
 /**
- * Converts bytes to JSON. In some rows, the bytes are many small records in compressed form. They are unpacked. Other bytes are converted
- * to base64.
+ * Converts bytes to a JSON value. If the bytes are compressed records (shared/db/packed.ts), returns the records. Otherwise returns the
+ * bytes in base64.
  */
 function plainBytes(bytes: Uint8Array): unknown {
   try {

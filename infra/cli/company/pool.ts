@@ -1,10 +1,6 @@
 /** Checks and removes users in the user pool of a deployment. */
-import {
-  AdminDeleteUserCommand,
-  AdminGetUserCommand,
-  type CognitoIdentityProviderClient,
-  UserNotFoundException,
-} from "@aws-sdk/client-cognito-identity-provider";
+import type { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
+import { findPoolUser, removePoolUser } from "#shared/aws/cognito.ts";
 
 export interface PoolUser {
   readonly email: string;
@@ -22,25 +18,13 @@ export interface Pool {
   remove(user: PoolUser): Promise<void>;
 }
 
-export function poolAt(UserPoolId: string, client: CognitoIdentityProviderClient): Pool {
-  const has: HasUser = async ({ email, sub }) => {
-    try {
-      const { UserAttributes = [] } = await client.send(new AdminGetUserCommand({ UserPoolId, Username: email }));
-      return UserAttributes.some(({ Name, Value }) => Name === "sub" && Value === sub);
-    } catch (error) {
-      if (error instanceof UserNotFoundException) return false;
-      throw error;
-    }
-  };
+export function poolAt(id: string, client: CognitoIdentityProviderClient): Pool {
+  const pool = { id, client };
+  const has: HasUser = async ({ email, sub }) => (await findPoolUser(pool, email))?.sub === sub;
   return {
     has,
     remove: async (user) => {
-      if (!(await has(user))) return;
-      try {
-        await client.send(new AdminDeleteUserCommand({ UserPoolId, Username: user.email }));
-      } catch (error) {
-        if (!(error instanceof UserNotFoundException)) throw error;
-      }
+      if (await has(user)) await removePoolUser(pool, user.email);
     },
   };
 }

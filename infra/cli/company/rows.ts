@@ -123,7 +123,10 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
   return counts;
 }
 
-/** Returns the type of a row, or `other` for a row without a type. Some rows that only reserve a value or name another row have no type. */
+/**
+ * Returns the type of a row, or `other` for a row without a type. Some rows have no type, because they only reserve a value or refer to
+ * another row.
+ */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
 export function removeRows(

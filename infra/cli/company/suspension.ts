@@ -84,15 +84,15 @@ export async function* usersOf(table: Table, companyId: number): AsyncGenerator<
 async function markUsers(table: Table, companyId: number, change: Change): Promise<number> {
   let users = 0;
   for await (const { id, sub } of usersOf(table, companyId)) {
-    // A user whose invitation was withdrawn may have no identity row. The condition of the write then fails, and `unlessRefused` ignores
-    // this failure.
+    // A user whose invitation was withdrawn may have no identity row (the row with which the authorizer finds a user by the token's
+    // subject). The condition of the write then fails, and `unlessRefused` ignores this failure.
     await unlessRefused(() => table.write({ update: keys.identity(sub), change, when: equals("userId", id) }));
     users++;
   }
   return users;
 }
 
-/** Executes a write. Ignores a failed condition, because it means that there is nothing to change. */
+/** Executes a write. Ignores the error if the condition of the write is not met, because there is then nothing to change. */
 async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

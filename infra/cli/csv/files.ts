@@ -1,63 +1,81 @@
 /** Reads and writes the local files of the CSV command. After a crash, a file has either its old content or its complete new content. */
-import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type * as z from "zod/mini";
-import { Failed, fileFault } from "./fault.ts";
+import * as z from "zod/mini";
+import { codeOf, messageOf } from "../../command/error.ts";
+import { Failed, hasCode, type Service } from "./service.ts";
+
+const faults: Readonly<Record<string, string>> = { ENOENT: "does not exist", EFBIG: "is larger than a file may be" };
 
 /**
- * Returns the path behind symbolic links, and the file's mode if the file exists. Throws Failed for a device, a pipe or a folder. A device
- * or a pipe would be replaced by a normal file if a new file were renamed to its path.
+ * Converts an error of the local file system to a `Failed` error whose message is a sentence for the user. Its code is `final`, so the work
+ * is not retried.
  */
-export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
-  const existing = await stat(file).catch(() => undefined);
-  if (existing === undefined) {
-    await local(dirname(file), stat(dirname(file)));
-    return { path: file, mode: undefined };
-  }
-  if (!existing.isFile()) throw new Failed(`${file} is not a regular file and cannot be replaced`);
-  return { path: await local(file, realpath(file)), mode: existing.mode };
+export function fileFault(error: unknown, path: string): Failed {
+  if (error instanceof Failed) return error;
+  const sentence = faults[codeOf(error) ?? ""] ?? `cannot be used: ${messageOf(error).replace(/^E[A-Z]+: /, "")}`;
+  return new Failed(`${path} ${sentence}`);
 }
 
-/**
- * Writes all bytes to a new file and then replaces `file` with it. After an error, the old file is unchanged. Throws Failed if the local
- * file system reports an error.
- */
-export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
+export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw fileFault(error, path);
+  });
+
+/** Returns the path behind symbolic links, and the file's mode. Refuses devices and pipes, because `writeWhole` would replace them. */
+export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode?: number }> {
+  const existing = await stat(file).catch(() => undefined);
+  if (existing?.isFile()) return { path: await local(file, realpath(file)), mode: existing.mode };
+  if (existing !== undefined) throw new Failed(`${file} is not a regular file and cannot be replaced`);
+  await local(dirname(file), stat(dirname(file)));
+  return { path: file };
+}
+
+/** Writes all bytes to a new file and then replaces `file` with it. After an error, the old file is unchanged. */
+export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | string): Promise<void> {
   const { path, mode } = await targetOf(file);
   const fresh = `${path}.${process.pid}.part`;
   try {
-    const handle = await local(path, open(fresh, "w", mode));
-    try {
-      for await (const chunk of bytes) await local(path, handle.writeFile(chunk));
-      await local(path, handle.sync());
-    } finally {
-      await handle.close();
-    }
-    await local(path, rename(fresh, path));
+    await writeFile(fresh, bytes, { mode, flush: true });
+    await rename(fresh, path);
   } catch (error) {
     await rm(fresh, { force: true });
-    throw error;
+    throw fileFault(error, path);
   }
 }
 
-/** Converts an error of the local file system (such as a full disk) to Failed, because a retry would not help. */
-export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
-  work.catch((error: unknown) => {
-    throw error instanceof Failed ? error : fileFault(error, path);
-  });
+/**
+ * An entry of a journal, the local file in which the command records each job that it has begun. The further fields of an entry contain
+ * what the user asked for.
+ */
+const Entry = z.looseObject({ base: z.string(), companyId: z.int(), id: z.int(), createdAt: z.string() });
+type Entry = z.infer<typeof Entry>;
 
-export const writeJson = (file: string, value: unknown): Promise<void> =>
-  writeWhole(file, [Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`)]);
+/** Opens the journal in the local file `path`. If an interrupted command is run again, it finds the job to resume in the journal. */
+export async function openJournal({ base, companyId }: Service, path: string) {
+  const entries = existsSync(path) ? entriesIn(await local(path, readFile(path, "utf8")), path) : [];
+  return {
+    /** The entries of this company in this service, the latest last. */
+    own: entries.filter((entry) => entry.base === base && entry.companyId === companyId),
+    add: ({ id, createdAt }: Pick<Entry, "id" | "createdAt">, asked: Readonly<Record<string, string>>) =>
+      writeWhole(path, JSON.stringify([...entries, { base, companyId, ...asked, id, createdAt }], undefined, 2)),
+  };
+}
 
-/** Reads a journal. Returns undefined if the file does not exist. Throws Failed if its content does not match the schema. */
-export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw fileFault(error, file);
-  });
+function entriesIn(text: string, path: string): Entry[] {
   try {
-    return text === undefined ? undefined : schema.parse(JSON.parse(text));
+    // In earlier releases, the journal of an export was a single entry and not an array of entries.
+    return z.parse(z.array(Entry), [JSON.parse(text)].flat());
   } catch {
-    throw new Failed(`${file} is not a journal of this command: move it away`);
+    throw new Failed(`${path} is not a journal of this command: move it away`);
   }
+}
+
+/** Returns the job of a journal's entry. Returns undefined if there is no entry, or if the service no longer has the job. */
+export async function jobOf<J extends { createdAt: string }>(look: (id: number) => Promise<J>, entry?: Entry) {
+  if (entry === undefined) return undefined;
+  const job = await look(entry.id).catch((error) => (hasCode(error, "gone") ? undefined : Promise.reject(error)));
+  // After the service has switched to another table, another job may have the same id. So the creation times are compared, too.
+  return job?.createdAt === entry.createdAt ? job : undefined;
 }

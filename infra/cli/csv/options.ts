@@ -1,133 +1,89 @@
 /** Reads the command-line options of the CSV command. */
-import * as z from "zod/mini";
+import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
-import { type Mapping, MappingText, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
+import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
+import { argumentsOf, texts, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/address.ts";
-import { argumentsOf, texts, WrongUsage } from "../options.ts";
+
+/** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
+const filters = Object.keys(NewExport.shape).map((name) => name.replace(/[A-Z]/g, "-$&").toLowerCase());
+const filterOf = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 export const usage = `npm run csv -- import FILE [options]
 npm run csv -- export FILE [options]
     --base URL       the service, without /api (default: the local service)
     --token TOKEN    an access token; prefer the environment variable TOKEN
     --as EMAIL       the local service issues a token for this user
-    --help           prints this text
   import, with a journal in FILE.imports.json:
     --dry-run        only checks the file
-    --mapping "HEADER=COLUMN"
-                     reads a column of the file with another header; "HEADER=" ignores it; may be repeated
-    --match-by KEY --on-match ACTION
-                     matches rows with prospects by id, sourceId or emailAddress, then update, skip or create
+    --mapping "HEADER=COLUMN"         reads cells below HEADER as COLUMN; "HEADER=" ignores them; may be repeated
+    --match-by KEY --on-match ACTION  matches rows with prospects by id, sourceId or emailAddress, then update, skip or create
     --errors FILE    saves the errors of skipped rows as CSV
     --again          imports a file again that was imported before
     The columns of a file, in any order: ${importColumns.join(", ")}.
-    GET /api/prospects/import/template.csv is an empty file with these columns. A file may also have the other
-    columns of an export: id, which is read with --match-by id, and createdBy and createdAt, which are not read.
   export, with the filters of the list; write --bbox=-105,39.7,-104.9,39.8 with the equals sign:
-    --bbox --date-from --date-to --status --assigned-to-user-id --rep --tag-id --city --search
+    --${filters.join(" --")}
 exit code 0: done, 1: rows were skipped, or failed, and the same command would fail again, 2: wrong usage,
 3: interrupted, or the service does not answer; the same command resumes`;
 
-const filters = ["bbox", "dateFrom", "dateTo", "status", "assignedToUserId", "rep", "tagId", "city", "search"] as const;
-const flagOf = (filter: string): string => filter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run csv -- --help`);
 
 const string = { type: "string" } as const;
 const flag = { type: "boolean", default: false } as const;
-const common = { base: string, token: string, as: string } as const;
-const ofImport = {
-  ...common,
-  "dry-run": flag,
-  mapping: { type: "string", multiple: true },
-  "match-by": string,
-  "on-match": string,
-  errors: string,
-  again: flag,
-} as const;
+const access = { base: string, token: string, as: string } as const;
+const reading = { mapping: { type: "string", multiple: true }, "match-by": string, "on-match": string } as const;
+const ofImport = { ...access, ...reading, errors: string, again: flag, "dry-run": flag } as const;
+const ofExport = { ...access, ...texts(filters) };
 
-export type ImportOptions = ReturnType<typeof importOptions>;
-export type ExportOptions = ReturnType<typeof exportOptions>;
+export type Options = ReturnType<typeof readOptions>;
+export type ImportOptions = Extract<Options, { command: "import" }>;
+export type ExportOptions = Extract<Options, { command: "export" }>;
 
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
-  if (command === "import") return importOptions(args, env);
-  if (command === "export") return exportOptions(args, env);
-  throw new WrongUsage(`usage: ${usage}`);
-}
-
-const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run csv -- --help`);
-
-function importOptions(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const { values, positionals } = argumentsOf(ofImport, usage, args);
-  const { "dry-run": dryRun, errors, again } = values;
-  const mapping = values.mapping === undefined ? undefined : mappingOf(values.mapping);
-  const [matchBy, onMatch] = [
-    choiceOf("--match-by", MatchBy.options, values["match-by"]),
-    choiceOf("--on-match", OnMatch.options, values["on-match"]),
-  ];
-  if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
-  const own = { mapping, matchBy, onMatch, dryRun, errors, again };
-  return { command: "import" as const, ...commonOf(values, positionals, env), ...own };
-}
-
-function exportOptions(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const options = { ...texts(filters.map(flagOf)), ...common };
-  const { values, positionals } = argumentsOf(options, usage, args);
-  const given = new Map(Object.entries(values));
-  const filter: Partial<Record<(typeof filters)[number], string>> = {};
-  for (const name of filters) {
-    const value = given.get(flagOf(name));
-    if (value !== undefined) filter[name] = value;
+  if (command === "export") {
+    const { positionals, values } = argumentsOf(ofExport, usage, args);
+    const { base, token, as, ...given } = values;
+    const named = Object.entries<string>(given).map(([option, value]) => [filterOf(option), value] as const);
+    const filter = Object.fromEntries(named);
+    return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
-  return { command: "export" as const, ...commonOf(values, positionals, env), filter };
+  if (command !== "import") throw new WrongUsage(`usage: ${usage}`);
+  const { values, positionals } = argumentsOf(ofImport, usage, args);
+  const { errors, again, "dry-run": dryRun, mapping = [] } = values;
+  const matchBy = choiceOf("--match-by", MatchBy.options, values["match-by"]);
+  const onMatch = choiceOf("--on-match", OnMatch.options, values["on-match"]);
+  if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
+  /** The options that change how the service reads the file. */
+  const reading = { mapping: Object.fromEntries(mapping.map(pairOf)), ...(matchBy && onMatch && { matchBy, onMatch }) };
+  return { command: "import" as const, ...accessOf(values, positionals, env), errors, again, dryRun, reading };
 }
 
-type CommonValues = Readonly<Partial<Record<keyof typeof common, string | undefined>>>;
-
-function commonOf(values: CommonValues, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
+type Access = { readonly [name in keyof typeof access]?: string | undefined };
+function accessOf({ base, token, as: email }: Access, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
   if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
-  const base = (values.base ?? serviceUrl(env)).replace(/\/+$/, "");
-  if (!/^https?:/.test(base) || !URL.canParse(base)) throw wrong("--base must be an http or https URL");
+  const url = (base ?? serviceUrl(env)).replace(/\/+$/, "");
+  if (!/^https?:/.test(url) || !URL.canParse(url)) throw wrong("--base must be an http or https URL");
   // `--as` names a user of the local service, which issues a token for this user. So the environment variable TOKEN is ignored with `--as`.
-  const token = values.token ?? (values.as === undefined ? env.TOKEN : undefined);
-  if (token === undefined && values.as === undefined) {
+  const given = token ?? (email === undefined ? env.TOKEN : undefined);
+  if (given === undefined && email === undefined) {
     throw wrong("set the variable TOKEN or --token to an access token, or name a user of the local service by --as");
   }
-  return { base, token, email: values.as, file };
+  return { base: url, token: given, email, file };
 }
 
-/**
- * Reads pairs `HEADER=COLUMN`, or a JSON object. In a pair, the last `=` separates the header from the column, because a header may contain
- * `=`.
- */
-function mappingOf(values: readonly string[]): Mapping {
-  const mapping: Record<string, Column | null> = {};
-  for (const value of values) {
-    if (value.trim().startsWith("{")) {
-      const { success, data } = z.safeParse(MappingText, value);
-      if (!success) throw wrong(`--mapping: ${value} is no JSON object of headers and columns. ${COLUMNS}`);
-      Object.assign(mapping, data);
-      continue;
-    }
-    const at = value.lastIndexOf("=");
-    if (at < 1) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${value}"`);
-    const [header, name] = [value.slice(0, at), value.slice(at + 1).trim()];
-    if (header === UNMAPPABLE) throw wrong(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
-    mapping[header] = name === "" ? null : columnOf(name);
-  }
-  return mapping;
-}
-
-const COLUMNS = `The columns are ${knownColumns.join(", ")}.`;
-
-function columnOf(name: string): Column {
-  const column = knownColumns.find((known) => known.toLowerCase() === name.toLowerCase());
-  if (column === undefined) throw wrong(`--mapping: there is no column ${name}. ${COLUMNS}`);
-  return column;
+/** Reads a pair `HEADER=COLUMN`. The last `=` separates the header from the column, because a header may contain `=`. */
+function pairOf(pair: string): [string, Column | null] {
+  const [, header, name = ""] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
+  if (header === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);
+  if (header === UNMAPPABLE) throw wrong(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
+  const column = columnNamed(name);
+  if (column !== undefined || name.trim() === "") return [header, column ?? null];
+  throw wrong(`--mapping: there is no column ${name}. The columns are ${knownColumns.join(", ")}`);
 }
 
 function choiceOf<T extends string>(option: string, choices: readonly T[], given: string | undefined): T | undefined {
   const chosen = choices.find((choice) => choice === given);
-  if (given !== undefined && chosen === undefined) {
-    throw wrong(`${option} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
-  }
-  return chosen;
+  if (chosen !== undefined || given === undefined) return chosen;
+  throw wrong(`${option} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
 }

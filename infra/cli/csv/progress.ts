@@ -1,90 +1,73 @@
-/**
- * Shows the progress of the CSV command. In a terminal, it redraws one line. Other output gets a new line at most every two seconds while
- * rows or bytes advance.
- */
+/** Shows the progress of the CSV command: a terminal gets one line that is redrawn, any other output gets plain lines. */
 
 export interface Step {
-  /** The name of the current step, for example `checking`. */
   readonly name: string;
   readonly done: number;
-  readonly total?: number | undefined;
+  readonly total?: number | null | undefined;
   readonly unit: "rows" | "bytes";
   readonly errors?: number;
 }
 
 export type Progress = ReturnType<typeof openProgress>;
 
-interface Terminal {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  write(text: string): unknown;
-}
-
-/**
- * If no progress is reported for `TICK_MS` (in a terminal) or `PLAIN_TICK_MS` (in other output), the last line is shown again with the
- * duration of the current step.
- */
-const TICK_MS = 1_000;
-const PLAIN_TICK_MS = 10_000;
-const PLAIN_EVERY_MS = 2_000;
-const DRAWN_EVERY_MS = 100;
-const BAR = 24;
-const ERASE_LINE = "\r\u001B[K";
+type Terminal = { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown };
 
 export function openProgress(terminal: Terminal = process.stderr) {
   const isDrawn = terminal.isTTY === true;
-  let began = { name: "", at: 0, done: 0 };
-  let shownAt = 0;
+  /**
+   * Minimum time in milliseconds between two lines about the same step: `advancingMs` if the step has advanced, and `idleMs` if it has not.
+   */
+  const [advancingMs, idleMs] = isDrawn ? [100, 1_000] : [2_000, 10_000];
+  const erase = isDrawn ? "\r\u001B[K" : "";
   let last: Step | undefined;
-  const write = (step: Step): void => {
+  let hasEnded = false;
+  let began = { at: 0, done: 0 };
+  let shownAt = 0;
+  const showAfter = (leastMs: number): void => {
     const now = Date.now();
+    if (last === undefined || now - shownAt < leastMs) return;
     shownAt = now;
     const seconds = (now - began.at) / 1_000;
-    const rate = seconds < 0.2 ? undefined : (step.done - began.done) / seconds;
-    const line = `${lineOf(step, rate, isDrawn)}${seconds < TICK_MS / 1_000 ? "" : `, ${Math.floor(seconds)} s`}`;
-    terminal.write(isDrawn ? `${ERASE_LINE}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
+    const rate = seconds < 0.2 ? undefined : (last.done - began.done) / seconds;
+    const line = `${lineOf(last, rate, isDrawn)}${seconds < 1 ? "" : `, ${Math.floor(seconds)} s`}`;
+    terminal.write(isDrawn ? `${erase}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
   };
   // Repeat the line while the service responds slowly. Otherwise the command would look as if it hangs.
-  const ticker = setInterval(() => {
-    if (last !== undefined && Date.now() - shownAt >= (isDrawn ? TICK_MS : PLAIN_TICK_MS)) write(last);
-  }, TICK_MS);
-  ticker.unref();
+  const ticker = setInterval(() => showAfter(idleMs), 1_000).unref();
   return {
+    /** What the user should know if the command is cut off now. */
+    hint: "the service has done nothing yet: run the same command again",
     show(step: Step): void {
+      if (hasEnded) return;
+      const isNew = last?.name !== step.name;
+      if (isNew) began = { at: Date.now(), done: step.done };
       last = step;
-      const now = Date.now();
-      const isNew = began.name !== step.name;
-      if (isNew) began = { name: step.name, at: now, done: step.done };
-      else if (now - shownAt < (isDrawn ? DRAWN_EVERY_MS : PLAIN_EVERY_MS)) return;
-      write(step);
+      showAfter(isNew ? 0 : advancingMs);
     },
     /** Writes a permanent line above the line of progress. */
-    say: (line: string): unknown => terminal.write(`${isDrawn ? ERASE_LINE : ""}${line}\n`),
-    end: (): unknown => {
+    say: (line: string): unknown => terminal.write(`${erase}${line}\n`),
+    /** Removes the line of progress. A transfer that ends later than the command's work shows nothing more. */
+    end(): void {
+      hasEnded = true;
       last = undefined;
       clearInterval(ticker);
-      return isDrawn && terminal.write(ERASE_LINE);
+      terminal.write(erase);
     },
   };
 }
 
-export function lineOf(
-  { name, done, total, unit, errors }: Step,
-  perSecond: number | undefined,
-  isDrawn: boolean,
-): string {
+export function lineOf({ name, done, total, unit, errors }: Step, perSecond: number | undefined, isDrawn: boolean) {
   const size = (count: number): string => (unit === "bytes" ? `${(count / 1e6).toFixed(1)} MB` : digits(count));
   const rows = unit === "rows" ? " rows" : "";
-  const share = total === undefined || total === 0 ? undefined : Math.min(1, done / total);
+  const share = total ? Math.min(1, done / total) : 0;
+  const bar = isDrawn ? `[${"#".repeat(Math.floor(share * 24)).padEnd(24, ".")}]` : "";
   const parts = [
-    ...(share === undefined ? [] : [`${isDrawn ? bar(share) : ""}${String(Math.floor(share * 100)).padStart(3)} %`]),
-    `${size(done)}${total === undefined ? "" : ` of ${size(total)}`}${rows}`,
-    ...(perSecond === undefined ? [] : [`${size(Math.round(perSecond))}${rows}/s`]),
-    ...(errors === undefined ? [] : [`${digits(errors)} errors`]),
+    total && `${bar}${String(Math.floor(share * 100)).padStart(3)} %`,
+    `${size(done)}${total == null ? "" : ` of ${size(total)}`}${rows}`,
+    perSecond !== undefined && `${size(Math.round(perSecond))}${rows}/s`,
+    errors !== undefined && `${digits(errors)} errors`,
   ];
-  return `${name} ${parts.join(", ")}`;
+  return `${name} ${parts.filter(Boolean).join(", ")}`;
 }
-
-const bar = (share: number): string => `[${"#".repeat(Math.floor(share * BAR)).padEnd(BAR, ".")}]`;
 
 export const digits = (count: number): string => count.toLocaleString("en-US");

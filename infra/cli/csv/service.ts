@@ -3,138 +3,144 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
 import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
+import { codeOf, messageOf } from "../../command/error.ts";
 import { requestToken } from "../../local/request-token.ts";
-import { Busy, Failed, PATIENT_TRIES, reasonOf, retried } from "./fault.ts";
+import type { Options } from "./options.ts";
+import type { Progress, Step } from "./progress.ts";
 
-export interface Service {
-  readonly base: string;
-  readonly companyId: number;
-  readonly client: ApiClient;
-  readonly token: () => Promise<string>;
-  readonly signal: AbortSignal;
-  /** Prints a permanent line for the user. */
-  readonly say: (line: string) => unknown;
-}
-
-interface Access {
-  readonly base: string;
-  readonly token: string | undefined;
-  readonly email: string | undefined;
-}
-
-const ANSWER_MS = 30_000;
-/**
- * Age in milliseconds at which the command replaces its token of the local service with a new token. The local service's tokens are valid
- * for longer, so a long command always has a valid token.
- */
-const TOKEN_MS = 300_000;
+type FailureCode = "final" | "gone" | "busy" | "changed" | "cutOff";
 
 /**
- * Reads the user's company from the service, and returns what the other functions need to call the service. Throws CutOff if the service
- * does not respond, and Failed if it refuses the user.
+ * An error with a message for the user. `final`: the same request would fail again. `gone`: the requested job or file does not exist.
+ * `busy`: the same request may succeed later. `changed`: the file to download has changed after a part of it arrived. `cutOff`: the transfer
+ * has ended early, for example because the last try failed, and the user can run the same command to resume it.
  */
-export async function openService(access: Access, signal: AbortSignal, say: Service["say"]): Promise<Service> {
-  const { base } = access;
-  const token = tokens(access, signal);
-  const send = (request: Request): Promise<Response> => fetch(request, { signal: timed(signal) });
-  const client = apiClient({ baseUrl: base, accessToken: token, fetch: send });
-  const service = { base, client, token, signal, say, companyId: 0 };
-  const me = await answered(service, () => client.GET("/api/me"), 1);
-  return { ...service, companyId: me.company.id };
-}
-
-const timed = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-
-interface Answer<T> {
-  readonly data?: T;
-  readonly error?: unknown;
-  readonly response: Response;
-}
-
-/**
- * Sends a request. Retries it up to `tries` times if no response comes or if the response allows a retry. So the request must be safe to
- * repeat. The user gets one message when the service becomes unreachable, and one when it responds again. Throws Failed if the service
- * refuses the request. After the last try, throws Busy if the service is busy, and CutOff if no response came.
- */
-export async function answered<T>(
-  { base, signal, say }: Pick<Service, "base" | "signal" | "say">,
-  call: () => Promise<Answer<T>>,
-  tries = PATIENT_TRIES,
-): Promise<T> {
-  let away = "";
-  const value = await retried(
-    signal,
-    async () => {
-      const { data, error, response } = await call().catch((error: unknown) => {
-        throw error instanceof Failed ? error : new Error(`${base} does not answer: ${reasonOf(error)}`);
-      });
-      if (data !== undefined) return data;
-      throw problemOf(response.status, error, response.headers.get("retry-after"));
-    },
-    {
-      tries,
-      onRetry: (why) => {
-        if (away === "") say(`${why}: trying again, Ctrl-C ends the command`);
-        away = why;
-      },
-    },
-  );
-  if (away !== "") say("the service answers again");
-  return value;
-}
-
-/** Sends a request as `answered` does. Returns undefined if the service responds with 404. */
-export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
-  (
-    await answered<{ value: T | undefined }>(service, async () => {
-      const { data, ...answer } = await call();
-      if (answer.response.status === 404) return { data: { value: undefined }, response: answer.response };
-      return data === undefined ? answer : { data: { value: data }, response: answer.response };
-    })
-  ).value;
-
-export async function polled<T>({ signal }: Service, look: () => Promise<T | undefined>): Promise<T> {
-  for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
-    const value = await look();
-    if (value !== undefined) return value;
-    await sleep(waitMs, undefined, { signal });
+export class Failed extends Error {
+  override readonly name = "Failed";
+  readonly code: FailureCode;
+  /** The time in milliseconds that the server asks the client to wait. */
+  readonly retryAfterMs: number;
+  constructor(message: string, code: FailureCode = "final", retryAfterMs = 0) {
+    super(message);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
-/**
- * Returns the error for a response. It is a Busy if a retry may succeed. A 409 with `Retry-After` means that an equal request is still
- * running.
- */
-export function problemOf(status: number, body: unknown, retryAfter: string | null = null): Failed {
-  const text = problemText(status, body);
-  const mayPass = status >= 500 || status === 429 || (status === 409 && retryAfter !== null);
-  return mayPass ? new Busy(text, 1_000 * (Number(retryAfter) || 0)) : new Failed(text);
-}
+export const hasCode = (error: unknown, code: FailureCode): boolean => error instanceof Failed && error.code === code;
 
-function problemText(status: number, body: unknown): string {
-  const problem = z.safeParse(Problem, body);
-  if (!problem.success) return `the service answered ${status}`;
-  const { detail, errors, requestId } = problem.data;
-  const faults = errors
-    .map(({ pointer, parameter, message }) => `${pointer ?? parameter ?? ""} ${message}`.trim())
-    .filter((fault) => !fault.endsWith(detail));
-  return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
-}
+type Policy = { readonly server: string; readonly tries?: number; readonly plan?: string };
+export type Run = { readonly signal: AbortSignal; readonly progress: Progress };
+export type Service = Run & { readonly base: string; readonly companyId: number; readonly client: ApiClient };
 
-/**
- * Returns a function that provides the access token. If `token` is given, it is always this token. Otherwise it is a token of the local
- * service, which is replaced before it expires.
- */
-function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () => Promise<string> {
-  let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
-  return async () => {
-    if (Date.now() < current.until) return current.token;
-    const { ok, text } = await requestToken(base, email, timed(signal));
-    // A deployed service has no path /local/token and responds with a problem document in JSON. The local service responds to errors with
-    // plain text.
-    if (!ok)
-      throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
-    current = { token: text, until: Date.now() + TOKEN_MS };
-    return text;
+/** Reads the company of the user, and returns what the commands need to call the service. */
+export async function openService({ base, token, email }: Options, run: Run): Promise<Service> {
+  const send = async (request: Request): Promise<Response> => {
+    const signal = AbortSignal.any([run.signal, AbortSignal.timeout(30_000)]);
+    // The local service issues a new token for each request, so that the token of a long command does not expire.
+    request.headers.set("Authorization", `Bearer ${token ?? (await localToken(base, email, signal))}`);
+    const response = await fetch(request, { signal });
+    if (!response.ok) throw problemOf(response, await response.json().catch(() => undefined));
+    // Read the body here, so that the request is also retried if the connection breaks in the middle of the body.
+    return new Response(await response.arrayBuffer(), response);
   };
+  let tries = 1;
+  const retry = (request: Request) => retried(run, { server: "the service", tries }, () => send(request.clone()));
+  const client = apiClient({ baseUrl: base, fetch: retry });
+  const { company } = await dataOf(client.GET("/api/me"));
+  // The request above is tried only once, so that the user learns at once if no service runs at the URL. Each later request is tried up to
+  // 48 times. The waits between these tries take about ten minutes together, so that the service may restart meanwhile.
+  tries = 48;
+  return { ...run, base, companyId: company.id, client };
+}
+
+/** Returns the data of an answer. If the service refused the request, `answer` is rejected with the reason. */
+export async function dataOf<T>(answer: Promise<{ readonly data?: T }>): Promise<T> {
+  const { data } = await answer;
+  if (data === undefined) throw new Failed("the service answered without data");
+  return data;
+}
+
+async function localToken(base: string, email = "", signal: AbortSignal): Promise<string> {
+  const { ok, status, text } = await requestToken(base, email, signal).catch(() => {
+    signal.throwIfAborted();
+    throw new Failed(`no local service answers at ${base}: start it with npm start`, "busy");
+  });
+  if (ok) return text;
+  // A deployed service has no path /local/token and responds with a problem document in JSON. The local service responds with plain text.
+  const why = text.startsWith("{") ? `${base} is not a local service` : text;
+  throw new Failed(`no token for ${email}: ${why}`, status >= 500 ? "busy" : "final");
+}
+
+/** Repeats `work` until it succeeds, or until `pause` throws. */
+export async function retried<T>(run: Run, policy: Policy, work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const value = await work();
+      if (attempt > 1) run.progress.say(`${policy.server} answers again`);
+      return value;
+    } catch (error) {
+      await pause(run, policy, attempt, error);
+    }
+  }
+}
+
+/** Maximum time in milliseconds for which a server can delay the next try. */
+const RETRY_AFTER_MAX_MS = 60_000;
+
+/** Returns the milliseconds that the header `Retry-After` (seconds or an HTTP date) asks to wait, at most `RETRY_AFTER_MAX_MS`. */
+export function retryAfterMs(header: string | null | undefined, nowMs = Date.now()): number {
+  const text = header?.trim() ?? "";
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
+  return Number.isNaN(waitMs) ? 0 : Math.min(RETRY_AFTER_MAX_MS, Math.max(0, waitMs));
+}
+
+/** A wait from this length in milliseconds is announced. Without the announcement, the command would look as if it hangs. */
+const LONG_WAIT_MS = 5_000;
+
+/**
+ * Waits before the next try, longer after each try, and at least as long as the server asks. Throws if another try would not help,
+ * after the last try, and after an interrupt.
+ */
+export async function pause({ signal, progress }: Run, policy: Policy, attempt: number, error: unknown): Promise<void> {
+  const { server, tries = 8, plan = "trying again, Ctrl-C ends the command" } = policy;
+  signal.throwIfAborted();
+  // If a connection failed, the reason is in `cause`. If all addresses of a host with several addresses failed, `cause` has a code but no
+  // message.
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const away = `${server} does not answer: ${messageOf(cause) || codeOf(cause)}`;
+  const failed = error instanceof Failed ? error : new Failed(away, "busy");
+  if (failed.code !== "busy") throw failed;
+  if (attempt >= tries) throw new Failed(failed.message, "cutOff");
+  const growingMs = Math.min(15_000, 500 * 2 ** (attempt - 1)) * (0.75 + Math.random() / 2);
+  const waitMs = Math.max(growingMs, failed.retryAfterMs);
+  const when = waitMs < LONG_WAIT_MS ? "" : `; the next try is in ${Math.round(waitMs / 1_000)} s`;
+  if (attempt <= 1) progress.say(`${failed.message}: ${plan}${when}`);
+  await sleep(waitMs, undefined, { signal });
+}
+
+function problemOf({ status, headers }: Response, body: unknown): Failed {
+  // A 409 with `Retry-After` means that an equal request is still running.
+  const mayPass = status >= 500 || status === 429 || (status === 409 && headers.has("retry-after"));
+  const code = mayPass ? "busy" : status === 404 ? "gone" : "final";
+  const waitMs = retryAfterMs(headers.get("retry-after"));
+  const { success, data } = z.safeParse(Problem, body);
+  if (!success) return new Failed(`the service answered ${status}`, code, waitMs);
+  const faults = data.errors
+    .map(({ pointer, parameter, message }) => `${pointer ?? parameter ?? ""} ${message}`.trim())
+    .filter((fault) => !fault.endsWith(data.detail));
+  return new Failed(`${[data.detail, ...faults].join("\n  ")} (${status}, request ${data.requestId})`, code, waitMs);
+}
+
+export const isOpen = (job: { readonly state: string } | undefined): boolean =>
+  job?.state === "awaiting_upload" || job?.state === "running";
+
+/** Shows the progress of a job until it ends. Returns the job. */
+export async function followed<J extends { state: string }>(run: Run, look: () => Promise<J>, step: (job: J) => Step) {
+  for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
+    const job = await look();
+    if (!isOpen(job)) return job;
+    run.progress.show(step(job));
+    await sleep(waitMs, undefined, { signal: run.signal });
+  }
 }

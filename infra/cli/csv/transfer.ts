@@ -1,122 +1,127 @@
-/**
- * Sends and receives files over HTTP. An upload sends the bytes only after the server has requested them with `100 Continue`. A download
- * continues after a broken connection.
- */
+/** Sends a file to the bucket, and receives a file from it. A download continues after a broken connection. */
 import { createReadStream } from "node:fs";
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
-import { request as httpsRequest } from "node:https";
-import { Transform } from "node:stream";
+import http from "node:http";
+import https from "node:https";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { pipeline } from "node:stream/promises";
-import { backoff, CutOff, Failed, fileFault, Gone, reasonOf, TRIES } from "./fault.ts";
+import type { Upload } from "../../../docs/client/api.ts";
+import { fileFault } from "./files.ts";
+import { Failed, hasCode, pause, type Run, retryAfterMs } from "./service.ts";
 
 /** Time in milliseconds after which a connection without traffic is treated as broken. */
 const IDLE_MS = 60_000;
-/** Time in milliseconds after which an upload begins without `100 Continue`, because some servers never send it. */
+/**
+ * Time in milliseconds that an upload waits for the response `100 Continue`. After this time, the upload begins without it, because some
+ * servers never send it.
+ */
 const CONTINUE_MS = 2_000;
 
-function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {
-  const send = url.startsWith("https:") ? httpsRequest : httpRequest;
-  const request: ClientRequest = send(url, { method, headers, signal, timeout: IDLE_MS });
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+/**
+ * Begins a request. It does not use `fetch`, because `fetch` decompresses the response. The number of received bytes would then not say at
+ * which byte of the compressed file an interrupted download must continue.
+ */
+function open(url: string, options: http.RequestOptions) {
+  const request = (url.startsWith("https:") ? https : http).request(url, { timeout: IDLE_MS, ...options });
+  const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
   request.once("response", resolve).once("error", reject);
   request.once("timeout", () => request.destroy(new Error("the connection is idle")));
   return { request, answer: promise };
 }
 
-interface Upload {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly file: string;
-  /** The number of bytes to send, from the beginning of the file. If the file has become shorter, the upload fails. */
-  readonly bytes: number;
-}
-
-/**
- * Sends a file and returns the response. The server may respond before the whole file is sent. Rejects if no response comes.
- * Throws Failed if the file cannot be read or has another length.
- */
+/** Sends a file. The response may come before the whole file is sent. Throws Failed if the file cannot be read or has not `bytes` bytes. */
 export async function sendFile(
-  { url, headers, file, bytes }: Upload,
+  { url, headers, file, bytes }: Pick<Upload, "url" | "headers"> & { readonly file: string; readonly bytes: number },
   signal: AbortSignal,
   onBytes: (sent: number) => void,
-): Promise<{ status: number; body: string }> {
-  const { request, answer } = open("PUT", url, { ...headers, expect: "100-continue" }, signal);
-  let isSending = false;
-  let sent = 0;
-  /** The fault of the file. The rejection of `answer` only says that the request was aborted. */
-  let failure: Failed | undefined;
-  const hasChanged = (): Failed => {
-    failure = new Failed("the file has changed during the upload");
-    return failure;
-  };
-  const counter = new Transform({
-    transform(chunk: Buffer, _, done) {
+): Promise<{ status: number | undefined; retryAfter: string | undefined; body: string }> {
+  async function* content(): AsyncGenerator<Buffer, void, undefined> {
+    let sent = 0;
+    for await (const chunk of createReadStream(file)) {
       sent += chunk.length;
-      if (sent > bytes) return done(hasChanged());
+      if (sent > bytes) break;
       onBytes(sent);
-      done(null, chunk);
-    },
-    flush: (done) => done(sent === bytes ? null : hasChanged()),
-  });
-  const send = (): void => {
-    if (isSending) return;
-    isSending = true;
-    const content = createReadStream(file).once("error", (error) => {
-      failure = fileFault(error, file);
-    });
-    // If the file or the connection fails, `pipeline` aborts the request. The promise `answer` then rejects.
-    pipeline(content, counter, request).catch(() => {});
-  };
-  const late = setTimeout(send, CONTINUE_MS);
-  request.once("continue", send).flushHeaders();
+      yield chunk;
+    }
+    if (sent !== bytes) throw new Failed("the file has changed during the upload");
+  }
+  const { request, answer } = open(url, { method: "PUT", headers: { ...headers, expect: "100-continue" }, signal });
+  const source = Readable.from(content()).once("error", (error) => request.destroy(fileFault(error, file)));
+  request.once("continue", () => source.pipe(request)).flushHeaders();
+  const late = setTimeout(() => request.emit("continue"), CONTINUE_MS);
   try {
     const received = await answer;
-    isSending = true;
-    return { status: received.statusCode ?? 0, body: await text(received) };
-  } catch (error) {
-    throw failure ?? error;
+    const { statusCode: status, headers: answered } = received;
+    return { status, retryAfter: answered["retry-after"], body: await text(received) };
   } finally {
     clearTimeout(late);
+    source.destroy();
     request.destroy();
   }
 }
 
+/** Maximum number of times that a download begins. It begins anew if the file has changed. */
+const MAX_BEGINNINGS = 4;
+
 /**
- * Yields each byte of a file in the bucket once. Calls `link` for a new presigned URL before each request, because these URLs expire.
- * Throws Gone if the file was deleted, and CutOff after several tries in succession that received no byte.
+ * Passes the bytes of a file in the bucket to `save`. If the file changes during the download, calls `save` again with the new file from its
+ * beginning. Calls `link` for each request, because presigned URLs expire.
  */
-export async function* download(
-  link: () => Promise<string>,
-  signal: AbortSignal,
-  onBreak: (why: string) => unknown,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let [at, end, etag] = [0, Number.POSITIVE_INFINITY, ""];
-  for (let fruitless = 1; at < end; fruitless++) {
+export async function download(
+  run: Run,
+  link: () => Promise<string | undefined>,
+  save: (bytes: AsyncIterable<Uint8Array>) => Promise<void>,
+): Promise<void> {
+  for (let beginning = 1; ; beginning++) {
     try {
-      const resume = at === 0 ? {} : { range: `bytes=${at}-`, "if-match": etag };
-      const { request, answer } = open("GET", await link(), { "accept-encoding": "gzip", ...resume }, signal);
+      return await save(bytesOf(run, link));
+    } catch (error) {
+      if (!hasCode(error, "changed")) throw error;
+      if (beginning >= MAX_BEGINNINGS) throw new Failed("the file in the bucket changes again and again", "cutOff");
+      run.progress.say("the file in the bucket has changed: the download begins again");
+    }
+  }
+}
+
+/** Yields each byte of a file once. Throws Failed with the code `changed` if the file has changed since its first part arrived. */
+async function* bytesOf(run: Run, link: () => Promise<string | undefined>) {
+  let [at, end] = [0, Number.POSITIVE_INFINITY];
+  let etag: string | undefined;
+  for (let attempt = 1; at < end; attempt++) {
+    try {
+      const url = await link();
+      if (url === undefined) throw new Failed("the service no longer has the file", "gone");
+      const rest = { range: `bytes=${at}-`, ...(etag !== undefined && { "if-match": etag }) };
+      const { request, answer } = open(url, {
+        headers: { "accept-encoding": "gzip", ...(at > 0 && rest) },
+        signal: run.signal,
+      });
       request.end();
       const received = await answer;
-      const { statusCode, headers } = received;
-      if (statusCode !== (at === 0 ? 200 : 206)) received.destroy();
-      if (statusCode === 404) throw new Gone("the bucket no longer has the file");
-      if (statusCode !== (at === 0 ? 200 : 206)) throw new Error(`the bucket answered ${statusCode}`);
-      const length = headers["content-length"];
-      if (length === undefined) throw new Error("the bucket did not send the length of the file");
-      end = at + Number(length);
-      etag = headers.etag ?? "";
+      const length = lengthOf(received, at, etag);
+      if (at === 0) etag = received.headers.etag;
+      end = at + length;
       for await (const chunk of received) {
         at += chunk.length;
-        fruitless = 0;
+        attempt = 0;
+        run.progress.show({ name: "receiving", done: at, total: end, unit: "bytes" });
         yield chunk;
       }
     } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof Failed || error instanceof CutOff) throw error;
-      if (fruitless >= TRIES) throw new CutOff(reasonOf(error));
-      onBreak(reasonOf(error));
-      if (fruitless > 0) await backoff(fruitless, signal);
+      await pause(run, { server: "the bucket" }, attempt, error);
     }
   }
+}
+
+/** Returns the number of bytes in an answer. Throws Failed if the answer does not have the file from the position `at` with this ETag. */
+function lengthOf(received: http.IncomingMessage, at: number, etag: string | undefined): number {
+  const { statusCode: status, headers } = received;
+  const length = headers["content-length"];
+  const isOther = status === 206 && etag !== undefined && headers.etag !== etag;
+  if (!isOther && status === (at > 0 ? 206 : 200) && length !== undefined) return Number(length);
+  received.destroy();
+  if (status === 404) throw new Failed("the bucket no longer has the file", "gone");
+  // 412 answers `If-Match`, and 416 means that the file is now shorter than the part that has arrived.
+  if (at > 0 && (isOther || status === 412 || status === 416)) throw new Failed("the file has changed", "changed");
+  const waitMs = retryAfterMs(headers["retry-after"]);
+  throw new Failed(`the bucket answered ${status} with the length ${length}`, "busy", waitMs);
 }

@@ -1,30 +1,41 @@
 /**
  * Brings three kinds of data in a restored table up to the state of the live table: the counter of ids, the erasures of companies, and the
- * results of webhook deliveries. Without these results, the service would send webhooks twice.
+ * results of webhook deliveries. Without the results of deliveries, the service would send the same webhooks again. An operator can also
+ * switch back from a restored table to the old table. Then `live` is the restored table, and `restored` is the old table. An operator can
+ * also restore a table that the service used earlier. Then both this table and the live table have such data: the service wrote to the
+ * earlier table before the switch, and to the live table after it.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
+import type { Clock } from "#shared/clock.ts";
 import { below, type Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { erasures } from "../company/erasure.ts";
+import { type Erasure, erasures } from "../company/erasure.ts";
 import { keyOfRow, putRows, ROWS_TOGETHER, type RowStore, removeKeys, removeRows } from "../company/rows.ts";
 import { markedCompany } from "../company/suspension.ts";
 
 export interface CarryContext {
   /** The table that the service uses now. */
   readonly live: RowStore;
+  /** The table of the option `--from`, if it is another table. The service may have used it earlier. */
+  readonly earlier?: RowStore;
   readonly restored: RowStore;
+  readonly clock: Clock;
   readonly progress?: (line: string) => void;
 }
+
+/** Returns the tables to which the service has written. The live table is the last one. */
+const writtenTables = ({ live, earlier }: CarryContext): readonly RowStore[] =>
+  earlier === undefined ? [live] : [earlier, live];
 
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * Number of blocks by which the counter in the restored table is raised above the counter in the live table. Each block has 128 ids. The
+ * Number of blocks by which the counter in the restored table is raised above the counters in the other tables. Each block has 128 ids. The
  * service continues to take blocks from the live table until the switch, and it will not take a million blocks by then. There are 7e13
  * blocks in total, so the skipped blocks do not matter.
  */
@@ -33,59 +44,81 @@ const SPARE_BLOCKS = 1_000_000;
 /**
  * Raises the counter of ids in the restored table. Otherwise the service would assign ids again that it has used after the restore point.
  */
-export async function raiseIds({ live, restored }: CarryContext): Promise<void> {
-  const { nextBlock } = Counter.parse(await live.table.get(keys.idCounter()));
+export async function raiseIds(context: CarryContext): Promise<void> {
+  const { restored } = context;
+  const counters = await Promise.all(writtenTables(context).map(({ table }) => table.get(keys.idCounter())));
+  const nextBlock = Math.max(...counters.map((counter) => Counter.parse(counter).nextBlock));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
   try {
-    // If the command is repeated, the counter is already high enough. The condition keeps each repetition from raising it further.
+    // After an earlier run of the command, the counter is already about `SPARE_BLOCKS` above the counter in the live table. The condition
+    // then fails, so that a repeated command does not raise the counter further.
     await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
   }
 }
 
-/**
- * Erases companies in the restored table if they were erased in the live table after the restore point. Returns the ids of these companies.
- */
-export async function carryErasures({ live, restored, progress }: CarryContext): Promise<number[]> {
+/** Erases companies in the restored table if they were erased after the restore point. Returns the ids of these companies. */
+export async function carryErasures(context: CarryContext): Promise<number[]> {
   const again: number[] = [];
-  for await (const erasure of erasures(live.table)) {
-    const { companyId } = erasure;
-    const isKnown = (await restored.table.get(keys.erasure(companyId))) !== undefined;
-    if (isKnown && (await markedCompany(restored.table, companyId)) === undefined) continue;
-    const rows = await removeRows(restored, companyId, () => false);
-    await restored.table.batchPut([{ ...keys.erasure(companyId), ...erasure }]);
-    progress?.(`company ${companyId} erased again: ${rows} rows`);
-    again.push(companyId);
+  for (const { table } of writtenTables(context)) {
+    for await (const erasure of erasures(table)) {
+      if (await eraseAgain(context, erasure)) again.push(erasure.companyId);
+    }
   }
   return again;
+}
+
+/** Returns false if the restored table has the record of the erasure and no row of the company's name. */
+async function eraseAgain({ restored, progress }: CarryContext, erasure: Erasure): Promise<boolean> {
+  const { companyId } = erasure;
+  const isKnown = (await restored.table.get(keys.erasure(companyId))) !== undefined;
+  if (isKnown && (await markedCompany(restored.table, companyId)) === undefined) return false;
+  const rows = await removeRows(restored, companyId, () => false);
+  await restored.table.batchPut([{ ...keys.erasure(companyId), ...erasure }]);
+  progress?.(`company ${companyId} erased again: ${rows} rows`);
+  return true;
 }
 
 export interface CarriedDeliveries {
   /** Number of deliveries that waited at the restore point and have ended since then. They are not sent again. */
   readonly ended: number;
-  /** Number of deliveries that wait in both tables. The service sends them after it has switched to the restored table. */
+  /** Number of deliveries that still wait. The service sends them after it has switched to the restored table. */
   readonly waiting: number;
   /**
-   * The keys of at most 100 other rows with webhook work that was unfinished at the restore point, for example a replay. The service
-   * continues this work from the restored state, so it can send the same webhook twice.
+   * The keys of at most 100 rows that are not deliveries but have webhook work that was unfinished at the restore point, for example a
+   * replay. The service continues this work from the restored state, so it can send the same webhook twice.
    */
   readonly continued: readonly string[];
 }
 
 const CONTINUED_SHOWN = 100;
 
-/** Copies the state of each delivery that waits in the restored table but has ended or was tried again according to the live table. */
-export async function carryDeliveries({ live, restored }: CarryContext): Promise<CarriedDeliveries> {
+/**
+ * Compares each delivery that waits in the restored table with the same delivery in the live table and in the earlier table. If the delivery
+ * has ended or was tried again there, copies its state to the restored table. If its row there has expired, removes the delivery from the
+ * restored table.
+ */
+export async function carryDeliveries(context: CarryContext): Promise<CarriedDeliveries> {
+  let ended = 0;
+  let last: CarriedDeliveries = { ended, waiting: 0, continued: [] };
+  for (const written of writtenTables(context)) {
+    last = await carryFrom(written, context);
+    ended += last.ended;
+  }
+  return { ...last, ended };
+}
+
+async function carryFrom(written: RowStore, context: CarryContext): Promise<CarriedDeliveries> {
   const continued: string[] = [];
   const total = { ended: 0, waiting: 0, continued };
-  for await (const page of duePages(restored)) {
+  for await (const page of duePages(context.restored)) {
     const [deliveries, others] = partition(page, isDelivery);
     for (const { pk, sk } of others.filter(({ pk }) => /#D#/.test(pk))) {
       if (continued.length < CONTINUED_SHOWN) continued.push(`${pk} ${sk}`);
     }
     for (let first = 0; first < deliveries.length; first += ROWS_TOGETHER) {
-      const ended = await carryTogether(live, restored, deliveries.slice(first, first + ROWS_TOGETHER));
+      const ended = await carryTogether(written, context, deliveries.slice(first, first + ROWS_TOGETHER));
       total.ended += ended;
       total.waiting += Math.min(ROWS_TOGETHER, deliveries.length - first) - ended;
     }
@@ -107,25 +140,35 @@ const State = z.looseObject({
   recordId: z.optional(z.int()),
   state: z.string(),
   attempt: z.int(),
+  /** Seconds since 1970. */
+  expiresAt: z.int(),
 });
 type State = z.infer<typeof State>;
 
-/** Copies the states of the deliveries in `waiting` to the restored table. Returns how many of them have ended in the live table. */
-async function carryTogether(live: RowStore, restored: RowStore, waiting: readonly Key[]): Promise<number> {
+/** Copies the states of the deliveries in `waiting` to the restored table. Returns how many of them have ended in `written`. */
+async function carryTogether(
+  written: RowStore,
+  { restored, clock }: CarryContext,
+  waiting: readonly Key[],
+): Promise<number> {
   const byKey = async ({ table }: RowStore) =>
     new Map((await table.batchGet(waiting)).map((item) => [textOf(keyOfRow(item)), item]));
-  const [now, then] = [await byKey(live), await byKey(restored)];
+  const [now, then] = [await byKey(written), await byKey(restored)];
   let ended = 0;
   for (const key of waiting) {
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
     if (old === undefined) continue;
+    // A delivery's row is removed only after the row has expired. The row in `restored` has not expired, so `written` never had this
+    // delivery. For example, the operator is switching back from a restored table (`written`) to the old table (`restored`), and the delivery
+    // was created in the old table after the restore. It still waits, and the service sends it after the switch.
+    if (current === undefined && State.parse(old).expiresAt * 1_000 > clock.now()) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
     // Close the debounce window before the delivery changes. If the command is interrupted between the two writes, the delivery still
     // waits. So a repeated command finds the delivery again and completes both writes.
     if (hasEnded) await closeWindow(restored, State.parse(old));
-    // The live table no longer contains this delivery, because the delivery ended and its row then expired.
+    // `written` no longer contains this delivery, because the delivery ended and its row then expired.
     if (current === undefined) await removeKeys(restored, [key]);
-    else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(live, restored, key, current);
+    else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(written, restored, key, current);
     if (hasEnded) ended++;
   }
   return ended;
@@ -133,9 +176,9 @@ async function carryTogether(live: RowStore, restored: RowStore, waiting: readon
 
 const isFurther = (current: State, old: State): boolean => current.state !== "waiting" || current.attempt > old.attempt;
 
-async function copyDelivery(live: RowStore, restored: RowStore, key: Key, current: Item): Promise<void> {
+async function copyDelivery(written: RowStore, restored: RowStore, key: Key, current: Item): Promise<void> {
   let rows: (Key & Item)[] = [];
-  for await (const attempt of live.table.query({ pk: key.pk, begins: `${key.sk}#T#` })) {
+  for await (const attempt of written.table.query({ pk: key.pk, begins: `${key.sk}#T#` })) {
     rows.push({ ...attempt, ...keyOfRow(attempt) });
     if (rows.length < ROWS_TOGETHER) continue;
     await putRows(restored, rows);
@@ -162,7 +205,7 @@ async function closeWindow(restored: RowStore, { id, companyId, webhookId, regis
 
 const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
-/** Yields the keys of all rows that wait for work, which the due index lists. */
+/** Yields pages of the keys of all rows in the due index, which contains each row that waits for work at a certain time. */
 async function* duePages({ client, tableName, reads }: RowStore): AsyncGenerator<readonly Key[]> {
   let from: Item | undefined;
   do {

@@ -1,7 +1,7 @@
 /**
  * Makes the data of one company equal to its data in a restored table. Other companies continue to work during this time. Users, webhooks
- * with their deliveries, imports and exports do not change. Otherwise a restore could return rights that were taken away, or send webhooks
- * again.
+ * with their deliveries, imports, exports and bulk jobs do not change. Otherwise a restore could return rights that were taken away, or
+ * send webhooks again.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -26,6 +26,7 @@ import {
   typeOf,
 } from "../company/rows.ts";
 import { CommandRefused, known, markedCompany } from "../company/suspension.ts";
+import { indexFaults } from "./verify.ts";
 
 export interface CompanyRestoreContext {
   /** The table that the service uses now. */
@@ -41,7 +42,8 @@ export interface RestoredCompany {
   /** Number of rows that were missing or different in the live table and were copied from the restored table. */
   readonly brought: number;
   /**
-   * Number of rows that were removed from the live table: rows that the restored table does not have, and rows that `isDropped` selects.
+   * Number of rows that were removed from the live table: rows that the restored table does not have, unflushed entries of the search
+   * index, and stored responses for repeated requests.
    */
   readonly removed: number;
   readonly faults: readonly string[];
@@ -87,25 +89,27 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     companyId,
     context.settleMs === undefined ? {} : { settleMs: context.settleMs },
   );
-  // The change log does not contain the restored rows. Clients with a local copy of the prospects would miss them, so they must synchronize
-  // from the beginning.
+  // The change log does not contain the restored rows, so clients with a local copy of the prospects would never receive these rows. This
+  // write makes the clients synchronize from the beginning.
   await live.table.transact([restartOfLog(companyId)]);
-  const { faults } = await verifyIndex(live.table, records, companyId);
+  const faults = indexFaults(await verifyIndex(live.table, records, companyId));
   return { brought, removed, faults };
 }
 
 /**
- * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses, territories, activity, the
- * receipts of devices' operations (`OP`), and the ids that clients chose for new prospects (`CR`). If the restore undoes an operation, it
- * also removes the operation's receipt, so the device can send the operation again. Users and the company's own row are not restored.
+ * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses, territories, the rows that find
+ * a note or appointment by id (`I`), appointments by month (`K`) and by user (`KA`), activity, the receipts of operations that offline
+ * devices have sent (`OP`), and the ids that clients chose for new prospects (`CR`). If the restore undoes an operation, it also removes
+ * the operation's receipt, so that the device can send the operation again. Users and the company's own row are not restored.
  */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
   (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
 /**
- * Returns true for the rows of id ranges. The restore adds missing ranges to the live table but removes none, because a running Lambda
- * function may use ids of a range that did not exist at the restore point.
+ * Returns true for the rows of id ranges (the ranges of ids that the company has reserved for its prospects and addresses). The restore
+ * adds missing ranges to the live table but removes none, because a running Lambda function may use ids of a range that did not exist at
+ * the restore point.
  */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 

@@ -5,8 +5,8 @@ import { describeTable, type RestoreContext, RestoreRefused, untilActive } from 
 const POLL_MS = 5_000;
 
 /**
- * Removes the table's deletion protection and deletes the table. Returns false if the table does not exist. Throws RestoreRefused if the
- * service uses the table, or if the table was not created by a restore.
+ * Removes the table's deletion protection, deletes the table, and waits until it no longer exists. Returns false if there was no such
+ * table. Throws RestoreRefused if the service uses the table, or if the table was not created by a restore.
  *
  * @param used the name of the table that the service uses
  */

@@ -1,6 +1,7 @@
 /**
  * Finds the users whose rights in the restored table differ from their rights now. For example, a user who was disabled after the restore
- * point would have old rights again.
+ * point would have old rights again. Users who were created after the restore point are not compared, because the restored table does not
+ * contain them.
  */
 import { isDeepStrictEqual } from "node:util";
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
@@ -38,7 +39,7 @@ async function differences(live: RowStore, rows: readonly Item[]): Promise<strin
     const [before, after] = [stateOf(then), now === undefined ? "no user" : stateOf(Subject.parse(now))];
     return isDeepStrictEqual(before, after)
       ? []
-      : [`company ${companyId} user ${userId}: now ${textOf(after)}, in the restored table ${textOf(before)}`];
+      : [`company ${companyId} user ${userId}: now ${textOf(after)}, after the switch ${textOf(before)}`];
   });
 }
 

@@ -103,7 +103,7 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
   }
 }
 
-/** Enables time to live unless it is already enabled. DynamoDB refuses an update that changes nothing. */
+/** Enables time to live in `target` if `source` has it and `target` does not. DynamoDB would refuse to enable it again. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

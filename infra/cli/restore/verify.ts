@@ -4,7 +4,7 @@ import type { Clock } from "#shared/clock.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
-import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { type Verdict, verifyIndex } from "#shared/prospects/index/verify.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { RowStore } from "../company/rows.ts";
@@ -41,8 +41,15 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
   }
   const again = { again: RECHECKS, wait: () => wait(BETWEEN_CHECKS_MS) };
   const { faults } = await reconcile({ table, clock }, companyId, again);
-  return [...verdict.faults.map((fault) => `index: ${fault}`), ...faults.map((fault) => `delivery: ${fault}`)];
+  return [...indexFaults(verdict).map((fault) => `index: ${fault}`), ...faults.map((fault) => `delivery: ${fault}`)];
 }
+
+/**
+ * Returns the faults of a search index. A record that differs from the index is compared again, and is a fault only if it still differs. At
+ * most 10 000 records are compared again. All other records that differed are reported together as one more fault.
+ */
+export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
+  unexamined === 0 ? faults : [...faults, `${unexamined} more records differed and were not compared again`];
 
 async function* companiesOf({ client, tableName, reads }: RowStore): AsyncGenerator<number> {
   let from: Item | undefined;

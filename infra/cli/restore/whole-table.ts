@@ -22,36 +22,39 @@ export interface WholeRestore {
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
   /**
-   * The users whose rights have changed since the restore point, as one line for each user. After the switch to the restored table, they
-   * have their older rights again.
+   * The users of the restored table whose rights have changed since the restore point, as one line for each of at most 100 users. After the
+   * switch to the restored table, they have their older rights again.
    */
   readonly returningRights: readonly string[];
   /**
-   * The imports, exports and bulk jobs that were unfinished at the restore point, as one line for each job. After the switch to the
-   * restored table, the service continues them.
+   * The imports, exports and bulk jobs that were unfinished at the restore point, as one line for each of at most 100 jobs. After the
+   * switch to the restored table, the service continues them.
    */
   readonly continuedJobs: readonly string[];
 }
 
+/**
+ * Restores the table `request.source` into the table `carry.restored`.
+ *
+ * @throws RestoreRefused if the service uses the table `carry.restored`, or if the restore is not possible
+ */
 export async function restoreWholeTable(
   context: RestoreContext,
-  request: RestoreRequest,
+  request: Omit<RestoreRequest, "target">,
   carry: CarryContext,
 ): Promise<WholeRestore> {
-  return prepare(context, request.source, await restoreTable(context, request), carry);
+  assertUnused(carry);
+  return prepare(context, await restoreTable(context, { ...request, target: carry.restored.tableName }), carry);
 }
 
 /**
- * Prepares a table that AWS Backup has restored, so that the service can use it.
+ * Prepares the table `carry.restored`, which AWS Backup has restored, so that the service can use it.
  *
- * @throws RestoreRefused if `target` is the same table as `source`, does not exist, or is no copy of a table of the service
+ * @throws RestoreRefused if the service uses the table, if it does not exist, or if it is no copy of a table of the service
  */
-export async function prepareCopy(
-  context: RestoreContext,
-  { source, target }: Omit<RestoreRequest, "at">,
-  carry: CarryContext,
-): Promise<WholeRestore> {
-  if (target === source) throw new RestoreRefused(`the service uses the table ${target}: it is not prepared`);
+export async function prepareCopy(context: RestoreContext, carry: CarryContext): Promise<WholeRestore> {
+  assertUnused(carry);
+  const [source, target] = [carry.live.tableName, carry.restored.tableName];
   const [live, found] = [await describeTable(context.client, source), await describeTable(context.client, target)];
   if (found === undefined) throw new RestoreRefused(`there is no table ${target}`);
   const copy = await untilActive(context, target);
@@ -61,21 +64,21 @@ export async function prepareCopy(
   if ((await carry.restored.table.get(keys.idCounter())) === undefined) {
     throw new RestoreRefused(`the table ${target} is no copy of a table of this service: it has no counter of ids`);
   }
-  return prepare(context, source, copy, carry);
+  return prepare(context, copy, carry);
 }
 
-/** Returns the keys and indexes of a table as a text. */
+function assertUnused({ live, restored: { tableName } }: CarryContext): void {
+  if (tableName === live.tableName)
+    throw new RestoreRefused(`the service uses the table ${tableName}: name another one`);
+}
+
+/** Returns the keys and indexes of a table as a string, so that the schemas of two tables can be compared. */
 const shapeOf = ({ KeySchema, GlobalSecondaryIndexes = [] }: TableDescription): string =>
   JSON.stringify([KeySchema, ...GlobalSecondaryIndexes.map((index) => [index.IndexName, index.KeySchema])]);
 
-async function prepare(
-  context: RestoreContext,
-  sourceName: string,
-  target: TableDescription,
-  carry: CarryContext,
-): Promise<WholeRestore> {
-  const source = await describeTable(context.client, sourceName);
-  if (source === undefined) throw new Error(`the table ${sourceName} is gone`);
+async function prepare(context: RestoreContext, target: TableDescription, carry: CarryContext): Promise<WholeRestore> {
+  const source = await describeTable(context.client, carry.live.tableName);
+  if (source === undefined) throw new Error(`the table ${carry.live.tableName} is gone`);
   await raiseIds(carry);
   const erasedAgain = await carryErasures(carry);
   const deliveries = await carryDeliveries(carry);

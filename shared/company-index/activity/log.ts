@@ -1,7 +1,7 @@
 /**
- * The log of a company's activity, for activity reports. A fact is one thing that a user has done. A write first stores its fact in an
- * entry of the search index. When a flush moves these entries into the stored index, it also copies their facts into the log. A later flush
- * adds the facts in the log to daily sums. See docs/decisions/2026-11-23-activity.md.
+ * The log of a company's activity, for activity reports. A fact is one thing that a user has done. A write stores its fact in an entry for
+ * the search index. The entry is not a part of the stored index until a flush merges it. This flush also copies the fact into the log. A
+ * later flush adds the facts in the log to daily sums. See docs/decisions/2026-11-23-activity.md.
  */
 import * as z from "zod/mini";
 import {
@@ -28,11 +28,11 @@ const DAYS_PER_ROW = 30;
 export const MS_PER_DAY = 86_400_000;
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The company's state row. It says which rows of the log have already been added to the daily sums. */
+/** The state row of a company's activity. It says which rows of the log have already been added to the daily sums. */
 export const FactState = z.object({
   /** The time in milliseconds since 1970 from which on every fact is counted. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
-  /** The version of the search index's head row after the transaction that last changed the daily sums. */
+  /** The version of the company's search index (in its head row) after the transaction that last changed the daily sums. */
   version: z._default(z.int(), 0),
   /** The sort key of the newest row of the log that has been added to the daily sums. Empty if no row has been added yet. */
   upTo: z._default(z.string(), ""),
@@ -52,7 +52,7 @@ export const LoggedFacts = z.object({
 /** One row of the log. */
 export interface LogRow {
   readonly sk: string;
-  /** The version of the search index's head row after the transaction that added this row to the log. */
+  /** The version of the company's search index (in its head row) after the transaction that added this row to the log. */
   readonly version: number;
   readonly facts: readonly Fact[];
   readonly imported: ImportedFacts | undefined;
@@ -61,7 +61,7 @@ export interface LogRow {
 
 const rowKey = /^A#(\d+)#\d+$/;
 
-/** Decodes a row of the log. Throws ActivityUnreadable. */
+/** Decodes a row of the log. Throws ActivityUnreadable if the row is damaged. */
 export const logRow = (item: Item): LogRow =>
   decoded(item.sk, () => {
     const { sk, facts, imported } = LoggedFacts.parse(item);
@@ -74,18 +74,23 @@ export const logRow = (item: Item): LogRow =>
     };
   });
 
-/** Decodes the state row. Throws ActivityUnreadable. */
+/** Decodes the state row. Throws ActivityUnreadable if the row is damaged. */
 export const factState = (item: Item): FactState => decoded(item.sk, () => FactState.parse(item));
 
 const stateWrite = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
-/** Returns the write of a new company's state row. `since` is null, because all facts of a new company are counted. */
+/**
+ * Returns the write of a new company's state row (see `FactState`). Its `since` is null, because all facts of a new company are counted.
+ */
 export const firstState = (companyId: number): Write =>
   stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
-/** Returns the write that sets `since` in the state row to `nowMs`. Use it if some earlier facts of the company were not stored. */
+/**
+ * Returns the write that sets `since` in the state row to `nowMs`. Only from this time on, every fact is counted. Use it if some earlier
+ * facts of the company were not stored.
+ */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
   change: { set: { type: "factState", since: nowMs } },
@@ -100,7 +105,8 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
 
 /**
  * Returns the time from which on every fact is counted, or null if all facts are counted. Returns `nowMs` if there is no state row, or if
- * release 0.1.0 was the last to update the head row. Earlier facts may then be missing, because release 0.1.0 stores no facts.
+ * release 0.1.0 was the last to change the search index (its head row). Earlier facts may then be missing, because release 0.1.0 stores no
+ * facts.
  */
 export const countedSince = (head: Head, state: FactState | undefined, nowMs: number): number | null =>
   state === undefined || isInterrupted(head) ? nowMs : state.since;
@@ -112,7 +118,10 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the writes that add `facts` to the log. `version` is the version of the search index's head row after the transaction. */
+/**
+ * Returns the writes that add `facts` to the log. `version` is the version of the search index (in its head row) after the transaction with
+ * these writes.
+ */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
@@ -133,7 +142,10 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
   }));
 }
 
-/** Returns the write that adds an import to the log. `version` is the version of the search index's head row after the transaction. */
+/**
+ * Returns the write that adds an import to the log. `version` is the version of the search index (in its head row) after the transaction
+ * with this write.
+ */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
     ...activityKeys.loggedFacts(companyId, version, 0),

@@ -34,7 +34,10 @@ import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
-/** The functions that count facts. `countActivity` passes each fact to only one of them: alone, in a cell or in an import. */
+/**
+ * The functions that receive the facts to count. `countActivity` passes each fact to only one of them: to `fact` as a single fact, to
+ * `cell` as a part of a day's sums, or to `imported` as a part of an import.
+ */
 export interface Counting {
   /** The counts of one user and one status on a whole day. */
   readonly cell: (cell: Cell, day: string) => void;
@@ -94,8 +97,8 @@ interface Found {
 }
 
 /**
- * Tries to count. Returns undefined if a flush has moved facts from the log into the sums during the read. Some facts may then be counted
- * twice or not at all.
+ * Tries to count. Returns undefined if a flush has moved facts from the log into the sums during the read, because some facts may then be
+ * counted twice or not at all.
  */
 async function tryToCount(
   table: Reads,
@@ -103,13 +106,14 @@ async function tryToCount(
   wanted: Wanted,
   counting: Counting,
 ): Promise<Found | undefined> {
-  // Facts move from the entries to the log and from the log to the sums. Reading in this order misses no fact.
+  // A fact is first in an unflushed entry of the search index, then in the log, and then in the sums. The reads have the same order, so
+  // that they do not miss a fact that moves meanwhile.
   const { head, facts: unflushed } = await readUnflushedFacts(table, companyId);
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
-  // A row of the log with a higher version than `head` was added after the entries were read. It is skipped, because each of its facts is
-  // either in `unflushed` or newer than this read.
+  // A row of the log with a higher version than `head` was added after the unflushed entries were read. The row is skipped, because each of
+  // its facts is either in `unflushed` or newer than this read.
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
@@ -143,8 +147,9 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
 /**
- * Counts the facts that are in the sums. `version` and `days` come from the state row. Returns false if the rows of sums and facts do not
- * match them, because a flush changes the sums at this moment.
+ * Counts the facts that are in the sums. `version` and `days` come from the state row: the version of the search index after the last
+ * change of the sums, and the days that this change wrote. Returns false if the stored sums and facts of a day are newer or older than the
+ * state row says, because a flush changes them at this moment.
  */
 async function countOlder(
   table: Reads,
@@ -177,7 +182,8 @@ async function countOlder(
       }
     }
   }
-  // The rows of a transaction may become visible one after the other. A day that is left in `changed` has no visible row with this version.
+  // At first, `changed` contains the days that the last change of the sums wrote. A day that is left has no visible row of this change yet,
+  // because the rows of a transaction may become visible one after the other.
   return changed.size === 0;
 }
 
@@ -242,8 +248,8 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
 }
 
 /**
- * The row number in the sort key of the first row that `unloggedFacts` returns. A flush numbers its rows from 0 and writes fewer than 900
- * rows, so the keys differ.
+ * The number of the first row that `unloggedFacts` returns. Each row of the log has its number in the sort key. A flush numbers its rows
+ * from 0 and writes fewer than 900, so the rows of `unloggedFacts` overwrite none of them.
  */
 const FIRST_PART = 900;
 
@@ -259,7 +265,7 @@ export async function unloggedFacts(table: Reads, companyId: number): Promise<Lo
   return logWrites(companyId, head.version, others, FIRST_PART);
 }
 
-/** The unflushed entries with their facts. */
+/** The unflushed entries of a company's search index (see delta.ts), and the facts in these entries. */
 export interface UnflushedFacts extends Unflushed {
   readonly facts: readonly Fact[];
 }

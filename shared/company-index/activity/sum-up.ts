@@ -32,8 +32,9 @@ import { errorFields, log } from "#shared/log.ts";
  */
 export const VERSIONS_PER_SUM = 32;
 /**
- * Approximate bytes that one flush adds to the log. When facts are added to the sums of a day, all sums of this day are written again.
- * Facts are therefore added only after the log has grown by about half the bytes that the last change of the sums wrote.
+ * Approximate bytes that one flush adds to the log. Adding facts to the sums of a day writes all sums of this day again. To limit these
+ * writes, a flush waits until the log has grown by about half the bytes that the last change of the sums wrote. It estimates the growth
+ * from the number of flushes since then and this constant.
  */
 const BYTES_PER_VERSION = 512;
 /**
@@ -57,11 +58,17 @@ export interface Activity {
 
 export interface WhenToSum {
   readonly nowMs: number;
-  /** Minimum number of versions of the head row between two additions to the sums, usually `VERSIONS_PER_SUM`. */
+  /**
+   * Minimum number of versions of the search index between two additions to the daily sums, usually `VERSIONS_PER_SUM`. Each flush
+   * increases the version by 1.
+   */
   readonly sumAfter: number;
 }
 
-/** Returns the writes with which a flush logs the facts of the unflushed entries and, if it is time, adds older facts to the sums. */
+/**
+ * Returns the writes with which a flush logs the facts of the unflushed entries. If enough flushes have passed since the last change of the
+ * daily sums, it also returns the writes that add older facts to the sums.
+ */
 export async function activityOf(
   table: Reads,
   companyId: number,
@@ -94,7 +101,10 @@ async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Prom
   }
 }
 
-/** Adds the oldest rows of the log to the sums. */
+/**
+ * Returns the writes that add the oldest rows of the log to the sums, and the keys of the rows to delete. These keys include rows that an
+ * earlier flush has added to the sums but not deleted. `writes` is empty if the log has no row to add.
+ */
 async function sumUp(
   table: Reads,
   companyId: number,
@@ -125,16 +135,17 @@ async function sumUp(
   return { writes: [...writes, nextState(companyId, { ...state, version, upTo, days: batch.days, bytes })], done };
 }
 
-/** The rows that one flush has added to the log, and the imports after it. */
+/** The rows that one flush has added to the log, and the rows of imports that come after them in the log. */
 interface FlushedRows {
   readonly version: number;
   readonly rows: LogRow[];
 }
 
 /**
- * Yields the rows in the same order, without the facts that a later row contains too. If a flush is killed before it deletes its entries,
- * the next flush adds their facts to the log again. A fact is therefore only in rows of successive flushes, and the last of these rows
- * counts it. The present flush adds the facts of the unflushed entries after these rows.
+ * Yields the rows of the log in the same order. Omits a fact from the rows of a flush if the next flush has logged the same fact again.
+ * This happens if a flush is killed after it has logged the facts of its entries and before it deletes the entries. The copies of a fact
+ * are therefore always in rows of successive flushes, and only the last copy is counted. The present flush logs the facts in `unflushed`,
+ * so it is the next flush after the last row.
  */
 async function* withoutRepeated(
   rows: AsyncIterable<LogRow>,

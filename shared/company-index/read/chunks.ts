@@ -13,15 +13,23 @@ import type { Reads } from "#shared/db/reads.ts";
 const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 const assignees = { before: z.optional(Assignee), after: Assignee };
+const holders = { heldBy: z.optional(z.array(z.int())) };
 
 /** The changes of a chunk. The stored JSON omits fields that are false or unknown. */
 const Changes = z.array(
   z.discriminatedUnion("kind", [
-    z.object({ kind: z.literal("prospect"), ...common, ...assignees, isRestored: z._default(z.boolean(), false) }),
-    z.object({ kind: z.literal("appointment"), ...common, ...assignees, prospectId: z.int() }),
+    z.object({
+      kind: z.literal("prospect"),
+      ...common,
+      ...assignees,
+      isRestored: z._default(z.boolean(), false),
+      movesAppointments: z.optional(z.boolean()),
+    }),
+    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, prospectId: z.int() }),
     z.object({
       kind: z.literal("note"),
       ...common,
+      ...holders,
       prospectId: z.int(),
       createdAt: z.optional(z.int()),
       assignee: z.optional(z.int()),
@@ -69,8 +77,8 @@ export class ChunkLost extends Error {
 const TRIES = 8;
 
 /**
- * Maximum numbers of rows and of changes that one request reads from the log. The client gets the rest with further requests. A row usually
- * contains 64 changes, and at most 8 000.
+ * Numbers of rows and of changes after which one request reads no further chunk of the log. The client gets the rest with further requests.
+ * A row usually contains 64 changes, and at most 8 000.
  */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
@@ -81,20 +89,22 @@ const CHANGES_PER_READ = 100_000;
 const EARLY_BYTES = 512 * 1_024;
 
 /**
- * Range of the bytes of the unflushed entries and the head row for which DynamoDB charges two read units. A request that finds no change
- * must not cost more than two units. In this range, it therefore does not read chunks at the same time, because a Query costs half a unit
- * even if it finds nothing.
+ * If the bytes of the unflushed entries and the head row are in this range, DynamoDB charges two read units for both. A request that finds
+ * no change must not cost more. For a company in this range, a request that expects no new chunk therefore sends no Query for chunks in
+ * advance (see `isTooDear`). A Query costs half a unit even if it finds nothing.
  */
 const TWO_UNITS = [4_096, TWO_UNITS_BYTES] as const;
 
 /**
- * The version of the newest chunk that this function instance has seen, by company id. Only companies whose last read cost two units are in
- * it.
+ * The version of the newest chunk that this function instance has seen, by company id. Contains only companies whose last read of unflushed
+ * entries and head row cost two units (see `TWO_UNITS`).
  */
 const newestSeen = new WeakMap<Reads, Map<number, number>>();
 const REMEMBERED_COMPANIES = 1_000;
 
-/** Returns true if reading chunks after `version` would probably find nothing and would make the request cost more than two units. */
+/**
+ * Returns true if a Query for chunks after `version` would probably find nothing and would make the request cost more than two read units.
+ */
 function isTooDear(table: Reads, companyId: number, version: number): boolean {
   return (newestSeen.get(table)?.get(companyId) ?? Number.POSITIVE_INFINITY) <= version;
 }
@@ -115,11 +125,16 @@ export interface Log {
   readonly unflushed: Unflushed;
   /** The chunks after the reader's position, the oldest first. */
   readonly chunks: AsyncIterable<Chunk>;
+  /**
+   * Returns the changes after the reader's position that are already in memory: the unflushed changes, and the changes of chunks that were
+   * read at the same time as the head row.
+   */
+  readonly changesAtHand: () => readonly Change[];
 }
 
 /**
- * Reads the change log after the head version `after`. Chunks are usually read at the same time as the head row. `rowsAtOnce` is the number
- * of rows that the caller will probably use.
+ * Reads the changes of a company after the head version `after`. To save a round trip, it usually reads the first chunks at the same time
+ * as the head row. `rowsAtOnce` is the number of the chunks' rows that the caller will probably use.
  */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const [unflushed, early] = await Promise.all([
@@ -127,7 +142,11 @@ export async function readLog(table: Reads, companyId: number, after: number, ro
     isTooDear(table, companyId, after) ? [] : earlyRows(table, companyId, after, rowsAtOnce),
   ]);
   remember(table, companyId, unflushed);
-  return { unflushed, chunks: chunksAfter(table, companyId, after, unflushed.head, early, rowsAtOnce) };
+  return {
+    unflushed,
+    chunks: chunksAfter(table, companyId, after, unflushed.head, early, rowsAtOnce),
+    changesAtHand: () => [...early.flatMap((row) => chunkOf(row).changes), ...unflushed.changes],
+  };
 }
 
 async function earlyRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {
@@ -143,9 +162,9 @@ async function earlyRows(table: Reads, companyId: number, after: number, limit: 
 }
 
 /**
- * Yields the chunks after the head version `after`, up to the version of `head`. Each chunk contains the version of the chunk before it. If
- * a chunk is not visible yet, the reader therefore notices the gap and reads again. This allows cheaper, eventually consistent first reads.
- * Throws ChunkLost if a chunk is still missing after all attempts.
+ * Yields the chunks after the head version `after`, up to the version of `head` or until `ROWS_PER_READ` or `CHANGES_PER_READ` is reached.
+ * Each chunk contains the version of the chunk before it. If a chunk is not visible yet, the reader therefore notices the gap and reads
+ * again. This allows cheaper, eventually consistent first reads. Throws ChunkLost if a chunk is still missing after all attempts.
  */
 async function* chunksAfter(
   table: Reads,

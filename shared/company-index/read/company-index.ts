@@ -36,7 +36,7 @@ export interface StaleSnapshot {
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A consistent view of a company's index, as the index was at the beginning of the read or later. */
+/** A consistent view of a company's index: its state at one moment, which is not before the beginning of the read. */
 export interface IndexSnapshot {
   /** The head row. A reader must use names of statuses, tags and users that are at least as new as its `dictionaryVersion`. */
   readonly head: Head;
@@ -54,8 +54,8 @@ export interface SnapshotOptions {
    */
   readonly searches?: boolean;
   /**
-   * Finds the notes of the matches. Pass `liveNotes` if the caller needs them. It is a parameter, so that other functions do not bundle its
-   * code.
+   * Finds the notes of the matches. Pass `liveNotes` if the caller needs them. It is a parameter, so that Lambda functions that do not need
+   * it do not bundle its code.
    */
   readonly notesOf?: NotesOf | undefined;
 }
@@ -78,10 +78,16 @@ export interface Found<Names> extends Hits {
   readonly criteria: Criteria;
 }
 
-/** Adds a word to the criteria, so that the index loads the text columns. These columns also contain the ids of the notes. */
+/**
+ * Replaces the words of the criteria by any one word, so that the index loads the text columns also if the criteria contain no word. A read
+ * that returns notes needs these columns, because they contain the ids of the notes.
+ */
 const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: "" }] });
 
-/** Makes the criteria of a read. If they contain a polygon, it must be at least as new as `polygonsVersion` of the head row. */
+/**
+ * Makes the criteria of a read. If the criteria contain the polygon of a territory, the polygon must be at least as new as the counter
+ * `polygonsVersion` of the head row says.
+ */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
 export interface CompanyIndex {
@@ -212,14 +218,15 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     },
     snapshot,
     find: async (companyId, source, criteriaOf, options) => {
-      for (let attempt = 1; ; attempt++) {
+      let [stale, unreadable] = [0, 0];
+      for (;;) {
         try {
           const found = await findOnce(companyId, source, criteriaOf, options);
           if (!isStale(found)) return found;
-          if (attempt >= SNAPSHOT_TRIES)
+          if (++stale >= SNAPSHOT_TRIES)
             throw new TableBusy(`the index of company ${companyId} keeps changing: ${found.staleBecause}`);
         } catch (error) {
-          if (!(error instanceof IndexUnreadable) || attempt >= UNREADABLE_TRIES) throw error;
+          if (!(error instanceof IndexUnreadable) || ++unreadable >= UNREADABLE_TRIES) throw error;
           cache.delete(companyId);
         }
       }

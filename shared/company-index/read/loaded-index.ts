@@ -107,7 +107,10 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Discards the cached `bytes` if a search has built word indexes or will build them, because word indexes need additional memory. */
+  /**
+   * Discards the cached size `bytes` if the previous search could build word indexes or this search can build some, because word indexes
+   * change the needed memory.
+   */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
@@ -203,7 +206,9 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /** Returns all loaded segments without unflushed entries. The result is cached until another segment is loaded. */
+  /**
+   * Returns all loaded segments without unflushed entries. The result is cached until another segment is loaded or the texts are dropped.
+   */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -217,8 +222,9 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version of each record in the runs. First call `load` with the same criteria. Loose notes (notes whose prospects are
-   * in other runs) are included only if the criteria contain words, because only searches load them.
+   * Returns the newest version that the overrides of the runs list for each record, and the loose notes (notes whose prospects are in other
+   * runs). First call `load` with the same criteria. Loose notes are included only if the criteria contain words, because only searches
+   * load them.
    */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
@@ -283,7 +289,10 @@ async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]
   }
 }
 
-/** Maximum number of concurrent batch reads. Further ones would only wait for one of the client's connections. */
+/**
+ * Maximum number of concurrent batch reads. The DynamoDB client has at most 50 connections, so many more reads would have to wait for a
+ * connection.
+ */
 const PARALLEL = 40;
 
 /** Number of table items at which a batch is full. A batch is in memory both compressed and decoded, so its size bounds the memory. */

@@ -1,6 +1,5 @@
 /** Removes the damaged rows of a company's activity, so that reports work again. */
 import * as z from "zod/mini";
-import type { Clock } from "#shared/clock.ts";
 import {
   ActivityUnreadable,
   decoded,
@@ -10,24 +9,27 @@ import {
   nextState,
 } from "#shared/company-index/activity/log.ts";
 import { readableActivity } from "#shared/company-index/activity/readable.ts";
-import { readHead } from "#shared/company-index/manifest.ts";
+import { isUnmoved, readHead } from "#shared/company-index/manifest.ts";
+import type { AppContext } from "#shared/context.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
 
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Removes the damaged rows, and records that activity is completely counted only from now on. Changes nothing if no row is damaged. Returns
- * the sort keys of the removed rows. The company may be in use, but a flush at the same moment can overwrite the recorded time with the
- * earlier one.
+ * Removes the damaged rows, and records the current time as the time from which on every fact is counted. Changes nothing if no row is
+ * damaged. Returns the sort keys of the removed rows. Users may work meanwhile. If a flush changes the activity meanwhile, the repair begins
+ * anew. Throws TableBusy if this happens 60 times.
  */
-export async function repairActivity(
-  { table, clock }: { readonly table: Table; readonly clock: Clock },
-  companyId: number,
-): Promise<string[]> {
+export const repairActivity = (context: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> =>
+  optimistic(() => tryRepair(context, companyId));
+
+/** Throws ConditionFailed if a flush has moved the head row of the search index since the first read. */
+async function tryRepair({ table, clock }: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> {
+  const head = readHead(await table.get(keys.indexHead(companyId)));
   const damaged: Key[] = [];
   const check = (item: Item, decode: () => unknown): boolean => {
     try {
@@ -52,12 +54,14 @@ export async function repairActivity(
   }
   if (damaged.length === 0) return [];
   const nowMs = clock.now();
-  // If the state row itself is damaged, it is unknown which rows of the log the sums contain. All rows then count as contained, because
-  // counting a row twice would be wrong.
-  const { version } = readHead(await table.get(keys.indexHead(companyId)));
-  const known: FactState = state ?? { since: null, version, upTo, days: [], bytes: 0 };
-  // `days` becomes empty, because a report waits for the rows of these days, and they may be among the removed rows.
-  await table.transact([nextState(companyId, { ...known, since: nowMs, days: [] })]);
+  // If the state row itself is damaged, it is unknown which rows of the log are in the sums. All rows then count as contained, because it
+  // is worse to count a fact twice than to lose it. `since` says that facts before now may be missing.
+  const known: FactState = state ?? { since: null, version: head.version, upTo, days: [], bytes: 0 };
+  // `days` becomes empty. A report repeats its read until it finds a row of each of these days, and the row may be among the removed ones.
+  await table.transact([
+    nextState(companyId, { ...known, since: nowMs, days: [] }),
+    { check: keys.indexHead(companyId), when: isUnmoved(head) },
+  ]);
   await table.batchRemove(damaged.filter(({ sk }) => sk !== stateKey));
   return damaged.map(({ sk }) => sk);
 }

@@ -36,7 +36,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Milliseconds after which all rows of earlier transactions are visible and all earlier Queries have ended. */
+/** Milliseconds that a rebuild waits until all rows of earlier transactions are visible and all earlier Queries have ended. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -115,7 +115,10 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/** Renews the lock's lease in the background. The lease is four times as long as the interval between renewals, so a renewal may fail. */
+/**
+ * Renews the lock's lease in the background. The lease lasts four times as long as the interval between renewals, so the lock survives a
+ * failed renewal.
+ */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -220,8 +223,9 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   job.lease.check();
   const run = await completeRun(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [run, ...staying].map(({ id }) => id);
-  // The rebuild deletes entries without a flush, so it must add their changes to the change log and their facts to the activity log.
-  // Entries in `before` that are not in `unflushed` have been flushed meanwhile, so their facts are already in the activity log.
+  // `before` contains the entries that were unflushed when the rebuild began, and `unflushed` those that are unflushed now. The rebuild
+  // deletes entries without a flush, so it must add their changes to the change log and their facts to the activity log. Entries in
+  // `before` that are not in `unflushed` have been flushed meanwhile, so their facts are already in the activity log.
   const logged = {
     changes: [...job.before.changes, ...unflushed.changes],
     others: (version: number) => logWrites(companyId, version, unflushed.facts),
@@ -234,7 +238,7 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Returns the runs that were added after the rebuild began. */
+/** Returns the runs that were added after the rebuild began. Throws RebuildRefused if another process has replaced the old runs. */
 async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
@@ -271,8 +275,8 @@ async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // An entry that is newer than the row that the rebuild has read must stay, if the table now has the row in this version or a later one.
-  // Otherwise the write of the entry has failed, and the entry is deleted.
+  // Some entries are newer than the row that the rebuild has read. Such an entry must stay if the table now has the row in the entry's
+  // version or in a later one. Otherwise, the table does not contain the change that the entry describes, and the entry is deleted.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -303,8 +307,9 @@ export interface OtherSources {
 }
 
 /**
- * Returns the records whose versions the new run must list, so that readers ignore lower versions in `others`. Such lower versions exist,
- * because writes continue during the rebuild and the new run may contain a newer version of a record than `others`.
+ * Returns the records whose versions the new run must list, so that readers ignore lower versions of these records in `others`. Such lower
+ * versions exist, because writes continue during the rebuild. The rebuild may read a version of a record that is newer than the version in
+ * `others`.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -319,8 +324,8 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The new run must list deletions of notes, so that `others` cannot make these notes visible again. A deletion has the version after the
-  // note's last version.
+  // The new run must list the deletion of each note in `deletedNotes`. Otherwise a copy of the note in `others` would become visible again.
+  // A deletion has the version after the note's last version.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),
@@ -340,8 +345,9 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Finds the notes that `others` contain although they were deleted before the rebuild read the table, and adds their ids to `deletedNotes`.
- * A missing row is read again after a pause, because the entry of a new note can become visible before the note's row.
+ * Finds the notes that are in `others` (unflushed entries and newer runs) although they were deleted before the rebuild read the table.
+ * Adds their ids to `deletedNotes`. If a note has no row, the row is read again after a pause, because the entry of a new note can become
+ * visible before the note's row.
  */
 async function findDeletedNotes(
   records: Records,

@@ -49,7 +49,7 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Row numbers with the newest rows first. Undefined before `sortForLists`. */
+  /** Row numbers with the newest rows first. Undefined until `sortForLists` is called. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }

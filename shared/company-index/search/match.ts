@@ -52,8 +52,9 @@ export interface Matches {
 }
 
 /**
- * Finds the matches. The view must contain every segment whose zone map (summary of its values) allows a match, with the columns that the
- * criteria need. If the criteria contain words, the view must contain all segments.
+ * Finds the matches. Also sorts some segments and builds some word indexes, which make later reads faster. The view must contain every
+ * segment whose zone map (summary of its values) allows a match, with the columns that the criteria need. If the criteria contain words,
+ * the view must contain all segments.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -107,8 +108,8 @@ class Search {
   }
 
   /**
-   * Returns the matches of one segment. The filter with the smallest `size` is applied first, so that the other filters test only its rows.
-   * `at` is the position of the segment in the view.
+   * Returns the matches of one segment. The filter that the fewest rows can pass (the smallest `size`) is applied first, so that the other
+   * filters test only its rows. `at` is the position of the segment in the view.
    */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;

@@ -1,6 +1,7 @@
 /**
  * Returns one page of matches, or all matches, in list order: the newest first, and the higher id first if the creation times are equal. If
- * the criteria contain `near`, the nearest matches come first instead, and the lower id first if the distances are equal.
+ * the criteria contain `near`, the nearest matches come first instead, and the lower id first if the distances are equal. The exception is
+ * `matchesAfter`, which sorts by id.
  */
 import type { LatLng } from "#shared/company-index/criteria.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
@@ -15,7 +16,7 @@ export interface ProspectRef {
   readonly version: number;
   /** The creation time in milliseconds since 1970. Only `pageOf` returns it, and not for matches that are sorted by distance. */
   readonly createdAt?: number;
-  /** The distance from `near` in metres. Undefined if the matches are not sorted by distance. */
+  /** The distance from `near` in metres. Only `pageOf` returns it, and only for matches that are sorted by distance. */
   readonly distanceMeters?: number;
 }
 
@@ -69,8 +70,8 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
 }
 
 /**
- * Additional capacity of the arrays. When the arrays are full, all rows except the `wanted` first ones are discarded. A higher capacity
- * makes this less frequent.
+ * Capacity of a `FirstRefs` object in addition to twice the number of wanted rows. When there is no more space, it discards all rows except
+ * the `wanted` ones with the highest ranks. A higher capacity makes this less frequent.
  */
 const SPARE = 512;
 
@@ -109,7 +110,7 @@ class FirstRefs {
 
   /**
    * Offers all matches of a segment (up to 4 096 rows of the index), with the creation time as the rank. If the matches are in list order,
-   * it stops at the first one that is too old.
+   * it stops at the first one that is too old, and after `wanted` matches.
    */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;

@@ -1,6 +1,6 @@
 /**
- * Finds the texts that contain a word. The texts are in UTF-8. Trigram filters (which store sequences of three bytes) exclude most texts
- * before their bytes are compared.
+ * Finds the texts that contain a word. The texts are in UTF-8. Also contains the parts of the word index (words.ts) that reduce the bytes
+ * to compare: letter sequences, and trigram filters (which store sequences of three bytes).
  */
 
 /** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
@@ -30,8 +30,8 @@ export class PlainTexts {
 }
 
 /**
- * Returns the number of the text at a byte offset. The next match is often near the previous one, so it first searches near the text `from`
- * (exponential search), and then uses binary search.
+ * Returns the number of the text at a byte offset, which must be in the text `from` or a later one. The next match is often near the
+ * previous one, so the function first searches near the text `from` (exponential search), and then uses binary search.
  */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
@@ -57,9 +57,9 @@ const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * Returns true if a search word consists only of letters. Such a word can match only inside one letter sequence of a text. For example, an
- * e-mail address may contain the letter sequences `rita`, `cole`, `example` and `com`. There are far fewer distinct letter sequences than
- * distinct words.
+ * Returns true if a search word consists only of letters. Such a word can match only inside one letter sequence of a text, so the search
+ * can use an index of letter sequences. For example, an e-mail address may contain the letter sequences `rita`, `cole`, `example` and
+ * `com`. The index is small, because there are far fewer distinct letter sequences than distinct words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
@@ -85,7 +85,7 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** Number of parts into which a trigram filter divides its text. A set of parts is a bit mask in two 32-bit numbers. */
+/** Maximum number of parts into which the text of a trigram filter is divided. A set of parts is a bit mask in two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 

@@ -163,7 +163,7 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values. It iterates over the smaller of the two collections, to save time. */
+/** Returns the codes of the wanted values. Iterates over `codes` or `wanted`, whichever is smaller, to save time. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);

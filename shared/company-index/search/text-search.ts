@@ -11,7 +11,7 @@ export interface WordHits {
    * For each segment of the view, the rows whose texts, phone numbers or notes contain the word. Undefined for a segment without a match.
    */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Ids of prospects in unflushed entries whose notes contain the word. */
+  /** Ids of the prospects that have an unflushed entry and a note with the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 
@@ -34,9 +34,10 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Returns the matches of each word, in the order of the criteria. The longest word is searched first, and each further word only among the
- * matches of the words before it. A segment with outdated rows is searched completely for each word, because its notes may belong to rows
- * in other segments.
+ * Returns the matches of each word, in the order of the criteria. The longest word is searched first, and each further word only in the
+ * rows that match the previous words. A segment with outdated rows is the exception: each word is searched in all its rows. A note may be
+ * stored there with an outdated row of its prospect, while the prospect's current row, which matches the previous words, is in another
+ * segment.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -56,7 +57,8 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
 }
 
 /**
- * The rows of a segment in which the current word is searched, because they match the words before. Undefined if no row can match any more.
+ * The rows of a segment in which the current word is searched. After the first word, these are the rows that match the previous words.
+ * Undefined if no row can match.
  */
 type Among = RowSet | "all" | undefined;
 

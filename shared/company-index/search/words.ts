@@ -1,9 +1,9 @@
 /**
  * The word index of a segment (up to 4 096 rows). It contains each distinct word, and the numbers of the texts that contain the word.
  *
- * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. Reading all
- * those words would slow such a search down. It therefore uses a second, smaller index of the letter sequences in these words. The second
- * index is smaller because there are few distinct letter sequences.
+ * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. Such a search
+ * would be slow if it read all words that occur in only one text. Instead of these words, it reads a second index, which contains only
+ * their letter sequences. The second index is smaller, because there are few distinct letter sequences.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
@@ -20,7 +20,7 @@ export class Words {
    */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
-  /** Number of words in each of the parts for which the trigram filter can exclude a match. */
+  /** Number of words in each part of the trigram filter. The filter says which parts may contain a search word. */
   readonly #wordsOfPart: number;
   /**
    * The second index: the letter sequences of the words that occur in only one text. It is itself a `Words` object without a second index,
@@ -126,7 +126,7 @@ function countsOf(list: WordList): Uint32Array {
 const ORDERED = 3;
 
 /**
- * Puts the words that occur in several texts first. Sorts these words, and the other words, by their first bytes. Similar words are then in
+ * Puts the words that occur in several texts first. Sorts each of the two groups by the first bytes of the words. Similar words are then in
  * the same part of the trigram filter, so that the filter excludes more parts. For example, a part with numbers only contains no trigram of
  * a name.
  */

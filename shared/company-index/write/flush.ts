@@ -25,15 +25,20 @@ import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * The total weight of unflushed entries at which a flush starts. An entry of up to 1 KB has the weight 1. A flush writes at least six
- * items. With fewer entries a flush is only worthwhile if devices often read the entries (see `hasDevices`).
+ * The total weight of unflushed entries at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of the index reads
+ * all unflushed entries, so a flush makes later reads cheaper. But a flush writes at least six items, so below this total weight it usually
+ * costs more than it saves. A lighter flush is only worthwhile if the entries are large and devices often read them (see `isDear` and
+ * `hasDevices`).
  */
 export const FLUSH_ENTRIES = 64;
 
 /** Milliseconds for which a function remembers that no device of a company reads changes. */
 const NO_DEVICES_MS = 60_000;
 
-/** The types of the stream records that the flush handles. The record of a data key can be the first sign of a company's devices. */
+/**
+ * The types of the stream records that the flush handles: entries of the search index, and data keys. The first device of a company that
+ * reads changes causes the company's data key for cursors to be stored. From then on, a flush is worthwhile earlier (see `hasDevices`).
+ */
 export const flushTypes = [DELTA_TYPE, DATA_KEY_TYPE] as const;
 
 const TEXT_TRIES = 5;
@@ -52,8 +57,9 @@ export interface Flushed {
 }
 
 /**
- * Moves the company's unflushed entries into a run. The flush is idempotent: the process may stop at any point, and the flush may be
- * repeated or run twice at the same time.
+ * Moves the company's unflushed entries into a run if their weight is at least `least`, or if they are large and devices of the company
+ * read them. Then merges runs and deletes runs that no reader needs. The flush is idempotent: the process may stop at any point, and the
+ * flush may be repeated or run twice at the same time.
  */
 export async function flush(
   context: IndexContext,
@@ -85,8 +91,8 @@ export async function flush(
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // The entries are deleted before the merge. A merge may drop the records of deletions. If older entries of a deleted record still existed
-  // then, the record would become visible again.
+  // The flushed entries are deleted before the merge. A merge may drop the records of deletions. If an older entry of a deleted record were
+  // still stored then, nothing would hide it, and the record would become visible again.
   return {
     entries,
     left: { weight: 0, bytes: 0 },
@@ -97,8 +103,9 @@ export async function flush(
 const isDear = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
 
 /**
- * Returns true if devices of the company read `GET /api/changes`. Most of their requests find nothing, and each of them reads all unflushed
- * entries. An earlier flush therefore costs less than it saves. The first request of a company's devices stores the data key of its cursors.
+ * Returns true if devices of the company read `GET /api/changes`. Each such request reads all unflushed entries, and most requests find no
+ * change. If the entries are large, these reads together cost more than a flush. The first request of a company's devices stores the data
+ * key of the company's cursors, so this key shows that there are devices.
  */
 const hasDevices = async (table: Table, companyId: number): Promise<boolean> =>
   (await table.get(secretKeys.cursorDataKey(companyId))) !== undefined;
@@ -109,8 +116,9 @@ interface Put {
 }
 
 /**
- * Adds the unflushed entries to the index as a run. If this run would make a merge necessary, merges the entries with older runs at once,
- * which saves writing a separate run. Such a merge never includes the oldest run. Returns undefined if another flush was faster.
+ * Adds the unflushed entries to the index as a run. If an additional run would make a merge necessary, the entries and older runs are
+ * merged into one new run at once. The entries are then written once and not twice. This is not done if the merge would include the oldest
+ * run. Returns undefined if another process has changed the index first.
  */
 async function putNewRun(
   context: IndexContext,
@@ -134,9 +142,10 @@ async function putNewRun(
 }
 
 /**
- * Adds the entries to the change log only. The index does not need them: its runs already contain newer versions, or the entries are
- * changes of territories, statuses, tags or users. An older version may be missing from the log, because an earlier flush may have seen the
- * later of two changes but not the earlier one. Returns undefined if another flush was faster.
+ * Adds the entries to the change log only. Call it if the index needs none of the entries: its runs contain newer versions of their
+ * records, or the entries are changes of territories, statuses, tags or users. The change log still needs them. For example, an earlier
+ * flush may have seen the later of two changes of a record but not the earlier one, so the log may lack the earlier change. Returns
+ * undefined if another process has changed the index first.
  */
 async function logOnly(
   { table, clock }: IndexContext,
@@ -152,8 +161,9 @@ async function logOnly(
 }
 
 /**
- * Returns true while a rebuild holds the compaction lock. No merge may run then. Otherwise it could put rows that are newer than the
- * rebuild into a run that the rebuild replaces.
+ * Returns true while a rebuild of the index holds the compaction lock, a lease that forbids merges. The rebuild replaces the runs that
+ * existed when it began, and keeps the runs that flushes add meanwhile. A merge could combine both kinds into one run. The rebuild could
+ * then neither replace nor keep this run.
  */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
@@ -218,7 +228,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs at the positions `from` and above by one new run. Returns undefined if another flush was faster. */
+/** Replaces the runs at the positions `from` and above by one new run. Returns undefined if another process has changed the index first. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -237,16 +247,19 @@ async function putRun(
 }
 
 /**
- * A run is merged with all newer runs if the newer runs together have at least this many times its rows. A higher ratio means that readers
- * must read more runs. It also means that rows are rewritten less often, because each merge rewrites all rows of its runs.
+ * A run is merged with all newer runs when these together have at least MERGE_RATIO times as many rows as the run. The oldest run is merged
+ * earlier: when all newer runs together have as many rows as it has. With a higher ratio there are more runs, so each reader reads more.
+ * But rows are rewritten less often, because each merge rewrites all rows of its runs.
  */
 export const MERGE_RATIO = 9;
 
 /**
- * Returns the position of the oldest run that must be merged with all newer runs. Returns undefined if no merge is due.
+ * Returns the position of the run that must be merged with all runs newer than it. If several runs must be, returns the oldest of them.
+ * Returns undefined if no merge is due.
  *
  * As in an LSM tree, the sizes of runs grow tenfold from level to level, and each level has up to nine runs. There are therefore few runs,
- * and a row is rewritten once for each level. The oldest run is merged when all other runs together have at least as many rows as it has.
+ * and a row is rewritten once for each level. The oldest run of the index (`age` 0) has another rule: it is merged as soon as all other
+ * runs together have at least as many rows as it has.
  */
 function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -279,9 +292,9 @@ async function merge(
 }
 
 /**
- * Returns true if an unflushed entry is older than the version of its record in the runs. An earlier flush has missed such an entry,
- * because a Query is not isolated from writes. A deletion in the runs may hide the entry, so a merge must not drop deletions yet. The next
- * flush deletes the entry.
+ * Returns true if an unflushed entry is older than the version of its record in the runs. Such an entry exists if an earlier flush has
+ * moved a later change of the record but missed this one, because a Query is not isolated from concurrent writes. If the version in the
+ * runs is a deletion, only this deletion hides the entry, so a merge must not drop deletions yet. The next flush deletes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -289,8 +302,9 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // A flush may have deleted the long text of an entry but not yet the entry. Readers ignore such an entry only because the runs contain
-  // its version. If there are long texts, an entry with the same version as in the runs therefore counts too.
+  // A flush may have deleted the long text of an entry but not yet the entry. Such an entry has the version that its record has in the
+  // runs. Readers ignore the entry only because the runs contain this version, so a merge must not drop it. If an entry has a long text,
+  // entries with the same version as in the runs therefore count too.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -302,8 +316,8 @@ async function hasRemainders(
  * Handles a batch of stream records: adds up the sizes of each company's new entries, and flushes the companies with enough of them.
  *
  * A warm function remembers the size of the entries since a company's last flush. A cold function does not know it, so it tries a flush at
- * the company's first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at
- * the end.
+ * the company's first record. Every function tries a flush when the data key of the company's cursors is written, because the company then
+ * has devices. If the flush of one company fails, the other companies are still flushed, and the failures are reported at the end.
  */
 export function flushStream(
   context: () => IndexContext,
@@ -341,7 +355,7 @@ export function flushStream(
   };
 }
 
-/** The size that makes a function try a flush, which reads the true size. */
+/** The assumed size if the true size is unknown. It is large enough that the function tries a flush, and the flush reads the true size. */
 const UNKNOWN: DeltaSize = { weight: FLUSH_ENTRIES, bytes: 0 };
 
 const sum = (a: DeltaSize, b: DeltaSize): DeltaSize => ({ weight: a.weight + b.weight, bytes: a.bytes + b.bytes });

@@ -9,8 +9,8 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /**
- * Milliseconds for which replaced runs remain stored, because readers that began before the replacement still use them. This is safe,
- * because every request takes less than half of this time.
+ * Milliseconds for which replaced runs remain stored, because readers that began before the replacement still use them. This time is long
+ * enough, because every request takes less than half of it.
  */
 export const RETIRED_MS = 60_000;
 

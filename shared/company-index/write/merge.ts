@@ -46,7 +46,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 
 /**
  * Merges the runs. `isOldest` is true if the index has no run that is older than these. The merge then drops deletions and version
- * overrides, because there are no older versions to hide. The rows of the result can be read only once.
+ * overrides (which mark rows of older runs as outdated), because no older rows exist that they could hide. It also drops notes whose
+ * prospects have no row in the runs. The rows of the result can be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
@@ -65,8 +66,8 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 }
 
 /**
- * Returns the notes that are not stored with the newest row of their prospect, by prospect id (`strays`). Also returns the ids of the
- * prospects whose newest row is in these runs (`present`).
+ * Finds notes that are not stored with the newest row of their prospect. Returns them by prospect id (`strays`), so that the merge can
+ * store them with that row. Also returns the ids of the prospects whose newest row is in these runs (`present`).
  */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();

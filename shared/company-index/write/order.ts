@@ -7,8 +7,8 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
 /**
- * Maximum number of rows in a segment. With this size, row numbers fit into 16 bits, and a group of columns usually fits into one table
- * item.
+ * Maximum number of rows in a segment. With this size, row numbers fit into 16 bits. A segment is stored as groups of columns, and each
+ * group usually fits into one table item.
  */
 export const SEGMENT_ROWS = 4_096;
 /** Maximum number of characters of all texts in a segment, to limit the memory. A segment with long texts therefore has fewer rows. */
@@ -44,8 +44,8 @@ export function* cutIntoSegments(
 }
 
 /**
- * Minimum number of rows in a segment, as a share of the rows that are divided. With many small segments, the run manifest (the list of
- * segments) would be long.
+ * Minimum share of the rows that the first part gets when rows are divided into two parts. Without a minimum, there could be many small
+ * segments, and the run manifest (the list of segments) would be long.
  */
 const LEAST_PART = 1 / 4;
 

@@ -42,7 +42,7 @@ export interface NewRun {
   /** The rows, sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** The versions of the prospects in the run. Readers ignore lower versions of these prospects in older runs. */
+  /** The versions of prospects in the run, including deleted ones. Readers ignore lower versions of these prospects in other runs. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
@@ -78,8 +78,8 @@ export async function storeSegments(
 }
 
 /**
- * Stores the version overrides, and the notes whose prospects are in other runs. Returns the run, which consists of this data and the
- * segments.
+ * Stores the version overrides (which mark rows of older runs as outdated), and the notes whose prospects are in other runs. Returns the
+ * run, which consists of this data and the segments.
  */
 export async function completeRun(
   table: Table,
@@ -184,17 +184,20 @@ export interface ImportedOptions {
    */
   readonly newId?: () => string;
   /**
-   * Executes the writes that add the run to the index, together with other writes of the caller. By default, these writes are executed
-   * alone.
+   * Executes the writes that add the run to the index, together with other writes of the caller. Without this function, the writes that add
+   * the run are executed alone.
    */
   readonly commit?: Commit;
-  /** The user who imports the rows. Their creation and status changes then count as this user's activity. */
+  /** The user who imports the rows. Their creation, status changes and notes then count as this user's activity. */
   readonly by?: number;
   /** Facts that are added to the activity log with the rows. They are used only if `by` is undefined. */
   readonly facts?: readonly Fact[];
 }
 
-/** Adds new prospects with their notes as one run, without unflushed entries. All rows become visible at the same moment. */
+/**
+ * Adds new prospects with their notes to the index as one run. Other changes first become unflushed entries, but these rows do not. All
+ * rows become visible at the same moment.
+ */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -212,8 +215,8 @@ export async function addImported(
 }
 
 /**
- * Returns the function `others` of `Logged`. It makes the write that logs the creation and status changes of these rows as the user's
- * activity.
+ * Returns a function for `Logged.others`. The function makes a write for the activity log, which counts the creation, status changes and
+ * notes of these rows as the user's activity. The write belongs to the transaction that makes the rows visible.
  */
 const importedFacts = (companyId: number, by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]) => {
   const collector = new ImportCollector(by, from, to);

@@ -12,7 +12,7 @@ import {
   announce,
   dueNow,
   enqueued,
-  parked,
+  movedToPaused,
   type QueueChange,
   queueChange,
   readQueue,
@@ -32,7 +32,10 @@ export interface Patience {
 }
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
-/** Pauses a job. A running job first finishes the records that it is handling. The request waits up to five seconds for this. */
+/**
+ * Pauses a job. A running job first finishes its current chunk. The request waits up to five seconds for this, and then returns the job as
+ * it is. Throws `conflict` if the job has ended.
+ */
 export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
   stopJob(context, jobs, caller, id, "paused", patience);
 
@@ -59,7 +62,10 @@ async function stopJob(
 
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
-/** Stops a waiting job at once. A running job is only asked to stop, because only its invocation knows which records it has changed. */
+/**
+ * Stops a waiting or paused job at once. A running job is only asked to stop, because only its invocation knows which records it has
+ * changed.
+ */
 const ask = (
   context: ApiContext,
   jobs: Jobs,
@@ -79,7 +85,7 @@ const ask = (
     }
     const nowMs = context.clock.now();
     const own = wanted === "paused" ? [paused(stored, nowMs)] : ended(stored, { state: "cancelled" }, nowMs);
-    await move(context, jobs, stored, wanted === "paused" ? parked : removed, () => own);
+    await move(context, jobs, stored, wanted === "paused" ? movedToPaused : removed, () => own);
     return findJob(context, caller, id);
   });
 

@@ -2,12 +2,11 @@
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
-import type { Objects } from "#shared/aws/s3.ts";
-import type { JobQueue } from "#shared/aws/sqs.ts";
+
 import type { Found } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ApiContext, AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
@@ -26,8 +25,8 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 export interface BulkServices {
-  readonly objects: Objects;
-  readonly jobs: Pick<JobQueue, "send">;
+  readonly objects: AppContext["objects"];
+  readonly jobs: Pick<AppContext["jobs"], "send">;
 }
 
 const FilterPart = z.object({ filter: ProspectFilter });
@@ -40,7 +39,10 @@ export interface Chosen {
   readonly first: (count: number) => readonly number[];
 }
 
-/** Creates a job that changes many prospects. A dry run creates no job: it returns the number of prospects and some of them as samples. */
+/**
+ * Creates a job that changes many prospects: chooses the prospects, checks the change, and begins the job. A dry run creates no job: it
+ * returns the number of prospects and some of them as samples.
+ */
 export async function createBulk(
   context: ApiContext,
   services: BulkServices,
@@ -69,7 +71,10 @@ interface Beginning {
   readonly guard?: Guard;
 }
 
-/** Begins a job for the chosen prospects. A dry run begins no job: it returns the number of prospects and some of them as samples. */
+/**
+ * Begins a job for prospects that are already chosen: stores their ids and puts the job into the company's queue. Throws `count_mismatch`
+ * if their number is not `expectedCount`. A dry run begins no job: it returns the number of prospects and some of them as samples.
+ */
 export async function beginBulk(
   context: ApiContext,
   services: BulkServices,
@@ -115,6 +120,10 @@ async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewB
     const own = [...new Set(ids)];
     const names = await currentDictionary(context, companyId);
     return { names, count: own.length, ids: () => own, first: (count) => own.slice(0, count) };
+  }
+  // Lists ignore these filters of users who may not use them. A job would then change prospects that the user does not mean.
+  if (!isAdmin(caller) && (filter.assignedToUserId ?? filter.rep) !== undefined) {
+    throw new ApiError("permission_denied", "Only admins and owners may choose prospects by their representative.");
   }
   const parsed = validate("body", FilterPart, { filter }).filter;
   return chosenIn(await findFiltered(context, caller, parsed));

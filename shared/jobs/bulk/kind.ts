@@ -18,9 +18,9 @@ export interface Member {
 }
 
 export interface Candidate {
-  /** The current row, which may be that of a deleted prospect. Its assignee is one whose prospects the caller may see. */
+  /** The prospect, parsed from its current row. It may be deleted. Its assignee is one whose prospects the caller may see. */
   readonly current: StoredProspect;
-  /** The stored row. Its attributes also show whether notes have changed. */
+  /** The same row before parsing. It has attributes that `current` lacks. They show whether the notes of the prospect have changed. */
   readonly item: Item;
   readonly member: Member;
   readonly names: Dictionary;
@@ -29,20 +29,24 @@ export interface Candidate {
 }
 
 /**
- * What a job does with a record: it skips the record, or it writes those of `fields` that differ from the record's values. For a deletion,
- * `deletedIf` is a further condition on the row, besides its version. If the condition fails, the record is read again and decided again.
+ * What a job does with a record: it skips the record, or it writes those of `fields` that differ from the record's values. A write always
+ * requires that the version of the row is unchanged. A deletion can require a further condition, `deletedIf`. If a condition fails, the job
+ * reads the row again and makes a new decision.
  */
 export type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
 
-/** The reason why a job skips a record. */
-export type SkipCode = "not_found" | "changed_since" | "permission_denied";
+/**
+ * The reason why a job skips a record. `not_found` means that the record is missing, deleted or hidden from the user. `changed_since` means
+ * that somebody has changed the record since the change that the job undoes.
+ */
+export type SkipCode = "not_found" | "changed_since";
 
 export interface Kind {
   /** Returns true if the user may still do what the job does. Otherwise the job fails. */
   readonly allows: (caller: Caller, job: StoredBulk) => boolean;
   /**
-   * Returns a function that reads the records of a chunk. It must return the same records at each call. All chunks together must have
-   * `job.total` records.
+   * Returns a function that reads the records of a chunk. Each time it is called for the same chunk, it must return the same records. All
+   * chunks together must have `job.total` records.
    */
   readonly members: (context: JobContext, job: StoredBulk) => (chunk: number) => Promise<Member[]>;
   /** Decides what the job does with a record. Throws ApiError if the record cannot be changed as the job wants. */

@@ -35,7 +35,8 @@ export const enqueued = (queue: StoredQueue, id: number): StoredQueue => {
   return { ...others, waiting: [...others.waiting, id] };
 };
 
-export const parked = (queue: StoredQueue, id: number): StoredQueue => {
+/** Moves the job to the paused ones, which do not run until they are resumed. */
+export const movedToPaused = (queue: StoredQueue, id: number): StoredQueue => {
   const others = without(queue, id);
   return { ...others, paused: [...others.paused, id] };
 };
@@ -73,10 +74,16 @@ export function queueChange(
   return { writes, admitted: admits ? first : undefined };
 }
 
-/** Returns the attributes by which the sweeper finds a job whose message was lost. */
+/**
+ * Returns the attributes that put a job into the due index (an index of rows by due time). The sweeper (a function that runs every minute)
+ * reads this index, and so finds a job whose message was lost.
+ */
 export const dueNow = (nowMs: number) => ({ dueShard: keys.jobShard, dueAt: iso(nowMs) });
 
-/** Sends the message of a job that may run. A failure is ignored, because the sweeper sends the message within two minutes. */
+/**
+ * Sends the queue message of a job that may run. A failure is ignored, because the sweeper (a function that runs every minute) sends the
+ * message within two minutes.
+ */
 export async function announce(
   jobs: Pick<AppContext["jobs"], "send">,
   companyId: number,
@@ -89,8 +96,8 @@ export async function announce(
 }
 
 /**
- * Repeats a change of the queue if the queue's row has changed since it was read. The first write of the transaction must be that of the
- * job's own row. If its condition fails, the error is thrown.
+ * Runs `work`, a transaction that changes the queue. Repeats it if the queue's row has changed since it was read. The first write of the
+ * transaction must be that of the job's own row. If the condition of this write fails, the error is thrown and nothing is repeated.
  */
 export const whileQueueChanges = <T>(work: () => Promise<T>): Promise<T> =>
   optimistic(work, (error) => failedAt(error, 0) === undefined);

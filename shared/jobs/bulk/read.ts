@@ -6,7 +6,7 @@ import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import type { Job, JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";
-import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { countsInChunk, plus, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
@@ -59,7 +59,7 @@ export async function listJobs(context: ReadContext, caller: Caller, { cursor, l
   let nextCursor: string | null = null;
   for await (const item of context.table.query({ ...keys.bulkJobs(companyId), ...range, newestFirst: true })) {
     const entry = Entry.parse(item);
-    // The range includes the entry of the cursor, which the page before has shown.
+    // The range includes the entry of the cursor itself, which the previous page has already contained.
     if (entry.sk === `J#${cursor}`) continue;
     if (ids.length === limit || read === ENTRIES) {
       nextCursor = last?.slice("J#".length) ?? null;
@@ -80,7 +80,8 @@ export async function listJobs(context: ReadContext, caller: Caller, { cursor, l
 
 /** `isUndone` must be true if another job undoes this one or has undone it. */
 export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "users">, isUndone = false): Job {
-  const { id, kind, state, total, changed, unchanged, skipped, failed, events, createdAt, updatedAt } = stored;
+  const { id, kind, state, total, events, createdAt, updatedAt } = stored;
+  const { changed, unchanged, skipped, failed } = plus(stored, countsInChunk(stored));
   const until = isUndone ? undefined : undoableUntilMs(stored);
   return {
     id,

@@ -1,10 +1,13 @@
-/** Handles one record of a bulk job: reads it, lets the job's kind decide, and writes it with the mark of the job. */
+/**
+ * Handles one record of a bulk job: reads it, lets the job's kind decide, and writes it. The written row contains the id of the job, so
+ * that a repeated run of the job recognises the record.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, isTransient } from "#shared/errors.ts";
+import { ApiError, isDeploymentFault, isTransient } from "#shared/errors.ts";
 import type { Kind, Member } from "#shared/jobs/bulk/kind.ts";
 import type { StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
@@ -19,7 +22,10 @@ export interface Handling {
   readonly context: JobContext;
   readonly job: StoredBulk;
   readonly kind: Kind;
-  /** The user who began the job, with current rights. Undefined if the user may no longer do what the job does. */
+  /**
+   * The user who began the job, with current rights. Undefined if the user may no longer do what the job does. No record is then written
+   * any more. A record that an earlier invocation has already written still gets the result `changed`.
+   */
   readonly caller: Caller | undefined;
   readonly names: Dictionary;
   /** Returns the end of the job's lease, in milliseconds since 1970. */
@@ -50,7 +56,7 @@ const nameOf = ({ pk, sk }: { readonly pk?: unknown; readonly sk?: unknown }): s
 
 /**
  * Returns the result of the record whose row was just read. If a record cannot be changed, the job continues with the next one. Throws
- * transient errors, because the job must then be repeated.
+ * LeaseLost, transient errors and faults of the deployment, because the job must then be repeated.
  */
 export async function handleRecord(handling: Handling, member: Member, row: Item | undefined): Promise<StoredResult> {
   const { id } = member;
@@ -63,16 +69,16 @@ export async function handleRecord(handling: Handling, member: Member, row: Item
     );
   } catch (error) {
     if (error instanceof ApiError) return { id, outcome: "failed", code: error.code, detail: error.message };
-    if (error instanceof LeaseLost || isTransient(error)) throw error;
+    if (error instanceof LeaseLost || isTransient(error) || isDeploymentFault(error)) throw error;
     log.error("record of a bulk job failed", { id, job: handling.job.id, ...errorFields(error) });
     return { id, outcome: "failed", code: "internal", detail: FAULT };
   }
 }
 
 /**
- * Returns the result of a record that an earlier invocation of this job has written, but whose result it did not store, because it was
- * interrupted. Users may have changed the record since. The notes of a restored prospect are indexed here, because the earlier invocation
- * may not have done it.
+ * Returns the result of a record that an earlier invocation of this job has written. That invocation was interrupted before it stored the
+ * result. Users may have changed the record since. Returns undefined if this job has not written the record. If the job has restored the
+ * prospect, its notes are indexed here, because the earlier invocation may not have done it.
  */
 async function writtenBy(
   { table }: JobContext,
@@ -88,8 +94,8 @@ async function writtenBy(
 const isRestored = (after: BulkFields | undefined): boolean => after?.deletedAt === null;
 
 /**
- * Returns the result of a record of a job that fails. The record is not written any more, but an interrupted invocation may have written
- * it.
+ * Returns the result of a record of a job that fails after too many interrupted invocations. The record is not written any more. If one of
+ * these invocations has already written it, the result is `changed`. Otherwise it is `failed`.
  */
 export async function settleRecord(
   context: JobContext,
@@ -117,7 +123,7 @@ async function handleOnce(
   const current = storedProspect(item);
   const written = await writtenBy(context, job, current);
   if (written !== undefined) return written;
-  if (caller === undefined) return { id, outcome: "skipped", code: "permission_denied" };
+  if (caller === undefined) return { id, outcome: "unprocessed" };
   const isSeen = isInScope(caller, current) && (await isPublished(context.table, job.companyId, current.importId));
   if (!isSeen) return { id, outcome: "skipped", code: "not_found" };
   const decision = kind.decide(job, { current, item, member, names, caller, nowMs });

@@ -8,11 +8,9 @@ import { explain } from "#shared/documentation.ts";
 import { consecutiveIds, memberReader } from "#shared/jobs/bulk/members.ts";
 import { findJob } from "#shared/jobs/bulk/read.ts";
 import { readResults } from "#shared/jobs/bulk/results.ts";
-import { Outcome, type StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { ResultOutcome, type StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { Id, named, PageSize } from "#shared/schema.ts";
-
-const ResultOutcome = z.enum([...Outcome.options, "unprocessed"]);
 
 export const JobResult = named(
   "JobResult",
@@ -24,7 +22,7 @@ export type JobResult = z.infer<typeof JobResult>;
 /* @__PURE__ */ explain([JobResult], () => ({
   fields: {
     id: "The id of the prospect.",
-    code: "Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, `permission_denied`, or the code of an error.",
+    code: "Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, or the code of an error.",
     detail: "Why the record could not be changed, in words.",
   },
 }));
@@ -66,11 +64,14 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
 }));
 
 /**
- * Maximum number of chunks that are read at the same time. The first read has one chunk, and each further one twice as many, because one
- * chunk often has all results of a page.
+ * Maximum number of chunks that are read at the same time. One chunk often has all results of a page, so the first read has one chunk. Each
+ * further read has twice as many as the read before it.
  */
 const TOGETHER = 8;
-/** Maximum number of chunks that one page reads. A page that finds few records of an outcome is therefore short. */
+/**
+ * Maximum number of chunks that are read for one page. If the request filters by an outcome that few records have, the page may therefore
+ * have fewer results than requested.
+ */
 const CHUNKS_PER_PAGE = 64;
 
 const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({

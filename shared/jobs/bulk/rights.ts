@@ -20,7 +20,10 @@ export interface Author {
   readonly caller: Caller | undefined;
 }
 
-/** Returns the user who began the job. The dictionary must be current, because it contains the user's rights. */
+/**
+ * Returns the user who began the job. The dictionary (the company's statuses, tags and users) contains the user's rights, so it must be
+ * current.
+ */
 export function authorOf({ users }: Dictionary, { companyId, createdBy }: StoredBulk): Author {
   const user = users.get(createdBy);
   if (user === undefined) return { version: 0, caller: undefined };
@@ -37,8 +40,8 @@ const PATIENCE: Patience = { tries: 75, ms: 200 };
 
 /**
  * Waits until no running job of the user can write with older rights than those in the user's row. Usually this takes less than a second.
- * Throws `unavailable` if the job does not read the rights in time. This happens if its function was interrupted: its last writes may still
- * be on the way until its lease expires.
+ * Throws `unavailable` if the job does not read the rights in time. This happens if the job's function was interrupted. Its last writes may
+ * then still reach the table until its lease expires.
  */
 export async function untilJobsHaveRights(
   context: ReadContext,
@@ -48,8 +51,8 @@ export async function untilJobsHaveRights(
 ): Promise<void> {
   const { table, clock } = context;
   const { version } = await getUser(context, companyId, userId);
-  // A company's jobs run one after the other, and a job ends its writes before the next one begins. Only the job that runs now can
-  // therefore write with rights from before this read.
+  // A company's jobs run one after the other, and a job ends its writes before the next one begins. A job that begins later reads the new
+  // rights. Only the job that runs now can therefore write with older rights.
   const { running } = await readQueue(table, companyId);
   if (running === null) return;
   for (let left = tries; ; left--) {

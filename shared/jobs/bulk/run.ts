@@ -9,31 +9,49 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { failedAt } from "#shared/errors.ts";
 import type { Kind, Kinds, Member } from "#shared/jobs/bulk/kind.ts";
-import { announce, parked, queueChange, readQueue, removed, whileQueueChanges } from "#shared/jobs/bulk/queue.ts";
+import {
+  announce,
+  movedToPaused,
+  queueChange,
+  readQueue,
+  removed,
+  whileQueueChanges,
+} from "#shared/jobs/bulk/queue.ts";
 import { handleRecord, readRows, settleRecord } from "#shared/jobs/bulk/record.ts";
 import { storeResults } from "#shared/jobs/bulk/results.ts";
 import { authorOf } from "#shared/jobs/bulk/rights.ts";
-import { hasEnded, type Outcome, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
+import {
+  countsInChunk,
+  hasEnded,
+  type Outcome,
+  plus,
+  StoredBulk,
+  type StoredResult,
+  sumOf,
+} from "#shared/jobs/bulk/stored.ts";
 import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
 import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS, RESERVE_MS } from "#shared/jobs/lease.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** A message of the SQS queue of bulk jobs. It comes from an API request, from the job that ended before, or from the sweeper. */
+/**
+ * A message of the SQS queue of bulk jobs. It has one of four senders: an API request, the job that ended before, an invocation that runs
+ * out of time, or the sweeper (a function that runs every minute and replaces lost messages).
+ */
 export const BulkMessage = oneJob("bulk");
 
 /** Number of records that a job handles concurrently, each with its own transaction. */
 const PARALLEL = 12;
-/** Number of records that are read together. Before each group, the user's rights and the names of statuses, users and tags are read again. */
+/**
+ * Number of records that are read together. Before each such group, the job also reads the user's rights and the names of statuses, users
+ * and tags again.
+ */
 const TOGETHER = 64;
 /**
  * After this time, an invocation stops and sends a message for the next one. Jobs of other companies that wait then get their turn, because
  * the SQS queue is fair between companies.
  */
 const TURN_MS = 60_000;
-/** Minimum interval between two renewals of the lease while a chunk is handled. */
-const HEARTBEAT_MS = 30_000;
-
 /**
  * Returns the function that executes a bulk job of one of these kinds. The function may be interrupted at any point and called again, and
  * two calls may run at the same time. Throws LeaseLost if another invocation has taken the job.
@@ -47,7 +65,8 @@ export const bulkRunner =
     const stored = StoredBulk.parse(item);
     const now = context.clock.now();
     const turnEnd = now + TURN_MS;
-    // `JobLease.isLate` stops the work when less than the reserve remains. Adding the reserve lets the job work until the turn ends.
+    // `JobLease.isLate` stops the work when less than RESERVE_MS remains. The end of a turn needs no reserve, so RESERVE_MS is added here,
+    // and the job works until the turn ends.
     const remaining = (): number => Math.min(remainingMs(), turnEnd - context.clock.now() + RESERVE_MS);
     const lease = new JobLease(context, key, (row) => StoredBulk.parse(row), stored, remaining);
     if (stored.state === "paused") {
@@ -78,7 +97,8 @@ type Lease = JobLease<StoredBulk>;
 async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: boolean): Promise<void> {
   const readMembers = kind.members(context, lease.stored);
   for (let settles = mustSettle; ; settles = false) {
-    const { companyId, id, wanted, done, chunks } = lease.stored;
+    const { companyId, id, wanted, done, chunks, failure } = lease.stored;
+    if (failure !== undefined) return end(context, lease, { state: "failed", failure });
     if (done >= chunks) return end(context, lease, { state: "completed" });
     if (wanted === "cancelled" && !settles) return end(context, lease, { state: "cancelled" });
     if (wanted === "paused" && !settles) return pause(context, lease);
@@ -87,16 +107,16 @@ async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: b
       return context.jobs.send({ kind: "bulk", companyId, id });
     }
     const { results, isAllowed } = await handleChunk(context, lease, kind, await readMembers(done));
-    await storeChunk(context, lease, results, 0);
-    if (!isAllowed) {
-      return end(context, lease, { state: "failed", failure: "The user who began the job may no longer do this." });
-    }
+    // The failure is saved in the same write as the counts. If this invocation is then interrupted, the next one reads the failure and ends
+    // the job. It must not continue after a chunk with unprocessed records.
+    const lost = { failure: "The user who began the job may no longer do this." };
+    await storeChunk(context, lease, results, { runs: 0, ...(isAllowed ? {} : lost) });
   }
 }
 
 /**
  * Ends a job after too many runs without progress. These runs may have written some records of the next chunk. With `settles`, the function
- * first finds these records and counts them as changed, so that an undo restores them.
+ * first finds these records and counts them as changed, so that an undo restores them. The other records of the chunk count as failed.
  */
 async function fail(context: JobContext, lease: Lease, kind: Kind, settles: boolean): Promise<void> {
   const { done, chunks, runs } = lease.stored;
@@ -105,7 +125,7 @@ async function fail(context: JobContext, lease: Lease, kind: Kind, settles: bool
     const rowOf = await readRows(context, lease.stored, members);
     const settle = (member: Member): Promise<StoredResult> =>
       settleRecord(context, lease.stored, member, rowOf(member));
-    await storeChunk(context, lease, await mapConcurrently(members, PARALLEL, settle), runs);
+    await storeChunk(context, lease, await mapConcurrently(members, PARALLEL, settle), { runs });
   }
   await end(context, lease, { state: "failed", failure: "The job could not be completed." });
 }
@@ -114,16 +134,16 @@ async function storeChunk(
   context: JobContext,
   lease: Lease,
   results: readonly StoredResult[],
-  runs: number,
+  set: Pick<StoredBulk, "runs" | "failure">,
 ): Promise<void> {
   const { companyId, id, done } = lease.stored;
   await storeResults(context.objects, { companyId, id }, done, results);
-  await lease.save({ done: done + 1, runs, ...countsAfter(lease.stored, results) });
+  await lease.save({ done: done + 1, ...set, ...plus(lease.stored, countsOf(results)) });
 }
 
 interface Handled {
   readonly results: StoredResult[];
-  /** False if the user who began the job has lost the right to do what it does. The records were then skipped. */
+  /** False if the user who began the job has lost the right to do what it does. The remaining records of the chunk are then unprocessed. */
   readonly isAllowed: boolean;
 }
 
@@ -134,12 +154,14 @@ async function handleChunk(context: JobContext, lease: Lease, kind: Kind, member
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, lease.stored.companyId);
     const { version, caller } = authorOf(names, lease.stored);
-    // All earlier records are handled, so no write with older rights is on the way. A request that changes the rights waits until
-    // `authorVersion` says this.
-    if (version !== lease.stored.authorVersion) await lease.save({ authorVersion: version });
-    else await lease.heartbeat({}, HEARTBEAT_MS);
-    const allowed = caller !== undefined && kind.allows(caller, lease.stored) ? caller : undefined;
-    isAllowed = allowed !== undefined;
+    // All records of earlier groups are handled, so no write with older rights is still running. A request that changes the user's rights
+    // waits until the job has stored the new version in `authorVersion`.
+    const progress = progressAfter(lease.stored, results);
+    if (version !== lease.stored.authorVersion) await lease.save({ ...progress, authorVersion: version });
+    else await lease.heartbeat(progress);
+    // The job ends at the first loss of the right, even if the user gets the right back before the end of the chunk.
+    isAllowed &&= caller !== undefined && kind.allows(caller, lease.stored);
+    const allowed = isAllowed ? caller : undefined;
     const some = members.slice(at, at + TOGETHER);
     const rowOf = await readRows(context, lease.stored, some);
     const handle = (member: Member): Promise<StoredResult> =>
@@ -149,9 +171,20 @@ async function handleChunk(context: JobContext, lease: Lease, kind: Kind, member
   return { results, isAllowed };
 }
 
-function countsAfter(before: StoredBulk, results: readonly StoredResult[]): Record<Outcome, number> {
-  const of = (wanted: Outcome): number => before[wanted] + results.filter(({ outcome }) => outcome === wanted).length;
+function countsOf(results: readonly StoredResult[]): Record<Outcome, number> {
+  const of = (wanted: Outcome): number => results.filter(({ outcome }) => outcome === wanted).length;
   return { changed: of("changed"), unchanged: of("unchanged"), skipped: of("skipped"), failed: of("failed") };
+}
+
+/**
+ * Returns the attribute `inChunk`: the counts of the handled records of the current chunk. It is separate from the counts of finished
+ * chunks, because the next invocation handles and counts these records again if this one is killed. If the saved counts of this chunk are
+ * at least as high, for example those of a killed invocation, the function returns nothing. The counts that clients see therefore never
+ * decrease.
+ */
+function progressAfter(stored: StoredBulk, results: readonly StoredResult[]): Pick<StoredBulk, "inChunk"> {
+  const counts = countsOf(results);
+  return sumOf(counts) > sumOf(countsInChunk(stored)) ? { inChunk: { chunk: stored.done, ...counts } } : {};
 }
 
 /** Ends the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
@@ -160,7 +193,7 @@ const end = (context: JobContext, lease: Lease, how: Pick<StoredBulk, "state" | 
 
 /** Pauses the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
 const pause = (context: JobContext, lease: Lease): Promise<void> =>
-  leave(context, lease, parked, (nowMs) => [paused(lease.stored, nowMs)]);
+  leave(context, lease, movedToPaused, (nowMs) => [paused(lease.stored, nowMs)]);
 
 async function leave(
   context: JobContext,

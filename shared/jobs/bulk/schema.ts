@@ -4,7 +4,7 @@ import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { BulkKind, BulkState, handledCounts } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
-import { filterBody, filterTexts } from "#shared/prospects/filter.ts";
+import { FilterText, filterObject, filterTexts, filterTextsOf } from "#shared/prospects/filter.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { BulkEvents } from "#shared/prospects/stored.ts";
 import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
@@ -84,10 +84,17 @@ export type JobQuery = z.infer<typeof JobQuery>;
   },
 }));
 
-/** An unknown key is rejected. If it were ignored, a misspelt filter would change more prospects than the client means. */
+/**
+ * The filters of a job that changes prospects. A filter without a value is refused. Lists ignore such a filter, but the job would change all
+ * prospects.
+ */
+export const changeFilterBody = filterTextsOf(
+  z.optional(FilterText.check(z.refine((text) => /[^\s,"]/.test(text), { error: "must have a value" }))),
+);
+
 const BulkFilter = named(
   "BulkFilter",
-  z.strictObject({ ...filterBody, all: z.optional(z.literal(true)) }).check(
+  filterObject({ ...changeFilterBody, all: z.optional(z.literal(true)) }).check(
     z.refine((filter) => Object.values(filter).some((value) => value !== undefined), {
       error: "must have at least one filter, or `all: true`",
     }),
@@ -161,7 +168,10 @@ export const NewBulk = named(
 export type NewBulk = z.infer<typeof NewBulk>;
 
 /* @__PURE__ */ explain([BulkFilter], () => ({
-  fields: { ...filterTexts(), all: "Chooses all prospects that the caller may see." },
+  fields: {
+    ...filterTexts(),
+    all: "Chooses all prospects that the caller may see. Together with other filters it has no effect.",
+  },
 }));
 /* @__PURE__ */ explain([BulkAction], () => ({
   fields: {

@@ -56,6 +56,11 @@ export const StoredBulk = z.object({
   /** Number of chunks whose results are stored. Chunks are numbered from 0, so this is also the number of the next chunk. */
   done: count,
   /**
+   * The counts of the handled records of one chunk, when the job last saved its progress. `chunk` is the number of this chunk. The job's
+   * other counts contain only finished chunks.
+   */
+  inChunk: z.optional(z.object({ chunk: count, ...handledCounts })),
+  /**
    * True from the beginning of an invocation until it stores that it has ended. If an invocation finds true, the previous invocation was
    * interrupted, and may have written some records of the next chunk without storing their results.
    */
@@ -65,8 +70,8 @@ export const StoredBulk = z.object({
   failure: z.optional(z.string()),
   createdBy: Id,
   /**
-   * The version of the row of the user who began the job, as the job has last read it. No write of the job with rights of an earlier
-   * version is on the way any more.
+   * The version of the row of the user who began the job, when the job last read this row for the user's rights. All writes of the job with
+   * earlier rights have ended.
    */
   authorVersion: z.optional(count),
   createdAt: Timestamp,
@@ -81,6 +86,24 @@ export const StoredBulk = z.object({
   expiresAt: z.optional(count),
 });
 export type StoredBulk = z.infer<typeof StoredBulk>;
+
+type Counts = Record<Outcome, number>;
+
+export const plus = (a: Counts, b: Counts): Counts => ({
+  changed: a.changed + b.changed,
+  unchanged: a.unchanged + b.unchanged,
+  skipped: a.skipped + b.skipped,
+  failed: a.failed + b.failed,
+});
+
+export const sumOf = ({ changed, unchanged, skipped, failed }: Counts): number =>
+  changed + unchanged + skipped + failed;
+
+const none: Counts = { changed: 0, unchanged: 0, skipped: 0, failed: 0 };
+
+/** Returns the counts of the records of the present chunk, as the job last saved them. They are 0 after the end of the job. */
+export const countsInChunk = (job: Pick<StoredBulk, "state" | "done" | "inChunk">): Counts =>
+  job.inChunk?.chunk === job.done && !hasEnded(job) ? job.inChunk : none;
 
 export const hasEnded = ({ state }: Pick<StoredBulk, "state">): boolean =>
   state === "completed" || state === "cancelled" || state === "failed";
@@ -99,10 +122,16 @@ export type StoredQueue = z.infer<typeof StoredQueue>;
 export const Outcome = z.enum(["changed", "unchanged", "skipped", "failed"]);
 export type Outcome = z.infer<typeof Outcome>;
 
+/**
+ * The outcomes that results contain. `unprocessed` means that the job has not handled the record. The job's counts do not contain such
+ * records.
+ */
+export const ResultOutcome = z.enum([...Outcome.options, "unprocessed"]);
+
 /** The result of one record, as the bucket stores it. */
 export const StoredResult = z.object({
   id: Id,
-  outcome: Outcome,
+  outcome: ResultOutcome,
   code: z.optional(z.string()),
   detail: z.optional(z.string()),
   /** The written fields before and after the change. An undo of the job needs them. */

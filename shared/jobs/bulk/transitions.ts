@@ -7,8 +7,8 @@ import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Returns the write that pauses a job. If nobody resumes the job for a month, the sweeper finds it by `dueAt` and starts it, and the job is
- * then cancelled.
+ * Returns the write that pauses a job. If nobody resumes the job for a month, the sweeper (a function that runs every minute) finds it by
+ * `dueAt` and starts it. Instead of continuing, the job is then cancelled.
  */
 export function paused({ companyId, id, version }: StoredBulk, nowMs: number): Write {
   const set: Partial<StoredBulk> = {

@@ -1,6 +1,6 @@
 /**
- * Undoes a bulk job: the API request that begins the undo, and the kind of the job. It restores the fields that nobody has changed since
- * the undone job.
+ * Undoes a bulk job. Contains the API request that creates the undo job, and the functions that execute it (`undoKind`). The undo restores
+ * only fields that nobody has changed since the undone job.
  */
 import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
@@ -39,7 +39,10 @@ export const undoKind: Kind = {
   },
 };
 
-/** Creates an undo job for a bulk job. If several requests try this at the same time, one succeeds and the others get `conflict`. */
+/**
+ * Creates an undo job for a bulk job. Throws `conflict` if the job cannot be undone or another job undoes it. If several requests try this
+ * at the same time, one succeeds and the others get `conflict`.
+ */
 export const beginUndo = (
   context: ApiContext,
   jobs: Pick<JobQueue, "send">,

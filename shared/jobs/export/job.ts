@@ -73,7 +73,8 @@ export async function runExport(
 }
 
 /**
- * Returns the user who began the export, with the user's current rights. Returns undefined if the user may no longer see these prospects.
+ * Returns the user who began the export, with the user's current rights. Returns undefined if the user is disabled, or may no longer see
+ * all prospects that the export may contain.
  */
 async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
   const { companyId, createdBy, assignee } = stored;
@@ -124,7 +125,7 @@ async function beginFile({ objects }: JobContext, lease: Lease): Promise<Parts> 
   return parts;
 }
 
-/** Writes the parts of the file. Returns false if the invocation has too little time for the rest. */
+/** Writes the remaining parts of the file and completes the export. Returns false if the invocation has too little time for the rest. */
 async function writeParts(
   context: JobContext,
   lease: Lease,

@@ -9,7 +9,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { FileGone } from "#shared/errors.ts";
-import { ErrorReport } from "#shared/jobs/import/error-report.ts";
+import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { findMatches, Matches } from "#shared/jobs/import/match.ts";
 import {
@@ -25,14 +25,27 @@ import {
 import { beginningOf, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
+import { errorFields, log } from "#shared/log.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /**
- * Checks the file. Returns false if the invocation has too little time for the rest of the file. Throws BadFile if the file cannot be
- * imported.
+ * Checks the file. Returns false if the invocation has too little time for the rest of the file, or if the error report was lost. In the
+ * second case, the next invocation checks the whole file again. Throws BadFile if the file cannot be imported.
  */
-export async function checkFile({ objects }: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
+export async function checkFile(context: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
+  try {
+    return await checkRows(context, lease, file);
+  } catch (error) {
+    if (!(error instanceof ReportLost)) throw error;
+    log.warn("check of an import restarted", { id: lease.stored.id, ...errorFields(error) });
+    const none = { processed: 0, skipped: 0, errors: packed([]) };
+    await lease.release({ ...none, job: { ...lease.job, progress: beginningOf("check") } });
+    return false;
+  }
+}
+
+async function checkRows({ objects }: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const { job } = lease;
   const tags = new NewTags(file.dictionary, job.progress.newTags);

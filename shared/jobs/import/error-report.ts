@@ -1,6 +1,7 @@
 /** The CSV file with all errors of an uploaded file. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
+import { FileGone } from "#shared/errors.ts";
 import type { Progress, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
@@ -9,6 +10,25 @@ import { csvText } from "#shared/prospects/csv/write.ts";
 const PART_BYTES = 6_000_000;
 
 type ReportState = NonNullable<Progress["report"]>;
+
+/**
+ * Thrown if the bucket no longer has the uploaded parts of the report. There are two possible reasons. The bucket's lifecycle rule deletes
+ * the parts of an incomplete upload after a day. Or an earlier invocation has completed the report, but was interrupted before it stored
+ * that the check is complete.
+ */
+export class ReportLost extends Error {
+  override readonly name = "ReportLost";
+}
+
+async function unlessLost<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof FileGone
+      ? new ReportLost("the parts of the error report are gone", { cause: error })
+      : error;
+  }
+}
 
 const headers = {
   contentType: "text/csv; charset=utf-8",
@@ -33,11 +53,14 @@ export class ErrorReport {
     this.#tags = [...tags];
   }
 
-  /** Begins a report, or continues one from the state that `checkpoint` has returned in an earlier invocation. */
+  /**
+   * Begins a report, or continues one from the state that `checkpoint` has returned in an earlier invocation. This function, `add` and
+   * `finish` throw ReportLost if the bucket no longer has the earlier parts.
+   */
   static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
     const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
     if (state === null) report.#push(csvText([["row", "message"]]));
-    else report.#push(Buffer.from(await objects.get(state.rest)).toString("utf8"));
+    else report.#push(Buffer.from(await unlessLost(objects.get(state.rest))).toString("utf8"));
     return report;
   }
 
@@ -61,7 +84,7 @@ export class ErrorReport {
       return;
     }
     await this.#putPart();
-    await this.#objects.completeParts(this.#key, this.#upload, this.#tags);
+    await unlessLost(this.#objects.completeParts(this.#key, this.#upload, this.#tags));
   }
 
   #push(text: string): void {
@@ -78,6 +101,7 @@ export class ErrorReport {
 
   async #putPart(): Promise<void> {
     this.#upload ??= await this.#objects.beginParts(this.#key, headers);
-    this.#tags.push(await this.#objects.putPart(this.#key, this.#upload, this.#tags.length + 1, this.#takePending()));
+    const number = this.#tags.length + 1;
+    this.#tags.push(await unlessLost(this.#objects.putPart(this.#key, this.#upload, number, this.#takePending())));
   }
 }

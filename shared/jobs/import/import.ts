@@ -4,10 +4,9 @@
  * become visible at the same time.
  */
 import type { Caller } from "#shared/auth/caller.ts";
-import type { Objects } from "#shared/aws/s3.ts";
 import { iso } from "#shared/clock.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { packed } from "#shared/db/packed.ts";
 import { stoppedBefore } from "#shared/deadline.ts";
@@ -49,7 +48,7 @@ import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
 /** The context of an import. Its bucket gets a copy of each imported file. */
-export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };
+export type ImportContext = ApiContext & { readonly objects: Pick<AppContext["objects"], "put"> };
 
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
@@ -69,7 +68,7 @@ const FAIL_RESERVE_MS = 3_000;
  */
 const CLEAR_RESERVE_MS = 1_000;
 
-/** The progress of an import. If the import fails, it determines what must be done. */
+/** How far an import has come. If the import fails, this determines what is deleted and what the error says. */
 interface Progress {
   /** The row of the import. It is undefined before the import has new prospects to write. */
   stored?: StoredImport;
@@ -81,8 +80,9 @@ interface Progress {
 }
 
 /**
- * Imports the file. If it throws `payload_too_large` or `validation_failed`, nothing was written. It stops before the deadline of the
- * request. If it throws any error, none of the new prospects becomes visible, except if the error says that the outcome is unknown.
+ * Imports the file. It stops before the deadline of the request. If it throws `payload_too_large` or `validation_failed`, nothing was
+ * written. If it throws another error, existing prospects may have changed, but no new prospect becomes visible. Only an error that says
+ * that the outcome is unknown is an exception: the new prospects may then be visible.
  */
 export async function importFile(
   context: ImportContext,
@@ -99,8 +99,9 @@ export async function importFile(
 }
 
 /**
- * Handles an error of the import. If the transaction seemed to fail but the import is completed, it returns the result. Otherwise it marks
- * the import as failed, deletes its rows as far as possible, and throws. Remaining rows are invisible, and the next import deletes them.
+ * Handles an error of the import. The transaction that makes the prospects visible may have seemed to fail, although the import is
+ * completed. Then this function returns the result. Otherwise it marks the import as failed, deletes its rows as far as possible, and
+ * throws. Remaining rows are invisible, and the next import deletes them.
  */
 async function resultAfter(error: unknown, context: ImportContext, progress: Progress): Promise<FileResult> {
   const { stored, result, isCommitting, isChanging } = progress;
@@ -164,8 +165,8 @@ interface FileOptions {
 }
 
 /**
- * Reads and checks the whole file. Throws `payload_too_large` if there are too many rows. Throws `validation_failed` if the file is not
- * CSV.
+ * Reads and checks the whole file. Throws `payload_too_large` if there are too many rows, or too many rows that change a prospect. Throws
+ * `validation_failed` if the file cannot be imported, for example because it is not CSV.
  */
 export async function readFile(
   bytes: Uint8Array,

@@ -202,7 +202,10 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
   return completion(stored, { imported, job: { ...job, progress } }, clock.now());
 }
 
-/** Deletes the intermediate files of the job. If a deletion fails, the bucket's lifecycle rule deletes the file after a month. */
+/**
+ * Deletes the intermediate files of the job, except the checkpoints of the error report. The bucket's lifecycle rule deletes these later
+ * (after 30 days by default), and also any file whose deletion fails here.
+ */
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
   try {
@@ -213,7 +216,10 @@ async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: 
   }
 }
 
-/** Deletes everything that a failed or cancelled import has written, and ends the job. */
+/**
+ * Deletes the records that a failed or cancelled import has created, deletes its uploaded and intermediate files, and ends the job. Changes
+ * of existing prospects and created tags remain.
+ */
 async function clearJob(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id, job } = lease.stored;
   await clear(context.table, lease.stored);

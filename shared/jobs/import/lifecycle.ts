@@ -71,8 +71,8 @@ type Source = Pick<ApiContext, "table" | "clock">;
 const OpenEntry = z.object({ id: Id });
 
 /**
- * Deletes the rows that earlier imports have left because their request was interrupted or their cleanup failed. Each new import calls this
- * function first.
+ * Deletes the rows that earlier imports have left because their request was interrupted or their cleanup failed. Each new import within one
+ * request calls this function first.
  */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
@@ -117,7 +117,10 @@ export async function failUnlessCompleted({ table, clock }: Source, stored: Stor
   return false;
 }
 
-/** Deletes the rows of an import that is marked as failed. */
+/**
+ * Deletes the rows of an import that is marked as failed, and removes the import from the due index, so that the sweeper no longer finds
+ * it.
+ */
 export async function clearFailed({ table }: Pick<Source, "table">, stored: StoredImport): Promise<void> {
   await clear(table, stored);
   const change = { remove: ["dueShard", "dueAt"] };
@@ -127,8 +130,9 @@ export async function clearFailed({ table }: Pick<Source, "table">, stored: Stor
 const PARALLEL = 8;
 
 /**
- * Deletes everything that an import has written. The rows of its id ranges are deleted last: as long as they contain the import's id, reads
- * skip these ranges. Nobody therefore sees only some of the prospects.
+ * Deletes the records that an import has created, with their part of the search index. Changes of existing prospects and created tags
+ * remain. The rows of its id ranges are deleted last: as long as they contain the import's id, reads skip these ranges. Nobody therefore
+ * sees only some of the prospects.
  */
 export async function clear(
   table: Table,

@@ -7,8 +7,9 @@ import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { folded } from "#shared/caseless.ts";
 import type { JobContext } from "#shared/context.ts";
-import { FileGone } from "#shared/errors.ts";
+import { ApiError, FileGone } from "#shared/errors.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
@@ -50,14 +51,20 @@ export async function jobNames(context: JobContext, { companyId, id }: JobId): P
   return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
 }
 
-/** Creates the tags that the company does not have yet. Stores their ids in the bucket for later invocations of the job. */
+/**
+ * Creates the tags that the company does not have yet. Stores their ids in the bucket for later invocations of the job. Throws BadFile if
+ * other requests have created so many tags since the check of the file that the company would have too many.
+ */
 export async function addTags(
   context: JobContext,
   job: JobId,
   { dictionary }: ImportNames,
   newTags: readonly string[],
 ): Promise<ImportNames> {
-  return storeNames(context, job, dictionary, [...(await ensureTags(context, job.companyId, newTags))]);
+  const made = await ensureTags(context, job.companyId, newTags).catch((error: unknown) => {
+    throw error instanceof ApiError && error.code === "conflict" ? new BadFile(error.message) : error;
+  });
+  return storeNames(context, job, dictionary, [...made]);
 }
 
 async function storeNames(

@@ -48,7 +48,7 @@ export interface Reading {
   readonly matching?: Matching | undefined;
 }
 
-/** The options that are the same each time a job reads its file. */
+/** A job reads its file several times. These options are the same each time. */
 export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
 
 /** The facts about the file that are known after all its rows were read. */
@@ -66,7 +66,7 @@ export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false
 
 /**
  * Yields the rows with data in the order of the file. Throws BadFile at the first position that is not CSV. Also throws BadFile at the end
- * if `isFilled` is still false.
+ * if the file is empty, or if it has data rows and `isFilled` is still false.
  */
 export async function* readRows(
   bytes: Bytes,
@@ -160,7 +160,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // If there are too many rows, the rest of the file is not read here. The check of the file reports this fault later.
+    // If there are too many rows, this function stops reading. The import reports the fault when it checks the rows.
     else if (++count > rowLimit) break;
     else if (!isTooLong(cells, header)) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
@@ -170,7 +170,10 @@ export async function keysOfFile(
   return fileKeys;
 }
 
-/** Maps the names in a file to ids. If several entries have the same name, an active one is preferred. */
+/**
+ * Maps the names in a file (values of statuses, e-mail addresses of users) to ids. If several statuses or several users have the same name,
+ * an active one is preferred.
+ */
 function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   const chosen = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
     [...entries]
@@ -247,8 +250,9 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 }
 
 /**
- * Adds the records of the batch to the counts. Addresses and notes are counted in whole blocks of 128 ids, because the table stores one
- * item for each block. Each batch therefore begins with a new block. If a batch is written twice, it overwrites only its own items.
+ * Adds the records of the batch to the counts. The numbers of addresses and of notes in a batch are rounded up to a multiple of 128,
+ * because the table stores one item for each block of 128 ids. Each batch therefore begins with a new block. A batch that is written twice
+ * overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

@@ -57,9 +57,10 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then. It
- * looks again until the upload link expires. The message of S3 alone is not enough: S3 sends it only once, and the invocation that gets it
- * may be interrupted before it has stored anything.
+ * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then. An
+ * upload may begin until its link expires, and then take up to `limits.uploadMs`. The sweeper looks again every few minutes until this time
+ * is over. It is needed because S3 announces the file with only one message. The invocation that gets this message may be interrupted
+ * before it has stored anything.
  */
 export const LOOK_MS = 5 * 60_000;
 
@@ -193,18 +194,19 @@ const defined = (headers: UploadHeaders): Record<string, string> =>
 
 /** Returns the import as the list shows it. Until the import is completed, `imported` is 0, because its prospects are not visible yet. */
 export function summaryOf(stored: StoredImport): ImportSummary {
-  const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
+  const { id, state, processed, skipped, failure = null, createdBy, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
   const imported = state === "completed" ? stored.imported : 0;
   const updated = dryRun ? stored.updated : updatedRows(stored);
   const written = dryRun ? 0 : writtenRows(stored);
-  return { id, state, dryRun, processed, written, imported, updated, skipped, failure, createdAt, updatedAt };
+  const created = { createdByUserId: createdBy, createdAt };
+  return { id, state, dryRun, processed, written, imported, updated, skipped, failure, ...created, updatedAt };
 }
 
 /**
- * Returns the number of rows that have changed their prospect or found it unchanged. Users see these changes before the import is
- * completed, and the changes remain if it fails or is cancelled. In these two cases, the import may have changed some more rows than this
- * number.
+ * Returns the number of handled rows that match an existing prospect. It includes rows whose values the prospect already had. Users see the
+ * changed prospects before the import is completed, and the changes remain if the import fails or is cancelled. A failed or cancelled
+ * import may have changed a few more prospects than this number says.
  */
 function updatedRows({ state, updated, written = 0, job }: StoredImport): number {
   if (state === "completed" || job === undefined) return updated;
@@ -216,8 +218,9 @@ function updatedRows({ state, updated, written = 0, job }: StoredImport): number
 }
 
 /**
- * Returns the number of rows that are written or have changed their prospect. Clients see this number as progress. New prospects may still
- * be invisible. If the import fails or is cancelled, only the changes of existing prospects remain.
+ * Returns the number of rows that have created a prospect or changed an existing one. Clients see this number as progress. The new
+ * prospects are invisible until the import is completed. If the import fails or is cancelled, the number counts only the changes of
+ * existing prospects, because the new prospects are deleted.
  */
 function writtenRows(stored: StoredImport): number {
   const { state, imported, written = 0, job } = stored;
@@ -243,7 +246,12 @@ export async function listImports(
   const shown = ids.slice(0, limit);
   const rows = await table.batchGet(shown.map((id) => keys.import(companyId, id)));
   const found = new Map(rows.map((row) => StoredImport.parse(row)).map((stored) => [stored.id, stored]));
-  const items = shown.flatMap((id) => found.get(id) ?? []).map(summaryOf);
+  // The entries are sorted by id. Each function reserves its own ids, so of two imports that begin within hours, the later one may have the
+  // lower id.
+  const items = shown
+    .flatMap((id) => found.get(id) ?? [])
+    .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))
+    .map(summaryOf);
   return { items, nextCursor: ids.length > limit ? String(shown.at(-1)) : null };
 }
 

@@ -67,6 +67,7 @@ const summary = {
   written: z.int(),
   ...importCounts,
   failure: z.nullable(z.string()),
+  createdByUserId: Id,
   createdAt: Timestamp,
   updatedAt: Timestamp,
 };
@@ -102,10 +103,11 @@ export type Import = z.infer<typeof Import>;
       "The number of rows that are written: updates, which are visible immediately, and created prospects, which are visible once the import is completed. If it fails or is cancelled, only the updates remain.",
     encoding:
       "The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.",
-    ignoredColumns: `The headers of columns that the import did not read, at most ${limits.ignoredColumns}, cut at ${limits.ignoredColumn} characters. An empty text stands for filled columns without a header.`,
+    ignoredColumns: `The headers of columns that the import did not read, at most ${limits.ignoredColumns}, cut at ${limits.ignoredColumn} characters. An empty text means that filled columns have no header.`,
     failure: "Why the import failed, in words; null unless it failed.",
+    createdByUserId: "The user who began the import.",
     errors: "One entry for each skipped row, in the order of the file.",
-    errorReport: `A CSV file of all errors, if there are more than ${limits.jobErrors}. Kept for a month.`,
+    errorReport: `A CSV file of all errors, if there are more than ${limits.jobErrors}. The service keeps it for 30 days, unless the operator has chosen another number (setting \`importFileDays\`).`,
     upload: "Where to send the file; null unless the import waits for one.",
   },
 }));

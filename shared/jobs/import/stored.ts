@@ -46,16 +46,17 @@ const Progress = z.object({
   /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
   /**
-   * Number of faulty rows of the file up to `row`, counted by the step `check`. A job that an older release has stored does not have this
-   * attribute.
+   * Number of faulty rows of the file up to `row`, counted by the steps `check` and `update`. A job that an older release has stored does
+   * not have this attribute.
    */
   skipped: z._default(z.int(), 0),
-  /** Number of chunks with sorted index rows in the bucket. */
+  /** Number of chunks in the bucket. A chunk contains sorted rows for the search index. */
   stretches: z.int(),
   /** Number of rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
   updated: z._default(z.int(), 0),
   /**
-   * The error report: its uploaded parts, and the S3 key of a file with the lines after these parts. Null until the first checkpoint of the
+   * The state of the error report, which is uploaded in parts. `upload` is the id of the multipart upload, `tags` are the ETags of the
+   * uploaded parts, and `rest` is the S3 key of a file with the lines after these parts. Null until the first checkpoint of the current
    * step.
    */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
@@ -97,7 +98,7 @@ export const StoredJob = z.object({
   total: z.nullable(Counts),
   /** The first id of each kind of record. Null until the ids are reserved. */
   first: z.nullable(Counts),
-  /** The creation time of all records. Null until the ids are reserved. */
+  /** The creation time that all records of the import get. Null until the ids are reserved. */
   startedAt: z.nullable(Timestamp),
   /** Number of invocations since the last checkpoint. If it becomes too high, the job fails, because retries do not help. */
   runs: z.int(),
@@ -114,9 +115,12 @@ export const StoredImport = z.object({
   ...importCounts,
   /** Number of rows that change an existing prospect. Rows of the table that an older release has stored do not have this attribute. */
   updated: z._default(z.int(), 0),
-  /** The errors in rows of the uploaded file, compressed. */
+  /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
-  /** The reserved blocks of ids. They are needed to find and delete the rows of a failed import. Null if the file needs no such ids. */
+  /**
+   * The reserved blocks of ids. They are needed to find and delete the rows of a failed import. Null until the ids are reserved, and null
+   * for a kind of record of which the file needs no ids.
+   */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),

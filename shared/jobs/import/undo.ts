@@ -1,6 +1,6 @@
 /**
- * Undoes an import as a bulk job: the API request that begins the job, and the kind of the job. The job hides each prospect that the import
- * has created, unless somebody has changed the prospect since.
+ * Undoes an import as a bulk job: the API request that begins the job, and the `Kind` that decides what the job does with each prospect.
+ * The job marks each prospect that the import has created as deleted, unless somebody has changed the prospect since.
  */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
@@ -32,7 +32,8 @@ const hasSameNotes = (): Condition => all(...notesAttributes.map(missing));
 
 function decide({ undoes }: StoredBulk, { current, item, nowMs }: Candidate): Decision {
   if (current.deletedAt !== undefined || current.importId !== String(undoes)) return { skipped: "not_found" };
-  // Each change of the prospect or of its appointments raises the version. A change of a note does not, but it sets attributes of the row.
+  // Each change of the prospect or of its appointments raises the version. A change of a note does not raise it, but sets the attributes in
+  // `notesAttributes`.
   const isUnchanged = current.version === 1 && notesAttributes.every((name) => item[name] === undefined);
   return isUnchanged ? { fields: { deletedAt: iso(nowMs) }, deletedIf: hasSameNotes() } : { skipped: "changed_since" };
 }
@@ -64,7 +65,8 @@ export async function beginImportUndo(
     total: imported,
     chunks,
     undoes: importId,
-    // The ids of the created prospects are consecutive. The first one is the first id of a block of 128 ids.
+    // The job needs only the first id, because the ids of the created prospects are consecutive. This id is the first one of a block of 128
+    // ids.
     ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
   });
 }

@@ -1,6 +1,4 @@
-/**
- * Changes the existing prospects that the rows of an import match. For an uploaded file, the next step of the job creates the new prospects.
- */
+/** Changes the existing prospects that the rows of an import match. For an uploaded file, the job's next step creates the new prospects. */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -22,9 +20,9 @@ import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.
 const CHECKPOINT_ROWS = 16_384;
 
 /**
- * Changes the prospects. The errors of the file are collected again, because a prospect may have been deleted since the check. Returns
- * false if the invocation has too little time for the rest. The next invocation begins at the last checkpoint. It does not change a
- * prospect a second time.
+ * Changes the existing prospects that the rows match. Collects the errors of all rows again, because a prospect may have been deleted since
+ * the rows were checked. Returns false if the invocation has too little time for the remaining rows. The next invocation then begins at the
+ * last checkpoint. It does not change a prospect a second time.
  */
 export async function updateRows(
   context: JobContext,

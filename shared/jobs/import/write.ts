@@ -158,8 +158,8 @@ class Chunk {
   }
 
   /**
-   * The chunk is stored before the checkpoint (the position from which the next invocation continues), so that the checkpoint never
-   * counts a missing chunk.
+   * Stores the chunk and then the checkpoint (the position from which the next invocation continues). The checkpoint therefore never counts
+   * a missing chunk.
    */
   async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
     const { job } = this.#lease;

@@ -24,7 +24,10 @@ import { getTerritory } from "#shared/territories/territories.ts";
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** Begins a run over the territory. A dry run begins no job: it returns the number of prospects and some of them as samples. */
+/**
+ * Begins a run: a job that assigns, unassigns or reassigns the prospects inside the territory. A dry run begins no job: it returns the
+ * number of these prospects and some of them as samples.
+ */
 export async function createRun(
   context: ApiContext,
   services: BulkServices,
@@ -66,8 +69,8 @@ function requireUsers({ users }: Dictionary, toUserId: number | undefined, fromU
 }
 
 /**
- * Returns the ids of the present assignees whose prospects the run takes, among those whose prospects the caller may see. The set contains
- * null if the run takes unassigned prospects.
+ * The run takes only prospects of certain assignees (`from`). Returns the ids of these assignees, without those whose prospects the caller
+ * may not see. The set contains null if the run takes unassigned prospects.
  */
 function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dictionary): ReadonlySet<number | null> {
   const wanted = from === "nobody" ? [null] : from === "anyone" ? [...users.keys()] : [from ?? null];
@@ -82,9 +85,9 @@ interface Run {
 }
 
 /**
- * Throws `conflict` with the id of the first run that overlaps. Two runs overlap if they have the same territory, or if at least one
- * prospect of the company is in both polygons. The polygons are those of the time at which the runs were created. The filters of the runs
- * do not matter, because prospects may change until the runs write them.
+ * Throws `conflict` with the id of the first open run that overlaps with the new run. Two runs overlap if they have the same territory, or
+ * if at least one prospect of the company is in both polygons. The polygons are those of the time at which the runs were created. The
+ * filters of the runs are not compared. A prospect may change after the first run was created, and then match the filters of both runs.
  */
 async function refuseOverlap(
   context: ReadContext,

@@ -3,10 +3,7 @@ import { changeKind } from "#shared/jobs/bulk/change.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 
-/**
- * Skips a prospect if its present assignee is none of those whose prospects the run takes. The prospect was then reassigned after the run
- * was created.
- */
+/** Skips a prospect if the run takes no prospects from its current assignee. Such a prospect was reassigned after the run was created. */
 export const territoryRunKind: Kind = {
   ...changeKind,
   decide: (job, candidate) => {

@@ -1,17 +1,17 @@
 /** The schema of the request that begins a run: a job that assigns the prospects of a territory. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
+import { changeFilterBody } from "#shared/jobs/bulk/schema.ts";
 import * as limits from "#shared/limits.ts";
-import { filterBody, filterTexts } from "#shared/prospects/filter.ts";
+import { filterObject, filterTexts } from "#shared/prospects/filter.ts";
 import { BulkEvents } from "#shared/prospects/stored.ts";
 import { Id, named } from "#shared/schema.ts";
 
-const { territoryId: _territoryId, assignedToUserId: _assignedToUserId, rep: _rep, ...filters } = filterBody;
+const { territoryId: _territoryId, assignedToUserId: _assignedToUserId, rep: _rep, ...filters } = changeFilterBody;
 
-/** An unknown key is rejected. If it were ignored, a misspelt filter would change more prospects than the client means. */
 const RunFilter = named(
   "RunFilter",
-  z.strictObject(filters),
+  filterObject(filters),
   "The filters of a list, except territory and representative, which the run itself determines.",
 );
 
@@ -65,7 +65,7 @@ export type NewRun = z.output<typeof NewRun>;
       "The representative whose prospects change, who may be disabled. Required for `reassign`, optional for `unassign`.",
     filter: "Further conditions on the prospects.",
     expectedCount:
-      "The number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.",
+      "Required, except for a dry run: the number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.",
     dryRun: `If true, nothing changes. The answer has the number of prospects and ${limits.bulkSamples} of them.`,
     events: "As for a bulk change: `summary` (the default), `each` or `none`.",
   },

@@ -108,8 +108,8 @@ function addressOf({ address }: StoredProspect, { address: parts }: FilledCells)
 }
 
 /**
- * Returns the text of the row's note. Returns undefined if one of the prospect's newest notes has the same text. An export writes the
- * newest note into its file, and importing this file must not create the note again.
+ * Returns the text of the row's note. Returns undefined if the row has no note, or if one of the prospect's newest notes has the same text.
+ * An export writes the newest note into its file, and importing this file must not create the note again.
  */
 async function newNoteOf({ table }: ApiContext, { companyId, id }: StoredProspect, { note }: FilledCells) {
   if (note === null) return undefined;

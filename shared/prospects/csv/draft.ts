@@ -72,8 +72,8 @@ export const filledCellsOf = (cells: readonly string[], header: Header, names: N
 type Cell = (column: Column) => string;
 
 /**
- * Returns a function that reads the cells of the row by column, without the guard against formulas. A missing column or cell is read as an
- * empty cell.
+ * Returns a function that reads the cells of the row by column. It removes the guard of a cell: the quote that an export puts before text
+ * that a spreadsheet would run as a formula. A missing column or cell is read as an empty cell.
  */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
@@ -114,8 +114,8 @@ function joined(faults: readonly string[]): string {
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
 /**
- * Reads all cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep spaces at their
- * ends, and the other cells are trimmed.
+ * Reads all cells except those of the address, and adds their faults to `faults`. An empty cell means no value. `name`, `phone`, `notes`
+ * and `source` keep spaces at their ends, and the other cells are trimmed.
  */
 function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;

@@ -66,11 +66,11 @@ function isDecodable(decoder: TextDecoder, bytes: Uint8Array, more: boolean): bo
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Matches characters that show that a file is not text: control characters other than tabs and line breaks. The five bytes that
- * Windows-1252 does not define are also decoded to such characters. This check is needed because the decoder accepts every byte as
- * Windows-1252.
+ * Matches characters that show that a file is not text: ASCII control characters other than tabs and line breaks. This check is needed
+ * because the decoder accepts every byte as Windows-1252. It decodes the five bytes that Windows-1252 leaves undefined to control characters
+ * above ASCII, as the Encoding Standard of browsers requires (https://encoding.spec.whatwg.org/#index-windows-1252). These are accepted.
  */
-const notText = /[\p{Cc}--[\t-\r]]/v;
+const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
 /** Yields the text of the file without its byte order mark. Throws BadFile at the first bytes that are not text. */
 export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator<string> {

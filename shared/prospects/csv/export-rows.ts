@@ -29,13 +29,14 @@ export interface ExportRow {
 }
 
 /**
- * If an export needs at least this number of prospects of a block of 128 ids, the whole block is read. 16, because a block costs about 32
- * half read units, and a single prospect costs two: one for its row and one for its newest note.
+ * If an export needs at least this number of prospects from a block of 128 ids, it reads the whole block. A block costs about 32 half read
+ * units. A single prospect costs two: one for its row and one for its newest note. Sixteen single prospects therefore cost as much as a
+ * block.
  */
 const WORTH_A_BLOCK = 16;
 /**
- * If a prospect has at most this number of notes, one Query reads all of them together with the notes of other prospects. If it has more, a
- * separate Query reads only its newest note, for half a read unit.
+ * When a whole block is read, one Query reads all notes of several consecutive prospects. A prospect with more notes than this number is
+ * left out of this Query. A separate Query reads only its newest note, for half a read unit.
  */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
@@ -48,9 +49,10 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next prospects of an export, in their order. Its result contains undefined for a prospect without a
- * row. `left` contains the number of prospects that remain to be read in each block of ids; the function reduces it. The first read is
- * eventually consistent, at half the price. Rows that are older than the search index are read again, with strong consistency.
+ * Returns a function that reads the next prospects of an export, in the order of the export. For a prospect without a row, the function
+ * returns undefined. `left` contains the number of prospects that remain to be read in each block of ids. The function reduces these
+ * numbers. Its first read is eventually consistent, which costs half as much. Rows that are missing or older than the search index are read
+ * again with strong consistency.
  */
 export function exportRows(
   table: Reads,

@@ -73,9 +73,25 @@ const delimiters = [",", ";", "\t"] as const;
 /** A first line that tells Excel the delimiter. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** Returns the delimiter of a file that begins with this text, and the text without a line such as `sep=;`. */
+/** A first line such as `sep=|`. A line with several cells is the header of a file with a column whose name begins with `sep=`. */
+const otherSeparatorLine = /^"?sep=([^,;\t\r\n]*)(?:[\r\n]|$)/i;
+/** Maximum number of characters of an unknown delimiter in an error message. */
+const SHOWN_DELIMITER = 10;
+
+/**
+ * Returns the delimiter of a file that begins with this text, and the text without a line such as `sep=;`. Throws BadFile if this line
+ * names a delimiter that the import does not support.
+ */
 export function beginningOf(text: string): { readonly delimiter: string; readonly rest: string } {
   const [line = "", separator] = separatorLine.exec(text) ?? [];
+  const other = separator === undefined ? otherSeparatorLine.exec(text)?.[1] : undefined;
+  if (other !== undefined) {
+    const shown = other.slice(0, SHOWN_DELIMITER).trim().replace(/"$/, "");
+    const named = shown === "" ? "no delimiter" : `the delimiter "${shown}"`;
+    throw new BadFile(
+      `The first line is "sep=" and names ${named}. The delimiter must be a comma, a semicolon or a tab: save the file with one of them.`,
+    );
+  }
   return { delimiter: separator ?? delimiterOf(text), rest: text.slice(line.length) };
 }
 

@@ -5,8 +5,14 @@ import * as limits from "#shared/limits.ts";
 import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { text } from "#shared/schema.ts";
 
+/** The value of a header in a mapping. The error names the header, which is the last part of the value's path. */
+const MappedColumn = z.enum(knownColumns, {
+  error: ({ input, path }) =>
+    `for the header "${String(path?.at(-1))}", there is no column ${JSON.stringify(input)?.slice(0, limits.csvHeader)}. The columns are ${knownColumns.join(", ")}.`,
+});
+
 /** Maps headers of the file to columns of the import. Null means that the import ignores the column with this header. */
-export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(knownColumns))).check(
+export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
   }),
@@ -137,7 +143,8 @@ export const nothingFilled = (): BadFile =>
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
   );
 
-function columnNamed(header: string): Column | undefined {
+/** Returns the column with this name, without regard to case. */
+export function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return knownColumns.find((column) => column.toLowerCase() === name);
 }

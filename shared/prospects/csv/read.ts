@@ -16,11 +16,14 @@ export interface CsvRow {
 
 export interface Csv {
   readonly delimiter: string;
-  /** All rows that are not blank, including the header row. Throws BadFile if a quoted cell does not end or a row is too long. */
+  /**
+   * All rows that are not blank, including the header row. Throws BadFile if a quoted cell does not end, if a row is too long or is not
+   * CSV, or if there are too many blank rows.
+   */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
-/** Finds the delimiter at the beginning of the text. Returns the rows as a stream. */
+/** Returns the rows as a stream, and the delimiter. A first line such as `sep=;` names the delimiter. Otherwise the header shows it. */
 export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
   const { delimiter, rest } = beginningOf(await firstLine(pieces));

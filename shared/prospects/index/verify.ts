@@ -98,8 +98,8 @@ async function compareAll(
 }
 
 /**
- * If the fingerprints are equal, removes the record from `seen`. The records that remain in `seen` at the end differ from their rows or
- * have no row.
+ * `seen` contains the fingerprints of the records in the index. If the record has the expected fingerprint, the function removes it from
+ * `seen` and returns true. The records that remain in `seen` at the end differ from their rows or have no row.
  */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const entry = seen.get(id);
@@ -262,7 +262,10 @@ class IndexedRecords implements RecordVisitor {
     this.notes.set(note.noteId, fingerprintOf(note));
   }
 
-  /** Removes the notes of deleted prospects. They remain in the index until a merge of index parts, but no search finds them. */
+  /**
+   * Forgets the notes of deleted prospects, so that they are not reported as faults. The index contains such notes until its parts are
+   * merged, but no search finds them.
+   */
   dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }

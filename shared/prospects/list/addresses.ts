@@ -11,9 +11,9 @@ import * as limits from "#shared/limits.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import type { AddressQuery } from "#shared/prospects/address-input.ts";
 import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
-import { presentAddress } from "#shared/prospects/addresses.ts";
+import { allowsAddress, type Holder, presentAddress } from "#shared/prospects/addresses.ts";
 import { findProspects } from "#shared/prospects/find.ts";
-import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
 
 /**
  * Number of blocks of 128 ids that are read concurrently at first. Four, because a page of `limits.pageSizeMax` addresses fits into four
@@ -64,38 +64,30 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * Returns the addresses that the caller may see, by the rule of `seesAddress`. The company's search index contains the assignees of most
- * prospects, so the rows of these prospects need not be read. A prospect that is missing in the index is deleted or is still being written.
+ * Returns the addresses that the caller may see. `allowsAddress` decides, as it does for a single address. The company's search index
+ * contains most of the prospects that have the addresses, with their assignees, so the rows of these prospects need not be read. A prospect
+ * that is missing in the index is deleted or is still being written, so its row is read.
  */
 async function visibleOf(
   context: ReadContext,
   caller: Caller,
   found: readonly StoredAddress[],
 ): Promise<StoredAddress[]> {
-  const own = visibleAssignee(caller);
   const linked = new Set(found.flatMap(({ prospectIds = new Set<number>() }) => [...prospectIds]));
-  if (own === undefined || linked.size === 0) return [...found];
+  if (linked.size === 0) return [...found];
   const { matches } = await findProspects(context, caller.companyId, () => ({ words: [] }));
   const assignees = assigneesOf(matches, linked);
-  const unknown = [...linked].filter((id) => !assignees.has(id));
-  const deleted = await deletedAmong(context.table, caller.companyId, unknown);
-  return found.filter(({ id, prospectIds = new Set<number>() }) => {
-    const live = [...prospectIds].filter((holder) => !deleted.has(holder));
-    if (live.length > 0) return live.some((holder) => assignees.get(holder) === own);
-    const holders = [...prospectIds].flatMap((holder) => deleted.get(holder) ?? []);
-    const former = holders.filter(({ address }) => address?.id === id);
-    return former.length === 0 || former.some(({ assignedToUserId }) => assignedToUserId === own);
-  });
-}
-
-async function deletedAmong(
-  table: Reads,
-  companyId: number,
-  ids: readonly number[],
-): Promise<ReadonlyMap<number, StoredProspect>> {
-  const items = await table.batchGet(ids.map((id) => keys.prospect(companyId, id)));
-  const prospects = items.map(storedProspect);
-  return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
+  const others = [...linked].filter((id) => !assignees.has(id));
+  const items = await context.table.batchGet(others.map((id) => keys.prospect(caller.companyId, id)));
+  const rows = new Map(items.map(storedProspect).map((row) => [row.id, row]));
+  const holdersOf = ({ id, prospectIds = new Set<number>() }: StoredAddress): Holder[] =>
+    [...prospectIds].flatMap((prospectId): Holder[] => {
+      const assignedToUserId = assignees.get(prospectId);
+      if (assignedToUserId !== undefined) return [{ assignedToUserId }];
+      const row = rows.get(prospectId);
+      return row?.address?.id === id ? [row] : [];
+    });
+  return found.filter((address) => allowsAddress(caller, holdersOf(address)));
 }
 
 /**

@@ -127,8 +127,8 @@ type Versioned = Pick<ListedRow, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
 /**
- * Returns the earliest start of these appointments. After this time the response differs even without a write, because another appointment
- * is the next one. Returns undefined if there are no appointments.
+ * Returns the earliest start of these appointments. After this time the response differs even without a write, because it then shows
+ * another appointment as the next one. Returns undefined if there are no appointments.
  */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>

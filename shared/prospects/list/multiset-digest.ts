@@ -41,8 +41,9 @@ function mixed(word: number): number {
 }
 
 /**
- * Returns numbers that depend on the ids and versions of all matches, but not on the order of the matches. A flush changes this order, and
- * the result must then stay the same. A SHA-256 hash would need a fixed order, and sorting takes longer than writing map pins.
+ * Returns numbers for the ETag of map pins and map tiles. They depend on the ids and versions of all matches, but not on the order of the
+ * matches. The order changes when new entries of the search index are merged into its segments, and the ETag must then stay the same. A
+ * SHA-256 hash would need sorted matches, and the sorting alone would take longer than writing the map pins.
  */
 export function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
   const digest = new MultisetDigest();

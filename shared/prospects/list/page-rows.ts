@@ -61,9 +61,9 @@ export type PageRows = (
 ) => Promise<ListedRow[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows of one page. If it reports that the index read is stale, because a row is newer than the index,
- * read the index again and call the function again. Its first read is eventually consistent, at half the price. Rows that are older than
- * the index are read again with strong consistency.
+ * Returns a function that reads the rows of one page. If the function returns StaleSnapshot, a row is newer than the index or not visible
+ * yet. In this case, read the index again and call the function again. Its first read is eventually consistent, which costs half as much.
+ * Rows that are older than the index are read again with strong consistency.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, ListedRow>();
@@ -97,11 +97,11 @@ const STRONG_READS = 8;
 type RowRef = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns the rows by id. Each row has at least the version in `refs`. The first read is eventually consistent, at half the price. Throws
- * TableBusy if a row stays older.
+ * Returns the rows by id. Each row has at least the version in `refs`. The first read is eventually consistent, which costs half as much.
+ * Throws TableBusy if a row remains older than that after `STRONG_READS` further reads.
  *
  * @param namesVersion the version of the company's names
- * @param current ids of further prospects, whose rows are read with strong consistency; a prospect without a row is left out
+ * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
  */
 export async function rowsAtLeast(
   table: Reads,

@@ -162,7 +162,9 @@ export class PinText {
   }
 }
 
-/** Writes the bytes at the position `from`. Returns the position after the last byte, like the functions below. */
+/**
+ * Writes the bytes at the position `from`. Returns the position after the last byte, like `writeText`, `writeDegrees` and `writeInteger`.
+ */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;

@@ -40,19 +40,14 @@ interface AllRecentRows {
 const opened = new WeakMap<Reads, AllRecentRows>();
 
 /**
- * Returns the prospects in memory of one company. They are separate for each table.
+ * Returns the prospects of one company that are in memory. The prospects of different tables are kept apart.
  *
- * @param namesVersion the version of the company's names; if it is another one than before, the memory is emptied
+ * @param namesVersion the version of the company's names; if it has changed since the last call, the memory of the company is emptied
  */
 export function recentRows(table: Reads, companyId: number, namesVersion: number): RecentRows {
   const known = opened.get(table) ?? openRecentRows();
   opened.set(table, known);
   return known.ofCompany(companyId, namesVersion);
-}
-
-/** Empties the memory of this table, so that a benchmark can measure lists whose prospects must be read. */
-export function forgetRows(table: Reads): void {
-  opened.delete(table);
 }
 
 export function openRecentRows(companyBytes = COMPANY_BYTES, totalBytes = TOTAL_BYTES): AllRecentRows {

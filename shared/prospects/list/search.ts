@@ -2,21 +2,18 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { filterParameters, filterTexts, Meters, withNear } from "#shared/prospects/filter.ts";
+import { filterObject, filterParameters, filterTexts, Meters, withNear } from "#shared/prospects/filter.ts";
 import { RingInput } from "#shared/reference/polygon.ts";
 import { Id, named } from "#shared/schema.ts";
 
-/** An unknown key is rejected. If it were ignored, a misspelt filter would find more prospects than the client means. */
 const SearchFilter = named(
   "SearchFilter",
-  z
-    .strictObject({
-      ...filterParameters,
-      territoryId: z.optional(Id),
-      maxMeters: z.optional(Meters),
-      polygon: z.optional(RingInput),
-    })
-    .check(withNear()),
+  filterObject({
+    ...filterParameters,
+    territoryId: z.optional(Id),
+    maxMeters: z.optional(Meters),
+    polygon: z.optional(RingInput),
+  }).check(withNear()),
   "The filters of a list, and a polygon.",
 );
 
@@ -46,7 +43,7 @@ export const SearchBody = named(
 }));
 /* @__PURE__ */ explain([SearchBody], () => ({
   fields: {
-    filter: "The filters. An empty object finds all prospects that the caller may see.",
+    filter: "The filters. Without them, the search finds all prospects that the caller may see.",
     page: "From 1. A page past the end is empty.",
     pageSize: `A larger value counts as ${limits.pageSizeMax}. The answer names the size used.`,
   },

@@ -7,6 +7,11 @@ import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mer
 export const CELLS_MAX = 2_000;
 /** A tile of 256 pixels has 2 to the power of this number of cells in each direction, so a cell has 32 pixels. */
 const CELL_ZOOM = 3;
+/**
+ * Half a pixel, in cells. The size of a window is a whole number of pixels, but the degrees of its box are rounded. With this margin, the
+ * rounding never changes the size of the cells while a user moves the map.
+ */
+const MARGIN = 1 / 64;
 
 /**
  * A part of a grid of cells on the map. The size of the cells depends only on the zoom and on the size of the box, so the cells stay the
@@ -34,7 +39,8 @@ export class View {
     const width = minLng <= maxLng ? right - left : right - left + 1;
     const [top, bottom] = [withinMap(mercatorY(maxLat)), withinMap(mercatorY(minLat))];
     let cells = 2 ** (zoom + CELL_ZOOM);
-    while ((Math.ceil(width * cells) + 1) * (Math.ceil((bottom - top) * cells) + 1) > CELLS_MAX) cells /= 2;
+    const touched = (size: number): number => Math.ceil(size * cells + MARGIN) + 1;
+    while (touched(width) * touched(bottom - top) > CELLS_MAX) cells /= 2;
     const [west, north] = [cellAt(left, cells), cellAt(top, cells)];
     const columns = ((cellAt(right, cells) - west + cells) % cells) + 1;
     // A box around nearly the whole earth may begin and end in the same column. `columns` is then 1, although the box touches all columns.
@@ -89,7 +95,7 @@ export interface Cell {
   readonly box: [number, number, number, number];
   /** The mean position of the points. */
   readonly center: { readonly lat: number; readonly lng: number };
-  /** Numbers of points. The position in this list is the position of the status in `FilledCells.statusIds`. */
+  /** The number of points for each status, in the order of `FilledCells.statusIds`. */
   readonly byStatus: readonly number[];
   /** The id of one of the points. */
   readonly lastId: number;
@@ -108,13 +114,13 @@ export interface FilledCells {
 /** Returns the status of a cell with one point, as a position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
-/** The points of one segment, or of all unflushed matches. A point without coordinates has NaN. */
+/** The points of one segment of the search index, or of all matches that are not in a segment yet. A point without coordinates has NaN. */
 interface Points {
   readonly rows: Iterable<number>;
   readonly lats: Float64Array;
   readonly lngs: Float64Array;
   readonly ids: Float64Array;
-  /** For each row, the position of its status in `statuses`, which contains the positions in `statusIds`. */
+  /** For each row, an index into `statuses`. The value there is an index into `FilledCells.statusIds`. */
   readonly codes: ArrayLike<number>;
   readonly statuses: readonly number[];
 }
@@ -158,7 +164,7 @@ class Sums {
   readonly #lastIds: Float64Array;
   /** Four numbers for each cell: the smallest box of its points. */
   readonly #boxes: Float64Array;
-  /** For each cell that has been entered, a box whose points are certainly in it. */
+  /** For each cell in which `add` has found a point: a box that lies completely inside the cell. */
   readonly #insides: Box[] = [];
 
   constructor(view: View, statuses: number) {

@@ -7,8 +7,8 @@ import { visibleAssignee } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { padded } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { type AgendaEntry, agendaOf } from "#shared/prospects/agenda.ts";
 import { StoredAppointment } from "#shared/prospects/stored.ts";
+import { type Agendas, agendaEntries, monthOf, QUERIES_AT_ONCE } from "#shared/sync/changes/agendas.ts";
 import type { StageReads } from "#shared/sync/changes/stage-reads.ts";
 
 type Order = readonly [number, number, number];
@@ -27,55 +27,7 @@ export async function appointmentsInOrder(reads: StageReads, after: Order | unde
   const { context, caller } = reads.making;
   const own = visibleAssignee(caller);
   if (own !== undefined) return ofAgendas(context.table, caller.companyId, own, after, limit);
-  const { names } = await reads.found();
-  return ofCalendar(context.table, caller.companyId, [...names.users.keys()], after, limit);
-}
-
-interface PlacedEntry extends AgendaEntry {
-  readonly prospectId: number;
-}
-
-/**
- * Reads the entries of all agendas of the prospects that are assigned to the user, or to nobody if `userId` is null. An agenda whose last
- * appointment starts before the time `from` is left out.
- */
-export async function agendaEntries(
-  table: Reads,
-  companyId: number,
-  userId: number | null,
-  from = "0",
-): Promise<PlacedEntry[]> {
-  const found = new Map<number, PlacedEntry>();
-  for await (const item of table.query(attachedKeys.agendas(companyId, userId, from))) {
-    const { prospectId, entries } = agendaOf(item);
-    for (const entry of entries) found.set(entry.id, { ...entry, prospectId });
-  }
-  return [...found.values()];
-}
-
-/** Maximum number of Queries that run at the same time. */
-const AT_ONCE = 25;
-
-/**
- * Counts the appointments of all prospects that are not deleted. Also returns the months in which these appointments begin, sorted.
- * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee.
- */
-export async function allAgendas(
-  table: Reads,
-  companyId: number,
-  userIds: readonly number[],
-): Promise<{ count: number; months: number[] }> {
-  const months = new Set<number>();
-  const assignees = [null, ...userIds];
-  let count = 0;
-  for (let done = 0; done < assignees.length; done += AT_ONCE) {
-    const some = assignees.slice(done, done + AT_ONCE);
-    for (const entries of await Promise.all(some.map((id) => agendaEntries(table, companyId, id)))) {
-      count += entries.length;
-      for (const { startMs } of entries) months.add(monthOf(startMs));
-    }
-  }
-  return { count, months: [...months].sort((a, b) => a - b) };
+  return ofCalendar(context.table, caller.companyId, () => reads.agendas(), after, limit);
 }
 
 async function ofAgendas(
@@ -101,12 +53,6 @@ async function ofAgendas(
   return { rows, isEnd: left.length <= limit };
 }
 
-/** Returns the number of the month in UTC, counted from January of the year 0. */
-function monthOf(epochMs: number): number {
-  const date = new Date(epochMs);
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
-}
-
 const monthName = (month: number): string =>
   `${String(Math.floor(month / 12)).padStart(4, "0")}-${String((month % 12) + 1).padStart(2, "0")}`;
 
@@ -115,35 +61,61 @@ const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00
 /** Returns the beginning of the next month, in milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
 
+/** A place in the calendar: after the appointment with this start and id, or at this time if the id is 0. */
+interface Position {
+  readonly at: number;
+  readonly id: number;
+}
+
 /**
- * Reads appointments from the calendar, sorted by start and then by id. The third number of an `Order` is the last month that has an
- * appointment. It is in the cursor, because finding it needs all agendas, which must not be read again for each page.
+ * Reads appointments from the calendar, sorted by start and then by id. The calendar has a partition for each month, and the agendas say
+ * which months have appointments. The agendas are read at most once for a page. A page after the first one does not need them if it ends
+ * within the month in which it begins.
+ *
+ * Each returned row has an `Order`, three numbers from which the next page continues: the start of the appointment, its id, and the last
+ * month that had an appointment when the first page was read. No page reads the calendar beyond that month.
  */
 async function ofCalendar(
   table: Reads,
   companyId: number,
-  userIds: readonly number[],
+  agendas: () => Promise<Agendas>,
   after: Order | undefined,
   limit: number,
 ): Promise<Part> {
-  const months = async (): Promise<number[]> => (await allAgendas(table, companyId, userIds)).months;
-  const known = after === undefined ? await months() : undefined;
-  const last = after?.[2] ?? known?.at(-1);
+  const [first] = after === undefined ? (await agendas()).months : [];
+  const last = after?.[2] ?? (await agendas()).months.at(-1)?.[0];
   if (last === undefined) return { rows: [], isEnd: true };
-  let [startMs, id] = after ?? [beginOf(known?.[0] ?? last), 0];
+  const rows: Ordered[] = [];
+  const readMonth = async (position: Position): Promise<StoredAppointment[]> => {
+    const found: StoredAppointment[] = [];
+    const room = limit - rows.length;
+    for await (const row of calendarRows(table, companyId, position, monthEnd(position.at), room)) found.push(row);
+    return found;
+  };
+  let group: readonly Position[] = [after === undefined ? startOf(first?.[0] ?? last) : { at: after[0], id: after[1] }];
   for (;;) {
-    const month = monthOf(startMs);
-    if (month > last) return { rows: [], isEnd: true };
-    const rows: Ordered[] = [];
-    for await (const row of calendarRows(table, companyId, { at: startMs, id }, beginOf(month + 1), limit)) {
-      rows.push({ row, order: [Date.parse(row.startAt), row.id, last] });
+    for (const found of await Promise.all(group.map(readMonth))) {
+      rows.push(...found.map((row): Ordered => ({ row, order: [Date.parse(row.startAt), row.id, last] })));
     }
-    if (rows.length > 0) return { rows, isEnd: rows.length < limit && month === last };
-    // The next month with appointments may be years away. The agendas tell which one it is, so the empty months between need no Query.
-    const next = (await months()).find((one) => one > month);
-    if (next === undefined || next > last) return { rows, isEnd: true };
-    [startMs, id] = [beginOf(next), 0];
+    if (rows.length >= limit) return { rows: rows.slice(0, limit), isEnd: false };
+    const done = monthOf(group.at(-1)?.at ?? Number.POSITIVE_INFINITY);
+    const left = done < last ? (await agendas()).months.filter(([month]) => month > done && month <= last) : [];
+    if (left.length === 0) return { rows, isEnd: true };
+    group = fitting(left, limit - rows.length).map(([month]) => startOf(month));
   }
+}
+
+const startOf = (month: number): Position => ({ at: beginOf(month), id: 0 });
+
+/** Returns the first months whose appointments fit together into `room`, and at least the first month. */
+function fitting(months: Agendas["months"], room: number): Agendas["months"] {
+  let [end, left] = [0, room];
+  for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {
+    left -= count;
+    if (left < 0) break;
+    end++;
+  }
+  return months.slice(0, Math.max(1, end));
 }
 
 /**
@@ -153,7 +125,7 @@ async function ofCalendar(
 export async function* calendarRows(
   table: Reads,
   companyId: number,
-  { at, id }: { readonly at: number; readonly id: number },
+  { at, id }: Position,
   to: number,
   limit: number,
 ): AsyncGenerator<StoredAppointment, void, undefined> {

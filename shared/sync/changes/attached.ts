@@ -22,10 +22,11 @@ const TRIES = 5;
 const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
 /**
- * Reads the wanted rows, each at least in its wanted version. Returns a function that finds a row by its key, or undefined if the row does
- * not exist. Rows of one partition were often written one after the other, and then their keys are close together. One Query therefore
- * reads from the lowest to the highest wanted key, but at most twice as many rows as are wanted. The rows that it misses are read by their
- * keys.
+ * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. It returns undefined
+ * for a row that does not exist. The rows of one partition were often written one after the other, and then their keys are close together.
+ * One Query therefore reads from the lowest to the highest wanted key of a partition, but at most twice as many rows as are wanted. Rows of
+ * partitions with few wanted rows are read by their keys, and all rows are if `mayQuery` is false. Rows that are then still missing or too
+ * old are read by their keys with strong consistency, `TRIES` times at most.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,
@@ -120,9 +121,9 @@ export async function notesOf(
   for (const own of Map.groupBy(prospects, ([id]) => blockOf(id)).values()) {
     const few = own.filter(([, notes]) => notes.length <= MANY_NOTES);
     const [first = 0, last = 0] = [few[0]?.[0], few.at(-1)?.[0]];
-    const isDense = few.length >= WORTH_A_QUERY && last - first < 3 * few.length;
-    const single = isDense ? own.filter((one) => !few.includes(one)) : own;
-    if (isDense) reads.push(readSpan(few));
+    const mayQuery = isDense(few.length, first, last);
+    const single = mayQuery ? own.filter((one) => !few.includes(one)) : own;
+    if (mayQuery) reads.push(readSpan(few));
     for (const one of single) reads.push(readSpan([one]));
   }
   await Promise.all(reads);
@@ -132,6 +133,49 @@ export async function notesOf(
   }
   return found;
 }
+
+/** Number of rows that one Query for the first notes of several prospects reads for each of them. */
+const FIRST_NOTES = 4;
+
+/**
+ * Reads the first `limit` notes of each prospect. If the ids of the prospects are close together, one Query reads the notes of several
+ * prospects, because a separate Query for a prospect costs at least one read unit, even if the prospect has no notes.
+ */
+export async function firstNotes(
+  table: Reads,
+  companyId: number,
+  ids: readonly number[],
+  limit: number,
+): Promise<Map<number, Some<StoredNote>>> {
+  const found = new Map<number, Some<StoredNote>>();
+  const readSingle = async (id: number): Promise<void> => {
+    found.set(id, await notesAfter(table, companyId, id, [], limit));
+  };
+  const readSpan = async (own: readonly number[], first: number, last: number): Promise<void> => {
+    const most = FIRST_NOTES * own.length;
+    const notes: StoredNote[] = [];
+    for await (const item of table.query({ ...attachedKeys.notes(companyId, first, last), limit: most })) {
+      notes.push(StoredNote.parse(item));
+    }
+    const completeUpTo = notes.length < most ? last : (notes.at(-1)?.prospectId ?? 0) - 1;
+    const ofProspect = Map.groupBy(notes, ({ prospectId }) => prospectId);
+    for (const id of own.filter((one) => one <= completeUpTo)) {
+      const rows = ofProspect.get(id) ?? [];
+      found.set(id, { rows: rows.slice(0, limit), hasMore: rows.length > limit });
+    }
+    await Promise.all(own.filter((id) => id > completeUpTo).map(readSingle));
+  };
+  const reads = [...Map.groupBy(ids, blockOf).values()].flatMap((own) => {
+    const [first, last] = [Math.min(...own), Math.max(...own)];
+    return isDense(own.length, first, last) ? readSpan(own, first, last) : own.map(readSingle);
+  });
+  await Promise.all(reads);
+  return found;
+}
+
+/** Returns true if one Query over these ids probably costs less than a Query for each prospect. */
+const isDense = (count: number, first: number, last: number): boolean =>
+  count >= WORTH_A_QUERY && last - first < 3 * count;
 
 /**
  * Reads the notes of a prospect that come after the note with this creation time and id. An empty list in place of the two numbers means

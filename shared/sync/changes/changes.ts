@@ -8,7 +8,7 @@ import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/chan
 import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
-import { agendaEntries, allAgendas } from "#shared/sync/changes/appointments.ts";
+import { agendaEntries } from "#shared/sync/changes/agendas.ts";
 import {
   type Cursor,
   foreignCursor,
@@ -25,7 +25,7 @@ import { type ChangesContext, type Making, PageItems } from "#shared/sync/change
 import { addRecords } from "#shared/sync/changes/records.ts";
 import { learnFrom } from "#shared/sync/changes/rows-at-once.ts";
 import { type ChangeItem, type ChangesPage, type ChangesQuery, ChangeType } from "#shared/sync/changes/schema.ts";
-import { type Bulk, Interest, Selection, sorted } from "#shared/sync/changes/selection.ts";
+import { type Bulk, Interest, Renames, Selection, sorted } from "#shared/sync/changes/selection.ts";
 import { StageReads } from "#shared/sync/changes/stage-reads.ts";
 import { readStages, type Stage } from "#shared/sync/changes/stages.ts";
 import { countTerritories } from "#shared/territories/territories.ts";
@@ -39,8 +39,9 @@ interface Page {
 }
 
 /**
- * Returns the page after the cursor, or the first page of a snapshot. Throws `sync_reset_required` if the log no longer contains the
- * changes after the cursor.
+ * Returns the page after the cursor, or the first page of a snapshot if there is no cursor. Throws `sync_reset_required` if the cursor has
+ * expired, if the log no longer contains the changes after it, or if the caller has got or lost the right to see all prospects. Throws
+ * `validation_failed` if the cursor is damaged, belongs to another user, or was made for other types than the request names.
  */
 export async function readChanges(
   context: ChangesContext,
@@ -51,6 +52,7 @@ export async function readChanges(
   if (cursor !== undefined && types !== undefined && !isSame(types, cursor.types)) throw foreignCursor();
   const nowMs = Math.max(context.clock.now(), (cursor?.elapsed.at ?? 1) - 1);
   const making = { context, caller, nowMs };
+  if (cursor !== undefined && nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", cursor.types);
   const page =
     cursor !== undefined && cursor.snapshot === undefined
       ? await changesPage(making, cursor, limit)
@@ -65,8 +67,9 @@ const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): bo
   types.length === others.length && types.every((type) => others.includes(type));
 
 /**
- * Returns the cursor with which a snapshot begins. Its position is the version of the index's head row at that time. The changes after the
- * snapshot therefore include everything that was written while the client read the snapshot.
+ * Returns the cursor with which a snapshot begins. Its position in the change log is the version that the index's head row has now. When
+ * the client has read the whole snapshot, it reads the changes from this position on. It therefore also gets everything that is written
+ * while it reads the snapshot.
  */
 const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, since: number): Cursor => ({
   types,
@@ -93,6 +96,7 @@ async function snapshotPage(
   const { caller, nowMs } = making;
   const reads = new StageReads(making, known?.types ?? types);
   const { head } = await reads.found();
+  if (known !== undefined) requireLog(known, head);
   const cursor = known ?? beginning(caller, types, head, nowMs);
   const from = cursor.snapshot ?? { stage: 0, after: undefined, total: undefined };
   const total = from.total ?? (await countAll(reads, cursor.types));
@@ -116,7 +120,7 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
   const own = visibleAssignee(caller);
   const countAppointments = async (): Promise<number> =>
     own === undefined
-      ? (await allAgendas(context.table, caller.companyId, [...names.users.keys()])).count
+      ? (await reads.agendas()).count
       : (await agendaEntries(context.table, caller.companyId, own)).length;
   const counts: Record<ChangeType, () => number | Promise<number>> = {
     prospects: () => matches.total,
@@ -132,7 +136,8 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
 }
 
 /**
- * Number of changes in most chunks of the log. A flush usually starts when this many changes are unflushed, and writes them as one chunk.
+ * Number of changes in most chunks of the log. New changes are first entries of the search index (unflushed). Usually as soon as there are
+ * this many of them, a flush copies them into the log as one chunk.
  */
 const CHANGES_PER_ROW = 64;
 /**
@@ -148,14 +153,14 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const { table } = context;
   const { companyId } = caller;
   const { types } = cursor;
-  if (nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", types);
   const log = await readLog(table, companyId, cursor.position.version, rowsFor(cursor, limit));
   const { head } = log.unflushed;
   requireLog(cursor, head);
   const interest = new Interest(caller, types);
   const unflushed = sorted(log.unflushed.changes.filter(interest.concerns));
   const known = knownOf(cursor.delivered, unflushed);
-  const selection = new Selection(limit, interest, cursor.position);
+  const renames = new Renames(log.changesAtHand, cursor.partial?.key);
+  const selection = new Selection(limit, interest, renames, cursor.position);
   await selection.addChunks(log.chunks, known).catch((error: unknown) => {
     throw error instanceof ChunkLost ? resetRequired("log_restarted", types) : error;
   });
@@ -182,12 +187,14 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
     return { items: page.items, next: { ...next, position }, hasMore: true };
   }
   const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
-  // An item shows the current state of its record, so it also delivers later changes of the same record. A changed name of a status, tag or
-  // user is different: other records show it too, and an item of this record does not deliver those.
+  // An item shows the current state of its record. If the page contains the item of a record, the client therefore has all changes of this
+  // record so far, and the next page need not repeat them. A new name of a status, tag or user is an exception, because other records show
+  // the name too. The client has such a change only when it has got the items of all these records.
   const isShown = (change: Change): boolean =>
     (shown.has(change.id) && interest.stagesOf(change).length === 0) ||
     (isBulkDone && bulk.key.id === change.id && bulk.key.version === change.version);
-  const isDelivered = (change: Change): boolean => known.isDelivered(change) || isShown(change);
+  const isDelivered = (change: Change): boolean =>
+    known.isDelivered(change) || isShown(change) || renames.isSuperseded(change);
   const delivered = deliveredOf(unflushed, isDelivered);
   const isAll = unflushed.every(isDelivered);
   const isQuiet = !isAll || next.elapsed.quietUntil > nowMs;
@@ -199,8 +206,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
 }
 
 /**
- * Adds the items of records that change together. If the last page ended within the same change, continues there. Returns where the next
- * page continues, or undefined if all items are added.
+ * Adds the items of many records that one change concerns, for example all records of an import. If the last page contained only some of
+ * them, continues after these. Returns where the next page continues, or undefined if all items are added.
  */
 async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }: Bulk, page: PageItems) {
   const { partial, types } = cursor;

@@ -16,7 +16,10 @@ import { ChangeType } from "#shared/sync/changes/schema.ts";
 export interface Position {
   /** All chunks up to this version of the index's head row have been read completely. */
   readonly version: number;
-  /** Number of changes of the next chunk that have already been read. If this chunk is an import, the last id that was read. */
+  /**
+   * Number of changes of the next chunk that have already been read. In a cursor of the old format 1, if this chunk is an import, it is the
+   * last id of the import that was read.
+   */
   readonly offset: number;
   /**
    * A time, in milliseconds since 1970, at which the log contained no chunk after those that have been read. A cursor expires `POSITION_MS`
@@ -40,7 +43,7 @@ export interface SnapshotProgress extends Place {
   readonly total: number | undefined;
 }
 
-/** A change with many items, of which only the first ones have been delivered. */
+/** The client has got only the first items of the change `key`, which has many items. The next page continues at this place. */
 export interface PartialChange extends Place {
   readonly key: ChangeKey;
 }
@@ -53,7 +56,7 @@ export interface Elapsed {
   /** The time of the event, in milliseconds since 1970. */
   readonly at: number;
   readonly id: number;
-  /** Before this time, in milliseconds since 1970, no record that the client has changes without a write. */
+  /** Until this time, in milliseconds since 1970, none of the client's records changes without a write. */
   readonly quietUntil: number;
 }
 
@@ -143,8 +146,9 @@ function decoded(text: string): Cursor | undefined {
 const PURPOSE: Purpose = "sync-cursors";
 
 /**
- * The first byte of a cursor that is encrypted with the data key of cursors. A cursor without this byte was made before this key existed. It
- * is encrypted with the data key of webhook secrets, and is valid for 60 days.
+ * The first byte of a cursor that is encrypted with the company's data key for cursors. Old releases had no such key: they encrypted
+ * cursors with the data key for webhook secrets, and without this byte. Such cursors are still accepted, because a cursor is valid for 60
+ * days.
  */
 const OWN_KEY = 2;
 
@@ -195,8 +199,8 @@ export const foreignCursor = (cause?: unknown): ApiError =>
   });
 
 /**
- * Returns the caller's cursor. Throws `validation_failed` if `text` is not a cursor of this caller, and `sync_reset_required` if the caller
- * now sees more or fewer prospects.
+ * Returns the caller's cursor. Throws `validation_failed` if `text` is not a cursor of this caller. Throws `sync_reset_required` if the
+ * caller has got or lost the right to see all prospects since the cursor was made, or if a newer release has made the cursor.
  */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
   const cursor = await opened(secrets, caller, text)

@@ -1,7 +1,9 @@
 /**
- * Stores in a cursor which unflushed changes the client already has. If the list of these changes fits, the cursor contains it. Otherwise
- * the cursor covers only a beginning of the sorted unflushed changes of which the client has every one. It contains the last change of this
- * beginning and a digest of the whole beginning. If the digest of the next request differs, the client gets these changes again.
+ * Stores in a cursor which unflushed changes (entries of the search index that no flush has copied into the change log yet) the client
+ * already has. If the list of these changes is short, the cursor contains the list. If it is too long, all unflushed changes are sorted,
+ * and the cursor covers those before the first one that the client does not have. It contains the last covered change, and a digest of all
+ * covered ones. The next request computes the digest again. If it differs, other changes have come between them, and the client gets all
+ * these changes again.
  */
 import { createHash } from "node:crypto";
 import { type ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -34,8 +36,8 @@ function digestOf(keys: readonly ChangeKey[]): Uint8Array {
 
 export interface Known {
   /**
-   * True if the cursor's list contains this change. For a change in a chunk, only the list counts, because the digest covers unflushed
-   * changes only.
+   * True if the cursor's list contains this change. Use it for a change in a chunk of the log: the client may have got this change while it
+   * was unflushed, and then only the list can say so, because the digest covers unflushed changes only.
    */
   isListed(change: ChangeKey): boolean;
   /** True if the client has this unflushed change. */

@@ -6,7 +6,8 @@ import { visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { agendaEntries, calendarRows, monthEnd } from "#shared/sync/changes/appointments.ts";
+import { agendaEntries } from "#shared/sync/changes/agendas.ts";
+import { calendarRows, monthEnd } from "#shared/sync/changes/appointments.ts";
 import type { Elapsed } from "#shared/sync/changes/cursor.ts";
 import { begunAt, expiresAt, type Making, type PageItems, prospectItem, userItem } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
@@ -22,7 +23,7 @@ interface Event extends Place {
 interface Events {
   /** The events that have already happened, sorted by `at` and then by `id`. */
   readonly due: readonly Event[];
-  /** `due` contains all events up to this place in the same order. */
+  /** `due` contains every event up to this place in the order of `at` and `id`. Events after this place may be missing from `due`. */
   readonly end: Place;
   /** The next event after those in `due` does not happen before this time, in milliseconds since 1970. */
   readonly quietUntil: number;

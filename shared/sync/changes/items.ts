@@ -70,9 +70,9 @@ export async function prospectItem(
 export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(startAt) + 1;
 
 /**
- * Returns the version of a note or appointment in the feed. It grows with the version of the prospect. If the prospect is assigned to
- * another user and later back, a client first gets the removal of the note and then the note again, which must have a higher version than
- * its removal.
+ * Returns the version of a note or appointment in the feed. It grows not only when the row is written, but also when the version of its
+ * prospect or of the dictionary (statuses, tags and users) grows. For example, a prospect is assigned to another user and later back. The
+ * client then gets the removal of a note and later the note again, which must have a higher version than its removal.
  */
 export const attachedVersion = (row: { readonly version: number }, prospectVersion: number, names: Dictionary) =>
   shownVersion(row.version, prospectVersion + names.version);
@@ -121,7 +121,7 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
 /** The items of a page. Their number and their bytes are limited, but the first item is always accepted. */
 export class PageItems {
   readonly items: ChangeItem[] = [];
-  /** No record of the page changes before this time without a write, in milliseconds since 1970. */
+  /** Until this time, in milliseconds since 1970, none of the page's records changes without a write. */
   quietUntil = Number.POSITIVE_INFINITY;
   /** Number and bytes of the prospects of the page. */
   readonly prospects = { count: 0, bytes: 0 };

@@ -1,14 +1,25 @@
 /** Makes the items of the records that a page of changes has selected, from their current rows. */
 
+import { visibleAssignee } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { holdersOf } from "#shared/prospects/assignments.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
 import { findNoteLocators, type NoteLocator } from "#shared/prospects/rows.ts";
 import { StoredAppointment, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import { appointmentsAfter, noteKey, notesAfter, rowsAt, type WantedRow } from "#shared/sync/changes/attached.ts";
+import {
+  appointmentsAfter,
+  firstNotes,
+  noteKey,
+  notesAfter,
+  rowsAt,
+  type Some,
+  type WantedRow,
+} from "#shared/sync/changes/attached.ts";
 import type { PartialChange } from "#shared/sync/changes/cursor.ts";
 import {
   appointmentItem,
@@ -42,8 +53,8 @@ const MOVES_AT_ONCE = 64;
 const ATTACHED_AT_ONCE = 32;
 
 /**
- * The stages of a prospect that becomes visible or ceases to be visible: first (0) the prospect itself, then its notes, and then its
- * appointments.
+ * A prospect that becomes visible or ceases to be visible is added to the feed in three stages: 0 is the prospect itself, 1 its notes, and
+ * 2 its appointments. If a page ends between them, the cursor contains the stage with which the next page begins.
  */
 const [NOTES, APPOINTMENTS] = [1, 2];
 
@@ -72,13 +83,18 @@ export async function addRecords(
   for (let done = 0; done < records.length; done += most) {
     const some = beforeMove(records.slice(done, done + most), MOVES_AT_ONCE - moves);
     if (some.length === 0) return { records: done, partial: undefined };
-    const rows = await readRows(making, types, some, namesVersion, namesOf);
-    const moving = some.filter(({ moves: isMoving }) => isMoving);
-    const reading = moving.map(async (record) => {
-      const isFirst = record === first;
-      const limit = isFirst ? Math.max(1, page.room) : ATTACHED_AT_ONCE;
-      return [record.id, await readAttached(rows, record.id, isFirst ? begun : undefined, limit)] as const;
-    });
+    const moving = some
+      .filter(({ moves: isMoving }) => isMoving)
+      .map((record): Moving => {
+        if (record !== first) return { ...record, from: NOTES, after: undefined, limit: ATTACHED_AT_ONCE };
+        const { stage, after } = begun !== undefined && begun.stage >= NOTES ? begun : { stage: NOTES };
+        return { ...record, from: stage, after, limit: Math.max(1, page.room) };
+      });
+    const [rows, early] = await Promise.all([
+      readRows(making, types, some, namesVersion, namesOf),
+      readEarly(making, types, moving),
+    ]);
+    const reading = moving.map(async (record) => [record.id, await readAttached(rows, record, early)] as const);
     const attached = new Map(await Promise.all(reading));
     for (const [i, record] of some.entries()) {
       const known = record === first ? begun : undefined;
@@ -91,7 +107,10 @@ export async function addRecords(
   return { records: records.length, partial: undefined };
 }
 
-/** Returns the records before the one that would be one move too many, so that no rows are read in vain. */
+/**
+ * Returns the first records, up to the one with which the page would have more than `moves` moves. A move is a prospect that becomes
+ * visible or ceases to be visible. The rows of later records need not be read, because the page ends before them.
+ */
 function beforeMove(records: readonly Selected[], moves: number): readonly Selected[] {
   let left = moves;
   const end = records.findIndex(({ moves: isMoving }) => isMoving && --left < 0);
@@ -139,8 +158,8 @@ async function readRows(
     const at = createdAt ?? Date.parse(locators.get(id)?.createdAt ?? "");
     if (!Number.isNaN(at)) noteKeys.set(id, { ...noteKey(companyId, prospectId, at, id), version });
   }
-  // The log does not contain the versions of these prospects, so an old row of an eventually consistent read would not be noticed. They are
-  // read with strong consistency, because they decide who may see their notes and appointments.
+  // The prospects of the notes and appointments decide who may see these. The log entry of a note or appointment does not contain the
+  // prospect's version, so an outdated row would not be noticed. These prospects are therefore read with strong consistency.
   const parents = new Set([...notes, ...meetings].map(({ prospectId }) => prospectId));
   const appointmentRows = meetings.map(({ id, version, prospectId }) => ({
     ...attachedKeys.appointment(companyId, prospectId, id),
@@ -210,7 +229,7 @@ async function addRecord(
   }
   for (const { stage, entries, hasMore } of attached) {
     for (const { item, order } of entries) {
-      if (!page.add(item)) return cut;
+      if (item !== undefined && !page.add(item)) return cut;
       cut = { key, stage, after: order };
     }
     if (hasMore) return cut;
@@ -218,21 +237,66 @@ async function addRecord(
   return undefined;
 }
 
-/** Reads the notes and appointments of a prospect that has become visible to the caller or has ceased to be visible. */
-async function readAttached(
-  rows: Rows,
-  id: number,
-  partial: PartialChange | undefined,
-  limit: number,
-): Promise<Attached[]> {
-  const prospect = rows.prospects.get(id);
-  if (prospect === undefined) return [];
-  const from = Math.max(NOTES, partial?.stage ?? NOTES);
-  const after = (stage: number): Order | undefined => (partial?.stage === stage ? partial.after : undefined);
-  return Promise.all([
-    ...(from <= NOTES ? [notesOf(rows, prospect, after(NOTES), limit)] : []),
-    appointmentsOf(rows, prospect, after(APPOINTMENTS), limit),
+/**
+ * A prospect that becomes visible to the caller or ceases to be visible. If the last page ended among its notes or appointments, this page
+ * continues in the stage `from` (notes or appointments), after the entry whose order is `after`. Otherwise it begins with the first note,
+ * and `after` is undefined. At most `limit` notes and `limit` appointments are read.
+ */
+interface Moving extends Selected {
+  readonly from: number;
+  readonly after: Order | undefined;
+  readonly limit: number;
+}
+
+/** The notes and appointments that are read at the same time as the rows of their prospects, by the id of the prospect. */
+interface Early {
+  readonly notes: ReadonlyMap<number, Some<StoredNote>>;
+  readonly appointments: ReadonlyMap<number, Some<StoredAppointment>>;
+}
+
+/**
+ * Reads the notes and appointments at the same time as the rows of the prospects, instead of one call to DynamoDB after the other.
+ * Appointments are read only if the log says that the prospect has some, because a Query that finds nothing costs as much as one that finds
+ * a few.
+ */
+async function readEarly(
+  { context: { table }, caller: { companyId } }: Making,
+  types: readonly ChangeType[],
+  moving: readonly Moving[],
+): Promise<Early> {
+  const withNotes = types.includes("notes") ? moving.filter(({ from }) => from <= NOTES) : [];
+  const withAppointments = types.includes("appointments") ? moving.filter((record) => record.movesAppointments) : [];
+  const isUsual = ({ after, limit }: Moving): boolean => after === undefined && limit === ATTACHED_AT_ONCE;
+  const usual = withNotes.filter(isUsual).map(({ id }) => id);
+  const others = withNotes.filter((record) => !isUsual(record));
+  const [first, notes, appointments] = await Promise.all([
+    firstNotes(table, companyId, usual, ATTACHED_AT_ONCE),
+    ofEach(others, ({ id, after, limit }) => notesAfter(table, companyId, id, after ?? [], limit)),
+    ofEach(withAppointments, (record) => readAppointments(table, companyId, record)),
   ]);
+  return { notes: new Map([...first, ...notes]), appointments };
+}
+
+const ofEach = async <T>(moving: readonly Moving[], read: (one: Moving) => Promise<T>): Promise<Map<number, T>> =>
+  new Map(await Promise.all(moving.map(async (record) => [record.id, await read(record)] as const)));
+
+const readAppointments = (table: Reads, companyId: number, { id, from, after, limit }: Moving) =>
+  appointmentsAfter(table, companyId, id, from === APPOINTMENTS ? after?.[0] : undefined, limit);
+
+/** Returns the items of the notes and appointments of a prospect that has become visible to the caller or has ceased to be visible. */
+async function readAttached(rows: Rows, record: Moving, early: Early): Promise<Attached[]> {
+  const prospect = rows.prospects.get(record.id);
+  if (prospect === undefined) return [];
+  const { context, caller } = rows.making;
+  const isWanted = prospect.agendaUntil !== undefined && rows.types.includes("appointments");
+  const known = early.appointments.get(record.id);
+  const appointments =
+    known ?? (isWanted ? await readAppointments(context.table, caller.companyId, record) : undefined);
+  const notes = early.notes.get(record.id);
+  return [
+    ...(notes === undefined ? [] : [notesOf(rows, record, prospect, notes)]),
+    ...(appointments === undefined ? [] : [appointmentsOf(rows, record, prospect, appointments)]),
+  ];
 }
 
 async function ownItem(
@@ -283,47 +347,52 @@ type Order = readonly [number, number, number];
 
 interface Attached {
   readonly stage: number;
-  readonly entries: readonly { readonly item: TimedItem; readonly order: Order }[];
+  /** The item is undefined if no device of the caller can have a copy of the hidden note or appointment. No removal is then needed. */
+  readonly entries: readonly { readonly item: TimedItem | undefined; readonly order: Order }[];
   readonly hasMore: boolean;
 }
 
-const nothing: Attached = { stage: APPOINTMENTS, entries: [], hasMore: false };
-
 /** Returns the notes of a prospect that has become visible to the caller, or the removals of its notes if it has ceased to be visible. */
-async function notesOf(
-  { making: { context, caller }, types, names }: Rows,
-  prospect: StoredProspect,
-  after: Order | undefined,
-  limit: number,
-): Promise<Attached> {
-  if (!types.includes("notes")) return nothing;
-  const reason = hiddenBecause(caller, prospect);
-  const { rows, hasMore } = await notesAfter(context.table, caller.companyId, prospect.id, after ?? [], limit);
-  const entries = rows.map((row) => ({
+const notesOf = (rows: Rows, record: Selected, prospect: StoredProspect, notes: Some<StoredNote>): Attached => ({
+  stage: NOTES,
+  entries: notes.rows.map((row) => ({
     order: [Date.parse(row.createdAt), row.id, 0] as const,
-    item:
-      reason === undefined
-        ? noteItem(row, prospect.version, names)
-        : { item: removal("notes", row.id, attachedVersion(row, prospect.version, names), reason) },
-  }));
-  return { stage: NOTES, entries, hasMore };
-}
+    item: isHidden(rows, prospect)
+      ? removalOf(rows, record, prospect, row)
+      : noteItem(row, prospect.version, rows.names),
+  })),
+  hasMore: notes.hasMore,
+});
 
-async function appointmentsOf(
-  { making: { context, caller }, types, names }: Rows,
+const appointmentsOf = (
+  rows: Rows,
+  record: Selected,
   prospect: StoredProspect,
-  after: Order | undefined,
-  limit: number,
-): Promise<Attached> {
-  if (!types.includes("appointments") || prospect.agendaUntil === undefined) return nothing;
-  const reason = hiddenBecause(caller, prospect);
-  const { rows, hasMore } = await appointmentsAfter(context.table, caller.companyId, prospect.id, after?.[0], limit);
-  const entries = rows.map((row) => ({
+  appointments: Some<StoredAppointment>,
+): Attached => ({
+  stage: APPOINTMENTS,
+  entries: appointments.rows.map((row) => ({
     order: [row.id, 0, 0] as const,
-    item:
-      reason === undefined
-        ? appointmentItem(row, prospect.version, names)
-        : { item: removal("appointments", row.id, attachedVersion(row, prospect.version, names), reason) },
-  }));
-  return { stage: APPOINTMENTS, entries, hasMore };
+    item: isHidden(rows, prospect)
+      ? removalOf(rows, record, prospect, row)
+      : appointmentItem(row, prospect.version, rows.names),
+  })),
+  hasMore: appointments.hasMore,
+});
+
+const isHidden = ({ making: { caller } }: Rows, prospect: StoredProspect): boolean =>
+  hiddenBecause(caller, prospect) !== undefined;
+
+/** Returns the removal of a note or appointment. Returns undefined if no device of the caller can have a copy of it (`holdersOf`). */
+function removalOf(
+  { making: { caller, nowMs }, names }: Rows,
+  { hasAssignments }: Selected,
+  prospect: StoredProspect,
+  row: StoredNote | StoredAppointment,
+): TimedItem | undefined {
+  const reason = hiddenBecause(caller, prospect);
+  const own = visibleAssignee(caller);
+  const holders = own === undefined || !hasAssignments ? undefined : holdersOf(prospect, row, nowMs);
+  if (reason === undefined || (own !== undefined && holders?.includes(own) === false)) return undefined;
+  return { item: removal(typeOf[row.type], row.id, attachedVersion(row, prospect.version, names), reason) };
 }

@@ -7,11 +7,14 @@ import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Number of rows while the size of the company's prospects is unknown. Most rows have 1 KB. If rows have 32 KB of custom fields, a page is
- * full after 120 rows.
+ * Number of rows while the size of the company's prospects is unknown. It is a compromise. Most rows have 1 KB, and a page of 1 000 rows
+ * then needs four reads. If rows have 32 KB of custom fields, a page is full after 120 rows, and the other 130 are read in vain.
  */
 const UNKNOWN = 250;
-/** A page with fewer prospects says too little about the size of the others. */
+/**
+ * Minimum number of prospects in a page from which the mean size is computed. Fewer prospects say too little about the size of the others.
+ * It is also the minimum number of rows that are read at a time.
+ */
 const SAMPLE = 32;
 const REMEMBERED_COMPANIES = 1_000;
 
@@ -25,7 +28,7 @@ export function rowsAtOnce(table: Reads, companyId: number): number {
   return Math.max(SAMPLE, Math.min(limits.changesMax, Math.floor(limits.changesBytes / bytes)));
 }
 
-/** Remembers the size of the prospects of a page. */
+/** Remembers the mean size of the prospects of a page, unless the page has fewer than `SAMPLE`. */
 export function learnFrom(table: Reads, companyId: number, { count, bytes }: { count: number; bytes: number }): void {
   if (count < SAMPLE) return;
   const companies = meanBytes.get(table) ?? new Map<number, number>();

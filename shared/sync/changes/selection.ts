@@ -1,9 +1,18 @@
 /**
- * Selects the records of one page of changes: first those in chunks of the change log, then those in unflushed entries. A record is
- * selected once, at its first change. The page shows its current state, so its other changes need no items.
+ * Selects the records of one page of `GET /api/changes`. First come the records whose changes a flush has copied into chunks of the change
+ * log. Then come those whose changes are only in unflushed entries (entries of the search index that no flush has processed yet). A record
+ * with several changes is selected once, at the first of them, because its item in the page shows the current state of the record.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import type { Change, Chunk, IdRange, ProspectChange, SharedChange } from "#shared/company-index/change-log.ts";
+import type {
+  AppointmentChange,
+  Change,
+  Chunk,
+  IdRange,
+  NoteChange,
+  ProspectChange,
+  SharedChange,
+} from "#shared/company-index/change-log.ts";
 import type { Position } from "#shared/sync/changes/cursor.ts";
 import { byKey, type ChangeKey, type Known } from "#shared/sync/changes/delivered.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
@@ -17,11 +26,21 @@ export interface Selected {
   change: Change;
   /** True if the record is a prospect that has become visible to the caller or has ceased to be visible, or if this is not known. */
   moves: boolean;
+  /** True if it is known that the prospect has or had appointments which the change may show or hide. */
+  movesAppointments: boolean;
+  /**
+   * True if all changes of the record were made by a release that stores past assignments. These say who may have copies of the prospect's
+   * notes and appointments.
+   */
+  hasAssignments: boolean;
   /** The position before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
 }
 
-/** Many records that change together: those of an import, or those that show a changed name. They have pages of their own. */
+/**
+ * Many records that change together: the new records of an import, or the records that show a status, tag or user whose name or colour has
+ * changed, or a deleted tag. A page with such records contains no other records.
+ */
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
@@ -59,15 +78,24 @@ export class Interest {
         return isWanted ? this.#sees(change) : this.hasAttached && this.#sees(change) && this.moves(change);
       case "note": {
         const own = visibleAssignee(this.#caller);
-        // A deletion concerns everybody, because a user who had the prospect before may still have a copy of the note.
-        return isWanted && (own === undefined || change.isDeleted || (change.assignee ?? own) === own);
+        if (change.isDeleted) return isWanted && this.#mayHold(change);
+        return isWanted && (own === undefined || (change.assignee ?? own) === own);
       }
       case "appointment":
-        return isWanted && (change.isDeleted || this.#sees(change));
+        return isWanted && (change.isDeleted ? this.#mayHold(change) : this.#sees(change));
       default:
         return isWanted || this.stagesOf(change).length > 0;
     }
   };
+
+  /**
+   * Returns true if a device of the caller may have a copy of the deleted note or appointment, or if this is not known. A user who had the
+   * prospect before may have one, too.
+   */
+  #mayHold({ heldBy }: NoteChange | AppointmentChange): boolean {
+    const own = visibleAssignee(this.#caller);
+    return own === undefined || heldBy === undefined || heldBy.includes(own);
+  }
 
   /** True if the client wants notes or appointments. */
   get hasAttached(): boolean {
@@ -81,8 +109,8 @@ export class Interest {
   }
 
   /**
-   * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them. For a new prospect
-   * (version 1) the result is false, because its notes and appointments have separate entries in the log.
+   * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them, or if this is not known.
+   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log.
    */
   moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
     if (version === 1 || !this.hasAttached) return false;
@@ -92,8 +120,8 @@ export class Interest {
   }
 
   /**
-   * Returns the stages that read the other records which show the changed name of a status, tag or user. The list is empty if the name has
-   * not changed or no wanted type shows it.
+   * Returns the stages that read the other records which show the changed name of a status, tag or user. If the client also wants the type
+   * of the changed record, the first stage reads this record. The list is empty if the name has not changed or no wanted type shows it.
    */
   stagesOf(change: Change): readonly Stage[] {
     if (!("isShownElsewhere" in change) || !change.isShownElsewhere) return [];
@@ -120,9 +148,46 @@ const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> 
   ],
 };
 
+/**
+ * Finds the names of statuses, tags and users that have changed several times. The records that show such a name are read only for its last
+ * change, because their items show the present name anyway.
+ */
+export class Renames {
+  readonly #changes: () => readonly Change[];
+  readonly #begun: ChangeKey | undefined;
+  #newest: ReadonlyMap<number, number> | undefined;
+
+  /**
+   * `changes` returns the changes of the log that are already read. `begun` is the change whose records the client has begun to read. These
+   * records are read to the end, even if the name has changed again meanwhile. Otherwise the client would begin with the first record at
+   * every change of the name, and might never reach the last record.
+   */
+  constructor(changes: () => readonly Change[], begun: ChangeKey | undefined) {
+    [this.#changes, this.#begun] = [changes, begun];
+  }
+
+  /**
+   * Returns true if the log contains a later change of the same name. This change can be skipped, because the later one selects the records
+   * that show the name.
+   */
+  readonly isSuperseded = (change: Change): boolean => {
+    if (!isRename(change) || (this.#begun !== undefined && byKey(change, this.#begun) === 0)) return false;
+    this.#newest ??= new Map(
+      this.#changes()
+        .filter(isRename)
+        .toSorted(byKey)
+        .map(({ id, version }) => [id, version]),
+    );
+    return (this.#newest.get(change.id) ?? 0) > change.version;
+  };
+}
+
+const isRename = (change: Change): boolean => "isShownElsewhere" in change && change.isShownElsewhere;
+
 export class Selection {
   readonly #limit: number;
   readonly #interest: Interest;
+  readonly #isSuperseded: Renames["isSuperseded"];
   readonly #records = new Map<number, Selected>();
   #isFull = false;
   #readOfChunk = 0;
@@ -131,8 +196,8 @@ export class Selection {
   /** If set, the page consists of these records only. */
   bulk: Bulk | undefined;
 
-  constructor(limit: number, interest: Interest, position: Position) {
-    [this.#limit, this.#interest, this.position] = [limit, interest, position];
+  constructor(limit: number, interest: Interest, { isSuperseded }: Renames, position: Position) {
+    [this.#limit, this.#interest, this.#isSuperseded, this.position] = [limit, interest, isSuperseded, position];
   }
 
   get records(): readonly Selected[] {
@@ -147,17 +212,23 @@ export class Selection {
   #add(change: Change, before: Position | undefined): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
+    const movesAppointments = change.kind === "prospect" && change.movesAppointments === true;
+    // If the assignee before the change is not in the log, release 0.1.0 made the change. This release also removes the past assignments
+    // from the prospect's row.
+    const hasAssignments = change.kind !== "prospect" || change.before !== undefined;
     const found = this.#records.get(id);
     if (found !== undefined) {
       if (version >= found.version) [found.version, found.change] = [version, change];
       found.moves ||= moves;
+      found.movesAppointments ||= movesAppointments;
+      found.hasAssignments &&= hasAssignments;
       return true;
     }
     if (this.#isFull || this.#records.size >= this.#limit) {
       this.#isFull = true;
       return false;
     }
-    this.#records.set(id, { id, version, change, moves, before });
+    this.#records.set(id, { id, version, change, moves, movesAppointments, hasAssignments, before });
     return true;
   }
 
@@ -187,6 +258,7 @@ export class Selection {
         const here = { ...before, offset };
         const stages = this.#interest.stagesOf(change);
         if (stages.length > 0) {
+          if (this.#isSuperseded(change)) continue;
           this.position = here;
           this.#take({ key: change, stages, before: here, after: { ...before, offset: offset + 1 } });
           return;
@@ -210,6 +282,7 @@ export class Selection {
       if (isDelivered(change)) continue;
       const stages = this.#interest.stagesOf(change);
       if (stages.length === 0) this.#add(change, undefined);
+      else if (this.#isSuperseded(change)) continue;
       else if (this.#isFull || this.#records.size > 0) this.#isFull = true;
       else {
         this.bulk = { key: change, stages };

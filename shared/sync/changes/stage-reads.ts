@@ -6,6 +6,7 @@ import type { NewestVersions } from "#shared/company-index/versions.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { type Agendas, allAgendas } from "#shared/sync/changes/agendas.ts";
 import type { Making } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 
@@ -18,6 +19,7 @@ export class StageReads {
   readonly #types: readonly ChangeType[];
   readonly #found = new Map<string, Promise<Found<Dictionary>>>();
   #visible: NewestVersions | undefined;
+  #agendas: Promise<Agendas> | undefined;
 
   constructor(making: Making, types: readonly ChangeType[]) {
     this.making = making;
@@ -43,6 +45,14 @@ export class StageReads {
     return notes;
   }
 
+  /** Returns the appointments of the company by month. The caller must see all prospects. */
+  async agendas(): Promise<Agendas> {
+    const { names, head } = await this.found();
+    const { context, caller } = this.making;
+    this.#agendas ??= allAgendas(context.table, caller.companyId, [...names.users.keys()], head.version);
+    return this.#agendas;
+  }
+
   /** Returns the versions of all prospects that the caller may see. */
   async visible(): Promise<NewestVersions> {
     const { matches } = await this.found();
@@ -52,8 +62,8 @@ export class StageReads {
 }
 
 /**
- * Adds the criteria of `where`. If both name assignees, only assignees in both are allowed. Otherwise a user who sees only own prospects
- * would see those of the assignee in `where`.
+ * Adds the criteria of `where` to the criteria for what the caller may see. If both limit the assignees, only those that both allow remain.
+ * Otherwise a user who may see only own prospects would see the prospects of the assignees in `where`.
  */
 function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria {
   if (wanted === undefined) return { ...criteria, ...where };

@@ -1,6 +1,6 @@
 /**
- * Reads many records type by type: all that the caller may see, those of an import, or those that show a changed name. A page may end at
- * any record, and the next page continues after it.
+ * Reads many records, one type after the other. The records are all that the caller may see, or those that an import wrote, or those that
+ * show the changed name of a status, tag or user. A page may end after any record, and the next page continues there.
  */
 import { matchesAfter } from "#shared/company-index/search/page.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
@@ -51,7 +51,7 @@ export async function readStages(
   page: PageItems,
 ): Promise<Place | undefined> {
   let { stage: at, after } = from;
-  for (let left = MOST_READS; at < stages.length && page.room > 0; left--) {
+  for (let done = 0; at < stages.length && page.room > 0 && done < MOST_READS; done++) {
     const stage = stages[at];
     if (stage === undefined) break;
     const { entries, isEnd } = await readers[stage.type](reads, stage, after, page.room);
@@ -65,16 +65,16 @@ export async function readStages(
       continue;
     }
     const showsMost = stage.type === "prospects" && stage.showing === undefined;
-    if (!showsMost || left <= 0) break;
+    if (!showsMost) break;
   }
   return at < stages.length ? { stage: at, after } : undefined;
 }
 
 /**
- * Maximum number of times that one page calls a reader. 12 are enough: 1 000 prospects need four calls, and each of the six other types
- * needs one.
+ * Maximum number of reads of one page. The page ends after them, even if it has room left. 12 are enough: 1 000 prospects need four reads,
+ * and each of the six other types needs one.
  */
-const MOST_READS = 12;
+export const MOST_READS = 12;
 
 interface Entry {
   readonly order: Order;
@@ -198,7 +198,8 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
       entries.push({ order, item: shows(row, showing) ? noteItem(row, version(id), names) : undefined });
     }
     if (hasMore) return { entries, isEnd: false };
-    // The next page begins at the next prospect. Otherwise a prospect whose notes fill a page would be selected again and again.
+    // This entry without an item says that all notes of the prospect are read, so that the next page begins at the next prospect. Without
+    // it, a prospect whose notes fill a page exactly would be selected again by every following page.
     entries.push({ order: [id + 1, 0, 0], item: undefined });
   }
   return { entries, isEnd: some.length === prospects.length && prospects.length < most };

@@ -11,7 +11,7 @@ import { type Operation, type OperationType, operations, type SentOperation } fr
 
 const isType = (type: unknown): type is OperationType => typeof type === "string" && Object.hasOwn(operations, type);
 
-/** Returns the operation with its validated fields. Throws `validation_failed`. */
+/** Returns the operation with its validated fields. Throws `validation_failed` if its type is unknown or a field is not valid. */
 export function readOperation(sent: SentOperation): Operation {
   if (!isType(sent.type)) {
     const message = `must be one of ${Object.keys(operations).join(", ")}`;
@@ -22,15 +22,23 @@ export function readOperation(sent: SentOperation): Operation {
   return validate("body", operations[sent.type], sent);
 }
 
+/** Returns true if the service stores the operation's `occurredAt`: with a status change, a note or an appointment. */
+const isFact = (operation: Operation): boolean =>
+  operation.type === "prospect.create"
+    ? operation.fields.currentStatusId != null
+    : operation.type !== "prospect.update" || operation.fields.currentStatusId !== undefined;
+
 /**
- * Throws `validation_failed` if the operation's `occurredAt` is in the future or too old. This is not part of `readOperation`, because an
- * operation that was applied in time may be repeated later.
+ * Throws `validation_failed` if the operation's `occurredAt` is in the future, or if the operation is a fact (`isFact`) and too old. Other
+ * operations are accepted at any age: a phone that was offline for months must still be able to send them. This check is not part of
+ * `readOperation`, which an operation must pass even if it was applied before. A device may repeat such an operation when it has become too
+ * old, and must then get the result `duplicate` instead of an error.
  */
 function requirePast(operation: Operation, nowMs: number): void {
   const { occurredAt } = { occurredAt: undefined, ...operation };
   if (occurredAt === undefined) return;
   const ageMs = nowMs - Date.parse(occurredAt);
-  if (ageMs >= 0 && ageMs <= limits.factAgeMs) return;
+  if (ageMs >= 0 && (ageMs <= limits.factAgeMs || !isFact(operation))) return;
   const message =
     ageMs < 0 ? "must not be in the future" : `must not be older than ${limits.factAgeMs / 86_400_000} days`;
   throw new ApiError("validation_failed", `occurredAt ${message}.`, {

@@ -81,8 +81,9 @@ function nameOf({ at, sent: { type, id, clientRecordId } }: Step): string {
 }
 
 /**
- * Returns each `clientRecordId` that must be looked up in the table. A prospect that the batch itself creates needs no look-up, unless the
- * batch also contains an operation with an `id`. That id may belong to the same prospect, if an earlier request has already created it.
+ * Returns each `clientRecordId` that must be looked up in the table. If the batch itself creates the prospect, no look-up is needed. The
+ * exception is a batch in which another operation names its prospect by `id`. An earlier request may have created the prospect already, and
+ * then the `id` and the `clientRecordId` may name the same prospect. Only the table can tell.
  */
 function namesToFind(steps: readonly Step[]): Set<string> {
   const valid = steps.flatMap(({ operation }) => (operation instanceof ApiError ? [] : [operation]));
@@ -170,8 +171,8 @@ async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, is
   } catch (error) {
     // If the transaction has committed, the operation is applied, even if a read after it has failed.
     if (receipt.written() === undefined) {
-      // The error may be misleading: an operation that was applied before now fails if, for example, its prospect was deleted since.
-      // `check` throws HasReceipt in this case.
+      // The error may be misleading. For example, an earlier request has applied this operation, and the prospect was deleted afterwards.
+      // The repeated operation then fails with `not_found`. `check` finds the receipt in this case and throws HasReceipt.
       if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
       // A creation is rejected if a prospect already has the same `clientRecordId`. The result then contains the id of this prospect.
       if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {

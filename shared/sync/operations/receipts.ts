@@ -34,11 +34,13 @@ export class HasReceipt extends Error {
 }
 
 export interface Receipts {
-  /** Returns a context whose commits also write the receipt. They throw HasReceipt if there is one. */
+  /**
+   * A context whose `commit` also writes the receipt. If there is a receipt already, `commit` writes nothing and throws as `check` does.
+   */
   readonly context: ApiContext;
   /** Returns the record that the last commit has written. Returns undefined before a commit. */
   readonly written: () => Written | undefined;
-  /** Throws HasReceipt if there is a receipt, or `idempotency_mismatch` if it belongs to another operation. */
+  /** Throws HasReceipt if the operation has a receipt. Throws `idempotency_mismatch` if another operation has used its `opId`. */
   readonly check: () => Promise<void>;
 }
 
@@ -75,8 +77,8 @@ export function receiptOf(
     } catch (error) {
       const failure = failedAt(error, writes.length);
       if (failure === undefined) throw error;
-      // DynamoDB returns the stored row with the failed condition. If the row is missing, the receipt was deleted after the condition
-      // failed.
+      // The condition failed because a receipt exists, and DynamoDB returns its row with the error. If the row is missing, the receipt was
+      // deleted since. The operation is then tried again.
       if (failure.item === undefined) throw new ConditionFailed([]);
       found(failure.item);
     }

@@ -57,8 +57,8 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
 });
 
 /**
- * Matches the pointers to fields of the operation itself. The functions of the single endpoints return other pointers, which refer to the
- * request body of their endpoint. This body is the field `fields` of the operation.
+ * Matches the pointers to fields of the operation itself. The functions that the endpoints for single records also use return pointers into
+ * the request body of their endpoint. In an operation, this body is the field `fields`, so such a pointer gets the prefix `/fields`.
  */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 

@@ -84,8 +84,8 @@ export type SentOperation = z.output<typeof SentOperation>;
     fields:
       "The body of the single request: of POST `/api/prospects`, PATCH `/api/prospects/{id}`, PUT `/api/prospects/{id}/tags`, POST `/api/prospects/{id}/notes`, POST `/api/prospects/{id}/appointments` or PATCH `/api/appointments/{id}`.",
     baseVersion:
-      "The version of the record that the user has changed. If it is not the current version, the outcome is `conflict`. For updates, tags and deletions; without it, the last change to arrive wins.",
-    occurredAt: `When the user made the change. Kept with a status change, a note and an appointment. Not in the future, and at most ${limits.factAgeMs / 86_400_000} days ago. ${INSTANT_TEXT}`,
+      "The version of the record that the user has changed. If the record was written since then, the outcome is `conflict`. A new version without such a write is no conflict: for example, if a note was added, or a status was renamed. For updates, tags and deletions; without it, the last change to arrive wins.",
+    occurredAt: `When the user made the change. Kept with a status change, a note and an appointment. Not in the future. For these facts at most ${limits.factAgeMs / 86_400_000} days ago. ${INSTANT_TEXT}`,
   },
 }));
 

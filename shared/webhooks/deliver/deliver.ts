@@ -36,6 +36,7 @@ interface Asked {
   readonly isRepeat: boolean;
 }
 
+/** Returns the result of each message, in the order of the batch. The queue delivers a rejected message again. */
 export async function deliver(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Ends> {
   try {
     const { failed } = await attemptDeliveries(context, batch);
@@ -49,7 +50,10 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/** Makes the attempts for which the messages of a batch ask. Throws if the rows of the deliveries cannot be read. */
+/**
+ * Makes the attempts for which the messages of a batch ask. A delivery that is not due yet is queued again. A delivery whose webhook or
+ * registration is deleted is cancelled. Throws if the rows of the deliveries cannot be read.
+ */
 export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(
@@ -113,7 +117,10 @@ async function toWebhook(
   }
 }
 
-/** Returns a list with the attempt for which a message asks. The list is empty if the delivery needs no work. */
+/**
+ * Returns a list with the attempt for which a message asks. The list is empty if the delivery needs no work, or if its row is not valid.
+ * The second case is recorded in `failed`.
+ */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,

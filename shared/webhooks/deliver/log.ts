@@ -38,7 +38,7 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // The range also contains the cursor's delivery, because the rows of its attempts sort after it. It is skipped here.
+    // Both bounds of the range are inclusive. It therefore contains the cursor's delivery, which an earlier page has already handled.
     if (cursor !== undefined && delivery.id >= cursor) continue;
     // The page is full, so this delivery belongs to the next page.
     const last = items.at(-1);
@@ -93,7 +93,10 @@ interface LimiterState {
    * of the wait after requests that could not be sent. It is undefined if sending is allowed.
    */
   readonly openUntil: string | undefined;
-  /** True if failed attempts opened the circuit breaker. False if requests could not be sent at all, for example because DNS failed. */
+  /**
+   * True if failed attempts opened the circuit breaker. False if requests could not be sent at all, for example because DNS failed. Not
+   * meaningful while `openUntil` is undefined.
+   */
   readonly isBreaker: boolean;
   readonly inFlight: ReadonlySet<string>;
 }
@@ -105,7 +108,7 @@ async function limiterState(
 ): Promise<LimiterState> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
-  // The limiter is read with a Query, because the IAM policy of these functions permits no other access to it.
+  // The limiter's row is read with a Query, because the IAM policy of the functions that show the log permits no other access to this row.
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil = "", unsent } = StoredLimiter.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));

@@ -74,8 +74,8 @@ export async function addToPausedBacklog(context: EventContext, delivery: Stored
 }
 
 /**
- * Removes a delivery from the paused backlog and queues it for the time `dueMs`. Does nothing if the delivery is not in the backlog any
- * more.
+ * Removes a delivery from the paused backlog and queues it for the time `dueMs`, or for its own due time if that is later. Does nothing if
+ * the delivery is not in the backlog any more.
  */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id, dueShard } = delivery;

@@ -1,4 +1,7 @@
-/** Sends a delivery again on a user's request. Its id and body stay the same, and its retry plan begins again. */
+/**
+ * Sends a delivery again on a user's request. Its id and body stay the same. If the delivery was delivered, exhausted or cancelled, its
+ * retry plan begins again. If it is waiting, its next attempt is made now, and its retry plan continues.
+ */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -52,8 +55,8 @@ export function redeliver(
 }
 
 /**
- * Returns the write that makes a delivery due again. Earlier attempts keep their numbers. The write fails if the delivery has changed
- * since it was read.
+ * Returns the write that makes a delivery due again, and the delivery after this write. Earlier attempts keep their numbers. The write
+ * fails if the delivery has changed since it was read.
  */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;

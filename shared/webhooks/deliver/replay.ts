@@ -111,8 +111,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Returns true if the replay sends this delivery again. The replay skips deliveries that will be sent without it: those that wait for their
- * first attempt, and those in a backlog. It also skips cancelled deliveries and deliveries of a deleted registration.
+ * Returns true if the replay sends this delivery again. The replay skips deliveries that will be sent without it: those that wait for the
+ * first attempt of their retry plan, and those in a backlog. It also skips cancelled deliveries and deliveries of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -132,9 +132,10 @@ function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "t
 }
 
 /**
- * Counts the deliveries of the time range and starts the replay. A webhook has only one replay at a time. While one is running, an equal
- * request changes nothing, and a different request throws `conflict`. If the queue message is lost, the sweeper (a function that runs every
- * minute) sends another one.
+ * Counts the deliveries of the time range and starts the replay, unless the count is 0. Throws `validation_failed` if the range ends before
+ * it begins or contains more than `limits.replayedDeliveries` deliveries. A webhook has only one replay at a time. While one is running, an
+ * equal request changes nothing, and a different request throws `conflict`. If the queue message is lost, the sweeper (a function that runs
+ * every minute) sends another one.
  */
 export async function startReplay(
   context: ApiContext,

@@ -38,8 +38,9 @@ export interface SignatureHeaders {
 }
 
 /**
- * Signs the exact bytes of the body. The service's own signature uses the bytes of the secret's text. Standard Webhooks uses the bytes
- * that a `whsec_…` secret has after base64 decoding. After a rotation, a receiver may verify with either secret.
+ * Signs the exact bytes of the body. The service's own signature uses the bytes of the secret's text. For a `whsec_…` secret, the signature
+ * of Standard Webhooks uses the bytes after base64 decoding. For any other secret, it uses the bytes of the text. Until
+ * `previousSecret.until`, a receiver may verify with either secret.
  */
 export function signatureHeaders(
   { secretKey, previousSecret }: SigningSecrets,

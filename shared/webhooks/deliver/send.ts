@@ -225,8 +225,8 @@ const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the attempt's result for the metric. Each different value becomes a metric that costs money, so there are only a few values. The
- * fields `status` and `ms` of the same log line give the details.
+ * Returns the attempt's result for a log line. A query over the logs counts the lines of each result, so there are only a few different
+ * results. The fields `status` and `ms` of the same line give the details.
  */
 function resultOf({ status, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";

@@ -1,6 +1,6 @@
 /**
- * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter had no free slot. Only one
- * function does this at a time, and it may use all free slots of the webhook.
+ * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter refused them or their
+ * requests could not be sent. Only one function does this at a time, and it may use all free slots of the webhook.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -40,8 +40,8 @@ export function drainThrottledBacklog(
 }
 
 /**
- * Handles one page of the throttled backlog. If the webhook is active, the deliveries are sent. If it is paused, they move to its paused
- * backlog. If it is deleted, all its waiting deliveries are cancelled.
+ * Handles one page of the throttled backlog. If the webhook is active, the deliveries are sent, except while the limiter allows no sending
+ * (`openUntil`). If it is paused, they move to its paused backlog. If it is deleted, all its waiting deliveries are cancelled.
  */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -67,7 +67,10 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
  */
 const BULK_BESIDE_OTHERS = 10;
 
-/** Returns the next deliveries of the throttled backlog, those of bulk jobs last. Returns undefined if the due index has no entry. */
+/**
+ * Returns the next deliveries of the throttled backlog, those of bulk jobs last. If the webhook is deleted, it returns the deliveries of
+ * the throttled and the paused backlog, ordered by due time. Returns undefined if the due index has no entry of these backlogs.
+ */
 async function nextPage(
   { table }: EventContext,
   { companyId, webhookId }: StoredLimiter,
@@ -81,7 +84,10 @@ async function nextPage(
   return [...page, ...ofBulk.slice(0, page.length === 0 ? undefined : BULK_BESIDE_OTHERS)];
 }
 
-/** Sends deliveries until the page ends or the limiter refuses one. Returns the time of the next step. */
+/**
+ * Sends deliveries until the page ends, the limiter refuses one, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. Throws
+ * the error of an attempt that has failed because of a fault of the service.
+ */
 async function sendPage(context: EventContext, limiter: StoredLimiter, page: StoredDelivery[]): Promise<number> {
   const { companyId, webhookId, openUntil: probed, slow } = limiter;
   const begun = context.clock.now();

@@ -88,7 +88,7 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** The events of single prospects, which bulk jobs can cause too. */
+/** The events about one prospect. A bulk job can cause them too, once for each prospect that it changes. */
 export type ProspectEvent =
   | "prospect.created"
   | "prospect.updated"
@@ -101,7 +101,10 @@ export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
-  /** True if a bulk job has caused the event by changing a single record. */
+  /**
+   * True if the event is about one record that a bulk job has changed. The event for the end of a job (`prospect.bulk_completed`) does not
+   * have this field.
+   */
   readonly isBulk?: true | undefined;
   /** The id of the changed row, and the version number that this change gave it. */
   readonly recordId: number;
@@ -166,7 +169,10 @@ export function eventTypes(): EventType[] {
   return types;
 }
 
-/** Returns the schema that also fits manual deliveries. In a manual delivery, every field except the prospect is null. */
+/**
+ * Returns the schema of an event's `data` in a delivery. It allows null for every field except the prospect, because a manual delivery has
+ * null in all other fields.
+ */
 function deliveredData({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
   const fields: Record<string, z.ZodMiniType> = shape;
   const others = Object.entries(fields).filter(([field]) => field !== "prospect");

@@ -1,7 +1,7 @@
 /**
  * Collects the events of a registration with a delay (debounce). The first event of a record opens a window: one delivery that becomes due
- * after the delay. Later events of the record join this delivery until it is due. The event's own time decides which window the event
- * joins. A late or repeated publication therefore has the same result.
+ * after the delay. Later events of the record join this delivery until it is due. The creation time of an event, and not the time at which
+ * the stream publishes it, decides which window the event joins. An event therefore joins the same window if it is published late.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -28,8 +28,9 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 /** Upper bound for the bytes of a body without its events. */
 const ENVELOPE_BYTES = 1_000;
 /**
- * Upper bound for the difference between the clocks of two functions. The times of an event and of a change of the delay may appear in the
- * wrong order if they differ by less.
+ * Upper bound for the difference between the clocks of two functions. One function writes the time of an event, and another one may write
+ * the time at which the delay was changed. If these two times differ by less than this bound, they do not show which of the two happened
+ * first.
  */
 const CLOCK_SKEW_MS = 60_000;
 /** Seconds by which the rows of debounce windows and of their events outlive the delivery. */
@@ -58,9 +59,10 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was already published while the registration had another delay. If the stream repeats such an event, it would
- * otherwise be delivered twice, because a delayed event and an event without a delay are stored under different keys. The check reads the
- * table only for events that are older than the last change of the delay.
+ * Returns true if the event was already published while the registration had another delay. The stream may repeat an event, and the delay
+ * may have changed since the first publication. A delayed event and an event without a delay are stored under different keys, so the
+ * repetition would not find the row of the first publication, and the event would be delivered twice. The check reads the table only for
+ * events that may be older than the last change of the delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -86,7 +88,7 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(windowKey, open, row, bytes, match);
   }
-  // If the body has no room for the event, the event opens another window with the same due time.
+  // If the event is in time for the open window but the body has no room for it, the event opens another window with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
@@ -147,8 +149,9 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The key of the ledger entry is made from the delivery's id instead of the event's id. One event may open windows of several
-    // registrations. With the event's id, their transactions would update the same entry and conflict.
+    // The entry in the list of expected deliveries gets a key with the delivery's id instead of the event's id. One event may open windows
+    // of several registrations, each in a separate transaction. With the event's id, these transactions would update the same entry and
+    // conflict.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];

@@ -21,8 +21,8 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 const PARALLEL = 12;
 
 /**
- * Publishes the matches, and adds their deliveries to the ledger of expected deliveries. `entry` is the key of the ledger entry; by default
- * it is the event's id. Pass another key if `matches` contains only some of the event's matches.
+ * Publishes the matches, and adds their deliveries to the list of expected deliveries. `entry` is the key of the new entry of this list; by
+ * default it is the event's id. Pass another key if `matches` contains only some of the event's matches.
  */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
@@ -55,8 +55,8 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // The ledger of expected deliveries is written first, so that reconciliation notices a delivery that is never written. If a delivery has
-  // a debounce window, its ledger entry is written when the window opens.
+  // The list of expected deliveries is written first, so that reconciliation notices a delivery that is never written. If a delivery has a
+  // debounce window, its entry is written when the window opens.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;

@@ -98,7 +98,7 @@ export async function startFanOut(
   const { id: eventId, companyId, isBulk, createdAt, recordId, version, data } = event;
   const now = clock.now();
   const count = subscribers.length;
-  // The entry in the ledger of expected deliveries is written before the row of the fan-out. If a crash prevents the second write,
+  // The entry in the list of expected deliveries is written before the row of the fan-out. If a crash prevents the second write,
   // reconciliation finds an entry without its row.
   const [bytes, isDone] = await bothEnded(
     keepEventData(table, event, JSON.stringify(data), now),
@@ -124,7 +124,7 @@ export async function startFanOut(
   return true;
 }
 
-/** Writes the entry in the ledger of expected deliveries. Returns true if all deliveries of the fan-out were already created. */
+/** Writes the entry in the list of expected deliveries. Returns true if all deliveries of the fan-out were already created. */
 async function expectFanOut(
   table: Table,
   fanOut: Pick<StoredFanOut, "companyId" | "eventId" | "createdAt" | "count">,
@@ -159,9 +159,9 @@ const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores events of one company's bulk jobs with their matches in few rows. Returns true if deliveries are left to create. The id of a row
- * is made from the ids of its events. If the stream repeats the events in different groups, several rows may contain the same event. Its
- * deliveries are still created only once, because their ids are made from the event's id.
+ * Stores events of one company's bulk jobs, many events with their matches in one row. Returns true if deliveries are left to create. The
+ * id of a row is made from the ids of its events. If the stream repeats events, the repetition may group them into rows differently, and
+ * two rows may contain the same event. Its deliveries are still created only once, because their ids are made from the event's id.
  */
 export async function startBulkFanOuts(
   { table, clock }: EventContext,
@@ -246,8 +246,8 @@ export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
 /**
- * Seconds until the next message. A message creates at most `MATCHES_PER_MESSAGE` deliveries, and the senders need about a second to send
- * them.
+ * Seconds between two messages that create deliveries of the same company. In this time, the senders can send about as many deliveries as
+ * one message creates (at most `MATCHES_PER_MESSAGE`). Deliveries are therefore not created faster than they are sent.
  */
 const PAUSE_SECONDS = 1;
 /** A message may be handled up to this many milliseconds before its planned time, because the clocks of functions differ. */
@@ -255,7 +255,10 @@ const EARLY_MS = 100;
 /** Milliseconds of the lease. It is longer than the time-out of a function, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
-/** Creates the next deliveries of the company's fan-outs. Does nothing while another function holds the lease. */
+/**
+ * Creates the next deliveries of the company's fan-outs, and queues another message if some are left. Does nothing while another function
+ * holds the lease, or during the pause (`PAUSE_SECONDS`) after a message that has left deliveries to create.
+ */
 export async function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const lane: FanOutLane = { companyId, isBulk };
   const lease = await acquire(context, lane);
@@ -284,7 +287,10 @@ interface Lease {
   readonly progress: StoredProgress;
 }
 
-/** Acquires the lease. Returns undefined if another function holds it, or if the wait before the next message has not ended. */
+/**
+ * Acquires the lease. Returns undefined if another function holds it, or during the pause (`PAUSE_SECONDS`) after a message that has left
+ * deliveries to create.
+ */
 async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease | undefined> {
   const { companyId } = lane;
   const owner = randomUUID();
@@ -312,7 +318,8 @@ async function makeDeliveries(context: EventContext, { lane, owner, progress }: 
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = matches.slice(done, done + Math.min(PART, room));
-      // The key of the ledger entry contains the position of this part. If a crash repeats the part, the same entry is written again.
+      // `emit` adds an entry to the list of expected deliveries. The key of this entry contains the position of the part in the fan-out. If
+      // a crash repeats the part, the same entry is therefore written again, and no second entry is added.
       await emit(context, part, `${fanOut.eventId}#${done}`);
       budget -= part.length * weight;
       done += part.length;

@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import type { ApiContext } from "#shared/context.ts";
+import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, any, atMost, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -47,16 +47,13 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
     }));
 }
 
-export interface TriggerContext {
-  readonly queue: DeliveryQueue;
-  /** The factor that shortens delays in tests. It is 1 in a deployment. */
-  readonly timeScale: number;
-}
+export type TriggerContext = Pick<AppContext, "queue" | "timeScale">;
 
 /**
- * Makes one delivery with a complete retry plan. If the same action was triggered for the prospect within the last ten seconds, it makes
- * none and returns the earlier delivery. Throws `not_found` if the caller may not see the prospect or the action does not exist. Throws
- * `conflict` if the registration is not manual or the prospect does not meet its filter.
+ * Makes one delivery. If its attempts fail, it is retried as often as a delivery of an event. If the same action was triggered for the
+ * prospect within the last ten seconds, the function makes no delivery and returns the earlier one. Throws `not_found` if the caller may
+ * not see the prospect or the action does not exist. Throws `conflict` if the registration is not manual or the prospect does not meet its
+ * filter.
  */
 export async function triggerAction(
   context: ApiContext,
@@ -112,7 +109,10 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** The row that stores when an action was last triggered for a prospect. The service uses it to ignore a double click. */
+/**
+ * The row that stores when an action was last triggered for a prospect. The service uses it to ignore a double click. Stored rows contain
+ * the type `press` and the field name `pressedAt`, so do not rename them.
+ */
 export const StoredTrigger = z.object({
   type: z.literal("press"),
   deliveryId: z.string(),
@@ -133,7 +133,7 @@ async function commitTrigger(
 ): Promise<string | undefined> {
   const { id, companyId, webhookId, expiresAt } = delivery;
   const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
-  const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
+  const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doubleTriggerMs));
   // It is enough to check the registration, because deleting a webhook deletes its registrations in the same transaction.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [

@@ -38,8 +38,9 @@ export interface Match {
 }
 
 /**
- * Returns the subscriptions whose filter the event meets. The list alternates between the webhooks. Senders that process it in order
- * therefore serve several webhooks at the same time, instead of waiting for the few slots of one webhook.
+ * Returns the subscriptions whose filter the event meets. The list alternates between the webhooks. Only a few requests may be sent to one
+ * webhook at the same time. Senders that process the list in order therefore serve several webhooks at once, and do not wait for a single
+ * one.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -75,8 +76,9 @@ const CACHED_BYTES = 128 * 2 ** 20;
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * Returns the current subscriptions of a company. It reads their version number and uses the cache if the number is unchanged. Call it
- * after the event has arrived. The result then contains every registration that is older than the event.
+ * Returns the current subscriptions of a company. It reads their version number and uses the cache if the number is unchanged and the
+ * cached entry is younger than `limits.subscriptionsCacheMs`. Call it after the event has arrived. The result then contains every
+ * registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,

@@ -79,12 +79,13 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    // This release cannot read a row that a newer release has written. If the publisher tried again and again, the row would block the
-    // stream. Its record therefore goes to the queue for operators, who can publish it when the newer release runs again.
+    // A newer release may have written the row before a rollback to this release, which cannot read it. If the publisher tried again and
+    // again, the row would block the stream. Its record therefore goes to the queue for operators, who can publish it when the newer
+    // release runs again.
     const isNewer = error instanceof NewerShape;
     if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));
-    await context.park(record, error instanceof Error ? error.name : "unknown");
+    await context.savePoisonRecord(record, error instanceof Error ? error.name : "unknown");
   }
 }
 
@@ -132,8 +133,9 @@ interface MatchedEvent {
 const PARALLEL = 8;
 
 /**
- * Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches: its data is
- * written once, and many matches become one row. A consumer of the queue later creates the deliveries from this row.
+ * Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches. Its data is
+ * written once. If it has many matches, they are stored together in one row, from which a consumer of the queue later creates the
+ * deliveries.
  */
 export async function publishChanges(
   context: EventContext,
@@ -158,8 +160,10 @@ export async function publishChanges(
 }
 
 /**
- * Divides events into three groups: those whose deliveries the publisher creates itself, those with many matches (fan-outs), and those of
- * bulk jobs. The publisher creates only a limited number of deliveries for each company, so that one company cannot delay the stream.
+ * Divides events into three groups. `direct`: the publisher creates the deliveries itself. `fannedOut`: each event becomes a fan-out,
+ * because it has many matches, or because the company's events in `direct` already have as many matches as the publisher may handle itself.
+ * `bulk`: events of bulk jobs with few matches, which are stored together. The limit for each company prevents that one company delays the
+ * stream.
  */
 function divide(matched: readonly MatchedEvent[]): Record<"direct" | "fannedOut" | "bulk", MatchedEvent[]> {
   const room = new Map<number, number>();

@@ -62,7 +62,10 @@ export const eventsOf: Record<PublishedType, Derive> = {
   bulkJob: (_, { before, after }, dictionary) => jobEvents(before, after, dictionary),
 };
 
-/** Makes the events of a prospect. The table is read only if the prospect has more upcoming appointments than its row can contain. */
+/**
+ * Makes the events of a prospect. An event shows the next appointment. The prospect's row has copies of some upcoming appointments. The
+ * appointments are read from the table only if all copied appointments have begun and the prospect may have others.
+ */
 async function prospectEvents(
   table: Table,
   change: RowChange,
@@ -71,9 +74,9 @@ async function prospectEvents(
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
   const job = bulkJobOf(after);
-  // `job` is the bulk job that wrote this version of the row. If the job publishes no events for single records, this write makes none. A
-  // later write that does not raise the version, such as that of an appointment, may still find the job here, but it changes no field that
-  // an event shows.
+  // `job` is the bulk job that wrote this version of the row. If the job publishes no events for single records, this write makes no event.
+  // A later write that does not raise the version, such as the write of an appointment, leaves the job in the row, so it makes no event
+  // either. This loses nothing, because such a write changes no field that an event shows.
   if (job !== undefined && job.events !== "each") return [];
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
@@ -179,7 +182,7 @@ async function appointmentEvents(
 }
 
 function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
-  // A deletion first moves the row to another key, so the stream reports it as a new row.
+  // A deletion moves the row to the key of deleted appointments. The stream reports this as a new row, so `before` is undefined.
   if (after.deletedAt !== undefined) return "appointment.cancelled";
   if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
   if (before.version === after.version) return undefined;
@@ -218,12 +221,12 @@ function territoryEvents(before: StoredTerritory | undefined, after: StoredTerri
 }
 
 function territoryEvent(before: StoredTerritory | undefined, after: StoredTerritory) {
-  // A deletion first moves the row to another key, so the stream reports it as a new row.
+  // A deletion moves the row to the key of deleted territories. The stream reports this as a new row, so `before` is undefined.
   if (after.deletedAt !== undefined) return "territory.deleted";
   return before === undefined ? "territory.created" : "territory.updated";
 }
 
-/** Maximum number of errors in an event. A delivery with its body must fit into one row of 400 KB. */
+/** Maximum number of the import's errors that an event contains. A delivery with its body must fit into one row of 400 KB. */
 const IMPORT_ERRORS = 100;
 
 /** Accepts binary values as bytes (from the table) and as base64 text (from stream records). */
@@ -248,8 +251,9 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
 }
 
 /**
- * Makes one event when a bulk job has ended. The event's time is the time of the first end, and its version is always 1. If the end is
- * written a second time, the event therefore gets the same id, and makes no second delivery.
+ * Makes one event when a bulk job has ended, unless its `events` are `none`. The ids of an event's deliveries are made from its version and
+ * its time. The version of this event is always 1, and its time is the end of the job. If the stream contains the end of the job a second
+ * time, the event therefore makes no second delivery.
  */
 async function jobEvents(
   before: unknown,

@@ -31,7 +31,9 @@ export const StoredLimiter = z.object({
   webhookId: Id,
   /** Number of slots in use. */
   used: z._default(z.int(), 0),
-  /** Number of failed attempts since the last success. */
+  /**
+   * True if the last exchange (a request with its answer) took at least `QUICK_MS`. A receiver that has had no exchange yet counts as slow.
+   */
   fails: z._default(z.int(), 0),
   /** True if the last exchange took at least `QUICK_MS`. A receiver without an exchange counts as slow. */
   slow: z._default(z.boolean(), true),
@@ -66,14 +68,15 @@ export const readLimiter = async ({ table }: EventContext, companyId: number, we
   (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
 /**
- * The maximum shares of all senders that may be busy with one webhook. A receiver that is slow, failing or unknown gets the smaller share,
- * so that it cannot block other receivers.
+ * Maximum share of all senders that may be busy with one webhook at the same time. `QUICK_SHARE` is for a receiver that answers quickly. A
+ * receiver that is slow, failing or not yet known gets only `SLOW_SHARE`, so that it cannot block other receivers.
  */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 /**
- * Deliveries that send events of single records in bulk jobs may use at most this share of a webhook's slots. Other deliveries therefore
- * find a free slot even while a job sends thousands of changes. A webhook with a single slot is an exception.
+ * A bulk job may make an event for each record that it changes. The deliveries of these events may use at most this share of a webhook's
+ * slots. Other deliveries therefore find a free slot even while a job sends thousands of events. A webhook with a single slot is an
+ * exception.
  */
 const BULK_SHARE = 0.5;
 export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>
@@ -81,7 +84,7 @@ export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number
 
 /** A receiver that answers within this many milliseconds is quick. */
 const QUICK_MS = 1_000;
-/** If all slots were taken less than this many milliseconds ago, a quick receiver will probably free one soon. */
+/** If all slots are in use, and each was taken less than this many milliseconds ago, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
 /** Number of successive failures that opens the circuit breaker. */
@@ -95,7 +98,7 @@ const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 *
 export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
-  /** True if the deliveries send events of single records in bulk jobs. */
+  /** True if the deliveries are for events that a bulk job makes for each changed record. */
   readonly isBulk?: true | undefined;
   readonly ids: readonly string[];
 }
@@ -107,14 +110,17 @@ export type Acquisition =
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
   /** All slots are in use, but the receiver will probably free one soon. */
   | { readonly kind: "soon" }
+  /** All slots are in use, and probably none is freed soon. */
   | { readonly kind: "full" }
+  /** Nothing is sent until `until`: the circuit breaker is open, requests could not be sent, or one delivery tests the receiver. */
   | { readonly kind: "open"; readonly until: string };
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
 /**
- * Tries to take a slot. Several deliveries may share a slot only while the receiver is quick. A refusal costs a write unit too, because
- * DynamoDB also charges for a write whose condition fails.
+ * Tries to take a slot for the deliveries of `claim`. If the limiter refuses and its row contains slots whose lease has expired, these
+ * slots are freed, and the function tries again. A claim may have several deliveries only while the receiver is quick. A refusal costs a
+ * write unit too, because DynamoDB also charges for a write whose condition fails.
  */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, isBulk, ids } = claim;
@@ -302,8 +308,9 @@ export const FULL_MS = 2_000;
 
 /**
  * Moves refused deliveries of one webhook into its throttled backlog. They keep their due time and lose no attempt. The limiter's mark is
- * set first, so that the deliveries are found even if this sender is killed. The mark is checked again at the end, because a step that
- * found the backlog empty may have removed it in between.
+ * set first, so that the deliveries are found even if this sender is killed. Before the deliveries are in the backlog, a step that sends it
+ * may find it empty and remove the mark. The mark is therefore checked again at the end, and set again if it is missing. If this call has
+ * set the mark, it also queues the message for the next step.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -331,8 +338,8 @@ export async function addToThrottledBacklog(
 }
 
 /**
- * Sets the limiter's mark that throttled deliveries are waiting. Returns false if the mark is already set and no step has found the backlog
- * empty, so that no write is needed.
+ * Sets the limiter's mark, which says that throttled deliveries are waiting. Writes nothing if the mark is already set, unless a step has
+ * found the backlog empty and is about to remove the mark (`emptySince`). Returns true if this call has written the mark.
  */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);

@@ -1,7 +1,7 @@
 /**
- * Counts the waiting deliveries, and logs once a minute how late they are. The due index lists rows by due time. The backlog of a paused or
- * throttled webhook has separate partitions of this index. The code keeps only counts and times, so its memory does not grow with the
- * number of deliveries.
+ * Counts the waiting deliveries that are overdue, and logs once a minute how late they are. The due index lists rows by due time. The
+ * backlog of a paused or throttled webhook has separate partitions of this index. The code keeps only counts and times, so its memory does
+ * not grow with the number of deliveries.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -39,21 +39,27 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/** Maximum number of index entries that are kept in memory for a second pass. */
+/**
+ * Maximum number of index entries that `countOverdue` keeps in memory. If there are more, `again` reads them from the table a second time.
+ */
 const CACHED_ENTRIES = 2_000;
 
-/** The overdue entries of the due index. They do not include the backlogs of paused or throttled webhooks. */
+/**
+ * The overdue entries in the ordinary partitions of the due index. The backlogs of paused and throttled webhooks have other partitions, so
+ * their deliveries are not counted here.
+ */
 export interface Overdue {
   readonly deliveries: Waiting;
   readonly fanOuts: number;
+  /** Webhooks with a throttled backlog from which deliveries should be sent now. */
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
   /** Yields the entries of a partition again. If there are few entries, they come from memory. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
-/** Counts the entries of the due index with a due time up to `upTo`. If `upTo` is undefined, it counts all entries. */
-export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
-  const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
+/** Counts the entries in the ordinary partitions of the due index with a due time up to `upTo`. */
+export async function countOverdue(table: Table, upTo: string): Promise<Overdue> {
+  const read = (pk: string) => table.query({ pk, index: "due", upTo });
   const deliveries = nothing();
   let fanOuts = 0;
   const throttled: { companyId: number; id: number }[] = [];

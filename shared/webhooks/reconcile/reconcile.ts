@@ -3,9 +3,9 @@
  * cancelled. Also compares each delivery with its attempts, debounce window, limiter and entry of the due index (rows by due time). Every
  * contradiction is a fault.
  */
-import type { AppContext } from "#shared/context.ts";
+import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { expectedKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { attemptsOf, effectiveState } from "#shared/webhooks/delivery.ts";
@@ -29,8 +29,8 @@ import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/w
 
 const noCounts = {
   /**
-   * Number of expected deliveries (those in the ledger of expected deliveries). A delivery that the ledger lacks is a fault, but is counted
-   * here too.
+   * Number of deliveries that the list of expected deliveries contains, plus the deliveries that exist although the list lacks them. Each
+   * delivery that the list lacks is also reported as a fault.
    */
   matched: 0,
   delivered: 0,
@@ -53,8 +53,6 @@ export interface Reconciliation extends Counts {
   readonly faults: readonly string[];
 }
 
-type ReadContext = Pick<AppContext, "table" | "clock">;
-
 /**
  * Reconciles a company. A row that changes during the check may look wrong. If the check finds faults, it is therefore repeated `again`
  * times after a wait. Only the faults that every check has found are reported.
@@ -76,7 +74,7 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // The ledger of expected deliveries is read before the deliveries. In the opposite order, a delivery might be created between the two
+  // The list of expected deliveries is read before the deliveries. In the opposite order, a delivery might be created between the two
   // reads, and would look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
@@ -114,7 +112,7 @@ const countNames = [
 ] as const satisfies (keyof Counts)[];
 
 async function reconcileWebhook(
-  table: Table,
+  table: Reads,
   state: WebhookState,
   expected: ReadonlySet<string>,
   known: KnownData,
@@ -148,12 +146,14 @@ interface Expected {
   readonly fanOuts: Map<string, ExpectedFanOut>;
 }
 
-async function readExpected(table: Table, companyId: number, now: number): Promise<Expected> {
+async function readExpected(table: Reads, companyId: number, now: number): Promise<Expected> {
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // The loop includes tomorrow, because the clock of the function that wrote an event may be ahead.
-  for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
+  // An entry is stored under the day of its event. A delivery may become due 30 days after the event, and is then kept for another 30 days.
+  // The loop therefore begins 60 days ago. It includes tomorrow, because the clock of the function that wrote an event may be ahead.
+  const oldest = now - limits.deliveryKeptMs - limits.delayMinutesMax * 60_000;
+  for (let at = oldest; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));
   }
   await Promise.all(

@@ -6,7 +6,7 @@
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { debounceKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { StoredWindow } from "#shared/webhooks/debounce-window.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -145,8 +145,8 @@ function waitingFaults(
         : ["waits for a deleted registration"];
     case pausedShard:
     case pausedBulkShard:
-      // While a deleted webhook has a throttled backlog, this is no fault: the handling of that backlog also cancels the deliveries of the
-      // paused backlog.
+      // If the webhook is deleted, a delivery in its paused backlog is a fault only if the limiter has no mark. With the mark, the
+      // webhook's throttled backlog is still being handled, and this will also cancel the deliveries of the paused backlog.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -167,7 +167,7 @@ const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.k
  * Compares the number of stored events of each delivery that has a debounce window with the number in the delivery's row or in its open
  * window. Returns a fault for each difference.
  */
-export async function windowFaults(table: Table, state: WebhookState): Promise<string[]> {
+export async function windowFaults(table: Reads, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
     (delivery) => delivery.body === undefined && delivery.sharedData === undefined && delivery.state !== "cancelled",
   );
@@ -185,7 +185,7 @@ export async function windowFaults(table: Table, state: WebhookState): Promise<s
  * Returns two maps, whose keys are ids of deliveries. `joined` contains the number of stored events of the delivery, and `open` the number
  * of events according to the row of its open window.
  */
-async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
+async function readWindows(table: Reads, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
   const shards = Array.from({ length: DELIVERY_SHARDS }, async (_, shard) => {
@@ -213,7 +213,7 @@ const TOGETHER = 25;
 
 /** Returns a fault for each delivery that cannot be sent because the data of its event does not exist. */
 export async function dataFaults(
-  table: Table,
+  table: Reads,
   { companyId, deliveries }: WebhookState,
   known: KnownData,
 ): Promise<string[]> {
@@ -237,7 +237,7 @@ export interface FanOuts {
 }
 
 export async function readFanOuts(
-  table: Table,
+  table: Reads,
   companyId: number,
   expected: ReadonlyMap<string, ExpectedFanOut>,
   now: number,

@@ -25,28 +25,29 @@ import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#share
 import { updateIf } from "#shared/webhooks/settle.ts";
 
 /**
- * What the sweeper assumes about the queue. An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then
- * queues every waiting delivery, even if it is not due.
+ * What the sweeper assumes about the queue. An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then queues
+ * waiting deliveries even if they are not due, those with the earliest due time first. If the run has no time for all of them, the ordinary
+ * runs of each minute continue its work: they queue each of the other deliveries when it is due.
  */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
-/** If a delivery became due within this time, its queue message probably still exists. */
+/** If a delivery has been due for less than this time, its queue message probably still exists. */
 const GRACE_MS = 30_000;
 /**
  * A delivery is queued again at most once within this time. Otherwise each run, every minute, would add another message for each delivery
  * that is still waiting.
  */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** Number of entries of a partition that are written concurrently and then queued with one call. */
+/** Number of index entries that are handled together. Their rows are updated concurrently, and their messages are queued with one call. */
 const TOGETHER = 10;
 /**
- * Maximum number of entries that one run handles. An entry takes two milliseconds of processor time, so 10 000 take 20 s, less than half of
- * the function's time-out of 50 s.
+ * Maximum number of deliveries that one run handles, except with `messages-lost`. An entry takes two milliseconds of processor time. 10 000
+ * entries take 20 s, less than half of the time-out of the function, 50 s.
  */
 export const CAPACITY = 10_000;
 /** The function times out after 50 s. The run begins no entry after `WORK_MS`, and counts no backlog after `METRICS_MS`. */
-const WORK_MS = 35_000;
+export const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
 /**
@@ -70,14 +71,18 @@ export function fairStrides(counts: ReadonlyMap<number, number>, capacity: numbe
   return (companyId) => Math.max(1, Math.ceil((counts.get(companyId) ?? 0) / share));
 }
 
+/**
+ * Replaces lost messages and reports the lag. Returns the number of queued messages. Continues after an error, and throws the first one at
+ * its end.
+ */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
   const isAll = assume === "messages-lost";
-  const overdue = await countOverdue(context.table, isAll ? undefined : iso(begun - GRACE_MS));
+  const overdue = await countOverdue(context.table, iso(begun - GRACE_MS));
+  const entries = isAll ? (pk: string) => context.table.query({ pk, index: "due" }) : overdue.again;
   const strides: Strides = isAll ? () => 1 : fairStrides(overdue.deliveries.byCompany, CAPACITY);
-  const endMs = isAll ? Number.POSITIVE_INFINITY : begun + WORK_MS;
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), firstError: undefined };
-  const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
+  const work = keys.dueShards().map((shard) => sweepShard(run, entries(shard), strides, begun + WORK_MS));
   const ends = await Promise.allSettled(work);
   // The lag is reported last and errors of the report are ignored, because replacing lost messages is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
@@ -154,8 +159,8 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
 }
 
 /**
- * Returns a message that replaces the lost one, or undefined if the row needs none. An entry of the index may be out of date, so the state
- * of a delivery comes from its row in the table.
+ * Returns a new message for the entry's delivery, backlog, replay or fan-out, or undefined if it needs none. An entry of the index may be
+ * out of date, so the state of a delivery comes from its row in the table.
  */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
@@ -181,8 +186,8 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
 }
 
 /**
- * Returns the message that starts the next step of a backlog, replay or fan-out. A superfluous message does no harm, because a lease
- * allows only one step at a time.
+ * Returns the message that starts the next step of a backlog, replay or fan-out. Returns undefined if the entry belongs to a delivery. A
+ * superfluous message does no harm, because a lease allows only one step at a time.
  */
 function stepMessage(key: Key): QueueMessage | undefined {
   const webhook = keys.webhookAt(key);

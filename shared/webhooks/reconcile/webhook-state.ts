@@ -2,7 +2,7 @@
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
 import { StoredReplay } from "#shared/webhooks/deliver/replay.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -22,7 +22,7 @@ export type DueEntries = Map<string, DueEntry[]>;
  * Reads a company's entries in the due index (an index of rows by due time), grouped by webhook. Paused and throttled backlogs are in other
  * partitions and are not included.
  */
-export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
+export async function readDue(table: Reads, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
   await Promise.all(
@@ -39,7 +39,7 @@ export async function readDue(table: Table, companyId: number): Promise<Map<numb
   return found;
 }
 
-async function addBacklogs(table: Table, companyId: number, webhookId: number, entries: DueEntries): Promise<void> {
+async function addBacklogs(table: Reads, companyId: number, webhookId: number, entries: DueEntries): Promise<void> {
   const paused = keys.pausedBacklogShards(companyId, webhookId);
   for (const pk of [...paused, ...keys.throttledBacklogShards(companyId, webhookId)]) {
     for await (const item of table.query({ pk, index: "due" })) addEntry(entries, item);
@@ -55,7 +55,7 @@ function addEntry(entries: DueEntries, item: Item): void {
 interface Rows {
   readonly deliveries: Map<string, StoredDelivery>;
   readonly attempts: Map<string, StoredAttempt[]>;
-  /** Ids of deliveries whose rows are not valid. */
+  /** Ids of deliveries whose row, or the row of one of their attempts, is not valid. */
   readonly unreadable: string[];
 }
 
@@ -76,7 +76,7 @@ export interface WebhookState extends Rows {
  * backlog and its paused backlog.
  */
 export async function readWebhookState(
-  table: Table,
+  table: Reads,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,
   rows: WebhookRows | undefined,
   due: DueEntries,
@@ -101,7 +101,7 @@ export async function readWebhookState(
   };
 }
 
-async function readRows(table: Table, companyId: number, webhookId: number, now: number): Promise<Rows> {
+async function readRows(table: Reads, companyId: number, webhookId: number, now: number): Promise<Rows> {
   const rows: Rows = { deliveries: new Map(), attempts: new Map(), unreadable: [] };
   const shards = Array.from({ length: DELIVERY_SHARDS }, async (_, shard) => {
     for await (const item of table.query(keys.deliveryShard(companyId, webhookId, shard))) addRow(rows, item, now);

@@ -34,8 +34,9 @@ export const EventFilter = z
 export type EventFilter = z.infer<typeof EventFilter>;
 
 /**
- * Measures the depth and the number of keys of a filter. The result may stop one level below `limits.filterDepth`, so that a hostile filter
- * of great depth takes little time. An object or a list within a list has infinite depth, because a filter must not contain it.
+ * Measures the depth and the number of keys of a filter. It stops as soon as the depth exceeds `limits.filterDepth`, so that a hostile
+ * filter of great depth takes little time. The depth and the number of keys may then be too small, but the depth is above the limit. An
+ * object or a list within a list has infinite depth, because a filter must not contain it.
  */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;

@@ -39,7 +39,7 @@ export async function readWebhooksAtVersion(
   const webhooks = new Map<number, WebhookRows>();
   let version = registrationsVersionOf(undefined);
   const { sk: countKey } = keys.webhookCount(companyId);
-  // The row of a webhook sorts before the rows of its registrations.
+  // The row of a webhook sorts before the rows of its registrations, so the map contains the webhook when its registrations are added.
   for await (const item of table.query(keys.webhooks(companyId))) {
     if (item.sk === countKey) {
       version = registrationsVersionOf(item);
@@ -78,8 +78,10 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 }
 
 /**
- * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Throttled deliveries have no
- * message. The transaction therefore also marks the limiter's row. The next step of the throttled backlog then cancels these deliveries.
+ * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Deliveries in the throttled
+ * or paused backlog have no message. The transaction therefore also sets the mark in the webhook's limiter row that a throttled backlog is
+ * waiting, even if it is empty. The sweeper (a function that runs every minute) finds the mark and starts a step, which cancels the
+ * deliveries of both backlogs.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {

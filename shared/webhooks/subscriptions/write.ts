@@ -137,7 +137,10 @@ export async function encryptSecrets(
 const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
   secretKey !== undefined || previousSecret?.secretKey !== undefined;
 
-/** Returns true if this call has encrypted a secret. It leaves a secret that another request replaces at the same time unchanged. */
+/**
+ * Returns true if this call has encrypted a secret. If another request replaces the secret at the same time, the new secret stays
+ * unchanged.
+ */
 function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
   const key = keys.webhook(companyId, id);
   return optimistic(async () => {

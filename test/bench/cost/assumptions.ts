@@ -10,6 +10,25 @@ export const PER_HOUR: Readonly<Record<Exclude<Operation, "authorize">, number>>
   search: 1,
   create: 3,
 };
+/**
+ * What a deployment with the preset `production` has by default in addition to the resources in measured.json. A test compares the numbers
+ * of rules, alarms and metrics with the templates. `smokeTestDollars` is the sum of the monthly costs at the end of
+ * docs/decisions/2026-11-22-scheduled-smoke-test.md.
+ */
+export const PRODUCTION_DEFAULTS = {
+  webAclRules: 4,
+  backupAlarms: 2,
+  backupMetrics: 1,
+  smokeTestDollars: 2.05,
+} as const;
+
+/**
+ * The write units that the index flush needs for each created prospect. The benchmark in docs/benchmarks.md has measured them over this
+ * large number of creates. `npm run cost -- --measure` measures fewer creates, which do not cause the rare merges of the largest runs
+ * (stored parts) of an index.
+ */
+export const LONG_FLUSH = { creates: 131_072, writeUnits: 1.58 } as const;
+
 export const HOURS_A_DAY = 6;
 export const DAYS_A_MONTH = 21;
 export const HOURS_A_MONTH = 730;
@@ -24,7 +43,7 @@ export const SAME_VIEW = 0.5;
 export const PAGE_SIZE = 50;
 /**
  * Number of prospects in a rep's working area. Each list of the rep shows one page of these prospects, and all pages have the same
- * probability. Each write of the rep changes one of these prospects. If reps list the first page most often, functions in fact find more
+ * probability. Each write of the rep changes one of these prospects. Real reps may list the first page most often. Functions then find more
  * prospects in memory than the model assumes.
  */
 export const LISTED_PROSPECTS = 500;

@@ -5,6 +5,8 @@ import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { capacityOf, FLUSH_WINDOW_SECONDS, MEMORY_MB, type Preset } from "../../../infra/settings/capacity.ts";
 
 export interface Design {
+  /** The preset decides which parts a deployment has by default: backups, the web ACL and the scheduled smoke test. */
+  readonly preset: Preset;
   readonly memoryMb: (file: string) => number;
   readonly cacheBytes: (memoryMb: number) => number;
   /** Number of environments with provisioned concurrency, by the file of the function. These environments are always ready. */
@@ -29,6 +31,7 @@ export interface Design {
 export function designOf(preset: Preset): Design {
   const { memoryMb, provisioned } = capacityOf({ preset });
   return {
+    preset,
     memoryMb: (file) => memoryMb[file] ?? MEMORY_MB,
     cacheBytes: cacheBytesOf,
     provisioned,

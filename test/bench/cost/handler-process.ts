@@ -22,8 +22,8 @@ const cpuMs = (): number => {
 };
 
 /**
- * Replaces the global object of Lambda's runtime. Its stream discards the answer, because in production Lambda sends it and not the
- * function.
+ * Replaces the global object of Lambda's runtime. Its stream discards the answer. In production, Lambda's runtime sends the answer, so the
+ * time of sending does not belong to the function.
  */
 const awslambda = {
   streamifyResponse:

@@ -16,7 +16,7 @@ import type { Load, Measured } from "./measured.ts";
 
 export const LOADED_PROSPECTS = 100_000;
 /** Number of creates whose flushes and merges are measured. */
-const CREATES = 16_384;
+export const CREATES = 16_384;
 const SAMPLES = 1_000;
 
 type IndexCosts = Pick<Measured, "loads" | "storedBytes" | "rowTextBytes"> & {

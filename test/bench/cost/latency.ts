@@ -2,10 +2,11 @@
 import { PROVISIONED } from "../../../infra/settings/capacity.ts";
 import { prices } from "../../../infra/settings/prices.ts";
 import { HOURS_A_MONTH } from "./assumptions.ts";
+import type { Day, Scenario } from "./day.ts";
 import { type Design, designOf } from "./design.ts";
 import { functionOf, type Measured, type Operation } from "./measured.ts";
 import { table } from "./tables.ts";
-import { type Day, quantile, type Scenario, simulate } from "./working-day.ts";
+import { quantile, simulate } from "./working-day.ts";
 
 export interface Choice {
   /** Number of prospects of the company. */
@@ -87,7 +88,11 @@ export function latencyReport(measured: Measured, { prospects, seed, reps: chose
 ([working-day.ts](../test/bench/cost/working-day.ts), [assumptions.ts](../test/bench/cost/assumptions.ts)). It simulates the requests of the reps, and
 the environments (instances of a Lambda function) that Lambda starts and ends. For each environment, it simulates which search indexes and
 prospects are in memory. The processor times were measured on ${measured.date}. The latencies of DynamoDB and other AWS services are assumptions,
-because no function was measured in an AWS account.`,
+because no function was measured in an AWS account. This command prints the page for a smaller company:
+
+\`\`\`sh
+npm run simulate -- --prospects 10000
+\`\`\``,
     `All times in the tables are milliseconds and include the time in API Gateway. \`starts\` is the share of requests that had to wait until Lambda
 had started an environment.`,
     "## Lists",

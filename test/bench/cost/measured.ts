@@ -21,8 +21,9 @@ export const functionOf: Record<Operation, string> = {
 };
 
 /**
- * What one operation uses in a warm function. Each number is the mean of several requests to the local service. Only `cpuMs` comes from
- * separate processes.
+ * What one operation uses in a warm function: the mean of several requests to the local service. A round is one request to the table, or
+ * several concurrent ones. There are two exceptions. `cpuMs` is measured in a separate process that runs only the bundled function. The
+ * units and rounds of `authorize` are constants.
  */
 const Usage = z.object({
   readUnits: z.number(),
@@ -82,7 +83,8 @@ export const Measured = z.object({
   /** The cost of a map view that is answered with 304. */
   notModified: z.object({ readUnits: z.number(), rounds: z.number(), sentBytes: z.number(), cpuMs: z.number() }),
   /**
-   * Number of alarms, custom metrics, dashboards and encryption keys in the production preset. Each of them has a fixed price per month.
+   * Number of alarms, custom metrics, dashboards and encryption keys in the production preset, without those of the backups and of the
+   * scheduled smoke test. Each of them has a fixed price per month.
    */
   resources: z.object({ alarms: z.number(), metrics: z.number(), dashboards: z.number(), keys: z.number() }),
   /** Number of pins in the measured map view. */

@@ -1,9 +1,19 @@
 /** Converts a simulated working day to dollars per month. */
 import { prices } from "../../../infra/settings/prices.ts";
-import { DAYS_A_MONTH, HOURS_A_DAY, HOURS_A_MONTH, PER_HOUR, POLLS_A_SECOND, WHOLE_CPU_MB } from "./assumptions.ts";
+import { backupPlanOf, COLD_AFTER_DAYS } from "../../../infra/settings/retention.ts";
+import {
+  DAYS_A_MONTH,
+  HOURS_A_DAY,
+  HOURS_A_MONTH,
+  PER_HOUR,
+  POLLS_A_SECOND,
+  PRODUCTION_DEFAULTS,
+  WHOLE_CPU_MB,
+} from "./assumptions.ts";
+import type { Day, Scenario } from "./day.ts";
 import type { Design } from "./design.ts";
 import { functionOf, type Measured, type Operation, operations } from "./measured.ts";
-import { type Day, type Scenario, simulate } from "./working-day.ts";
+import { simulate } from "./working-day.ts";
 
 export const costLines = [
   "API Gateway",
@@ -21,6 +31,8 @@ export interface Cost {
   readonly scenario: Scenario;
   readonly lines: Readonly<Record<CostLine, number>>;
   readonly total: number;
+  /** The total with the parts that the preset has by default: backups, the web ACL and the scheduled smoke test. */
+  readonly withDefaults: number;
   readonly requests: number;
   readonly day: Day;
 }
@@ -93,7 +105,34 @@ export function costOf(scenario: Scenario, design: Design, measured: Measured): 
       measured.resources.keys * prices.kms.keyMonth,
   };
   const total = costLines.reduce((dollars, line) => dollars + lines[line], 0);
-  return { scenario, lines, total, requests, day };
+  return { scenario, lines, total, withDefaults: total + defaultDollars(design, requests, stored), requests, day };
+}
+
+/**
+ * Returns the dollars per month of the parts that a preset has by default and that `costLines` does not contain.
+ *
+ * @param stored GB of the table
+ */
+function defaultDollars({ preset }: Design, requests: number, stored: number): number {
+  const { waf, cloudWatch } = prices;
+  const { webAclRules, backupAlarms, backupMetrics, smokeTestDollars } = PRODUCTION_DEFAULTS;
+  const alarms = backupAlarms * cloudWatch.alarmMonth + backupMetrics * cloudWatch.metricMonth;
+  const webAcl = waf.aclMonth + webAclRules * waf.ruleMonth + requests * waf.request;
+  return preset === "small" ? 0 : stored * copiesOfAGb(preset) + alarms + webAcl + smokeTestDollars;
+}
+
+/**
+ * Returns the dollars per month of all backup copies of a table with one GB. The number of copies is the one that a deployment has when its
+ * first monthly copy expires. From then on, it does not grow.
+ */
+function copiesOfAGb(preset: Design["preset"]): number {
+  const { dailyDays, monthlyDays } = backupPlanOf({ preset, dailyDays: undefined, monthlyDays: undefined }) ?? {
+    dailyDays: 0,
+    monthlyDays: 0,
+  };
+  const cold = Math.max(0, Math.floor(monthlyDays / COLD_AFTER_DAYS) - 1);
+  const warm = dailyDays + (monthlyDays > 0 ? 1 : 0);
+  return warm * prices.dynamoDb.backupGbMonth + cold * prices.dynamoDb.backupColdGbMonth;
 }
 
 /**
@@ -148,7 +187,7 @@ function lambdaDollars({ functions }: Day, design: Design, { publishes, flushes,
   );
 }
 
-/** Returns the dollars that the answers with 304 save. The function neither writes nor compresses a text for such an answer. */
+/** Returns the dollars that the answers with 304 save. Such an answer has no body, so the function neither builds nor compresses one. */
 function savedDollars(unchanged: number, design: Design, { operations, notModified }: Measured): number {
   const memoryMb = design.memoryMb(functionOf.pins);
   const savedMs = (operations.pins.cpuMs - notModified.cpuMs) / Math.min(1, memoryMb / WHOLE_CPU_MB);

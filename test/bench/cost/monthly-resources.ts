@@ -1,5 +1,8 @@
-/** Counts what has a fixed price per month in the production preset without the canary, by default also without backups. */
-import { customMetrics } from "../../infra/custom-metrics.ts";
+/**
+ * Counts the resources of a deployment that have a fixed price per month, without those of the scheduled smoke test (canary). The default
+ * of `config` has the capacity of the preset `production`, but no backups. Other code computes the costs of the backups and the smoke test.
+ */
+import { customMetrics } from "../../infra/stack/custom-metrics.ts";
 import { ownIdentity, synthesized } from "../../infra/template.ts";
 import type { Measured } from "./measured.ts";
 

@@ -4,7 +4,10 @@ import { LISTED_PROSPECTS, PAGE_SIZE } from "./assumptions.ts";
 
 const COMPANIES = TOTAL_BYTES / COMPANY_BYTES;
 
-/** The pages of one company in memory. The value of a page is the number of writes that its rep had sent when the page was last listed. */
+/**
+ * The pages of one company in memory. Each page belongs to one rep. The value of a page is the number of writes that this rep had sent when
+ * the page was last listed.
+ */
 type Pages = Map<string, number>;
 
 export class RowMemory {

@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { optionsOrExit } from "../../../infra/cli/options.ts";
+import { optionsOrExit } from "../../../infra/command/options.ts";
 import { readMeasured, writeMeasured } from "./measured.ts";
 import { report } from "./report.ts";
 

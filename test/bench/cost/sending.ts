@@ -2,7 +2,10 @@
 import { get, request as httpRequest, type IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";
 
-/** The names of the units and rounds in the header `Server-Timing`, which the local service adds to each answer. */
+/**
+ * The names of the read units, write units and rounds in the header `Server-Timing`, which the local service adds to each answer. A round
+ * is one request to the table, or several concurrent ones.
+ */
 const timed = { readUnits: "read-units", writeUnits: "write-units", rounds: "rounds" } as const;
 export type TableUsage = Readonly<Record<keyof typeof timed, number>>;
 

@@ -5,7 +5,8 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { optionsOrExit } from "../../../infra/cli/options.ts";
+import * as z from "zod/mini";
+import { checked, optionsOrExit, runCommand } from "../../../infra/command/options.ts";
 import { LOADED_PROSPECTS } from "./index-costs.ts";
 import { latencyReport } from "./latency.ts";
 import { readMeasured } from "./measured.ts";
@@ -13,14 +14,23 @@ import { readMeasured } from "./measured.ts";
 const usage = `npm run simulate -- [options]
     --write         writes docs/latency.md
     --prospects N   prospects of the company (${LOADED_PROSPECTS})
-    --seed N        other days, with other random numbers`;
+    --seed N        other days, with other random numbers
+exit code 0: success, 2: wrong usage`;
 const options = optionsOrExit(
   { prospects: { type: "string" }, seed: { type: "string" }, write: { type: "boolean" } },
   usage,
 );
-const text = latencyReport(readMeasured(), {
-  prospects: Number(options.prospects ?? LOADED_PROSPECTS),
-  ...(options.seed !== undefined && { seed: Number(options.seed) }),
+const WholeNumber = z.optional(
+  z.pipe(z.string(), z.pipe(z.transform(Number), z.int("must be a whole number").check(z.minimum(1)))),
+);
+await runCommand(async () => {
+  const { prospects = LOADED_PROSPECTS, seed } = checked(
+    z.object({ prospects: WholeNumber, seed: WholeNumber }),
+    options,
+    usage,
+  );
+  const text = latencyReport(readMeasured(), { prospects, ...(seed !== undefined && { seed }) });
+  console.log(text);
+  if (options.write === true) writeFileSync(join(import.meta.dirname, "../../../docs/latency.md"), text);
+  return undefined;
 });
-console.log(text);
-if (options.write === true) writeFileSync(join(import.meta.dirname, "../../../docs/latency.md"), text);

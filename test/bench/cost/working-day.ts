@@ -18,44 +18,10 @@ import {
   viewShare,
   WHOLE_CPU_MB,
 } from "./assumptions.ts";
+import type { Day, FunctionDay, Scenario } from "./day.ts";
 import type { Design } from "./design.ts";
 import { functionOf, type Load, type Measured, type Operation, type Usage } from "./measured.ts";
 import { RowMemory } from "./row-memory.ts";
-
-export interface Scenario {
-  readonly reps: number;
-  readonly companies: number;
-  /** Number of prospects of each company. */
-  readonly prospects: number;
-}
-
-/** The use of one function on the simulated day. */
-export interface FunctionDay {
-  requests: number;
-  starts: number;
-  gbSeconds: number;
-  /** GB-seconds in environments with provisioned concurrency. */
-  provisionedGbSeconds: number;
-}
-
-export interface Day {
-  readonly functions: ReadonlyMap<string, FunctionDay>;
-  /** Latencies of the requests of each operation in milliseconds, sorted. */
-  readonly latencies: ReadonlyMap<Operation, Float64Array>;
-  /** Read units for loading indexes into memory. */
-  readonly loadUnits: number;
-  /** Number of requests that loaded an index. */
-  readonly loads: number;
-  /** Number of requests that were answered with 304. */
-  readonly notModified: number;
-  /**
-   * The mean share of a page's prospects that a list or search had to read from the table, because the function did not have them in
-   * memory.
-   */
-  readonly unread: Readonly<Record<Listing, number>>;
-}
-
-type Listing = keyof Measured["inMemory"];
 
 const SEED = 20_261_122;
 /** Number of prospects of the company whose loads were measured. The costs of a load are proportional to the number of prospects. */
@@ -222,8 +188,8 @@ class WorkingDay {
   }
 
   /**
-   * Returns what a request uses. A list reads only those prospects of its page that are not in memory. Each search is assumed to return
-   * other prospects than all searches before.
+   * Returns what a request uses. A list reads only those prospects of its page that are not in memory. The simulation assumes that a search
+   * returns prospects that no earlier search has returned, so it finds none of them in memory.
    */
   #usageOf(
     operation: Operation,
@@ -289,7 +255,10 @@ class WorkingDay {
     return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
   }
 
-  /** Returns the milliseconds of loading the parts of the index that the environment lacks, and the changes of new flushes. */
+  /**
+   * Returns the milliseconds that the environment needs to load index data for the request: the parts of the index that it lacks, or, if it
+   * has them, the changes that flushes have made since its last load.
+   */
   #loadMs(
     environment: LambdaEnvironment,
     kind: Kind,

@@ -1,12 +1,12 @@
 /** Sends the requests of story.ts through the client that @hey-api/openapi-ts generates from the OpenAPI document. */
 import { client } from "./generated/hey-api/client.gen";
 import * as api from "./generated/hey-api/sdk.gen";
-import { baseUrl, prospect, tell, token } from "./story";
+import { baseUrl, printAnswers, prospect, token } from "./story";
 
 client.setConfig({ baseUrl, auth: () => token });
 const throwOnError = true;
 
-await tell(
+await printAnswers(
   {
     me: async () => (await api.me({ throwOnError })).data,
     statuses: async () => (await api.statusesList({ throwOnError })).data,

@@ -1,12 +1,12 @@
 /** Sends the requests of story.ts through the client that oazapfts generates from the OpenAPI document. */
 import { ok } from "@oazapfts/runtime";
 import * as api from "./generated/oazapfts";
-import { baseUrl, prospect, tell, token } from "./story";
+import { baseUrl, printAnswers, prospect, token } from "./story";
 
 api.defaults.baseUrl = baseUrl;
 api.defaults.headers = { Authorization: `Bearer ${token}` };
 
-await tell(
+await printAnswers(
   {
     me: () => ok(api.me()),
     statuses: () => ok(api.statusesList()),

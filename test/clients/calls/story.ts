@@ -43,7 +43,7 @@ export const baseUrl = process.env.BASE_URL ?? "";
 export const token = process.env.TOKEN ?? "";
 
 /** Sends the requests, and prints some fields of each answer as JSON. */
-export async function tell(calls: Calls, name: string): Promise<void> {
+export async function printAnswers(calls: Calls, name: string): Promise<void> {
   const { user } = await calls.me();
   const status = (await calls.statuses()).find(({ value }) => value === "Interested");
   const tag = await calls.createTag(`Tag ${name}`);

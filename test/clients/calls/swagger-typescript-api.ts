@@ -1,10 +1,10 @@
 /** Sends the requests of story.ts through the client that swagger-typescript-api generates from the OpenAPI document. */
 import { Api } from "./generated/swagger-typescript-api";
-import { baseUrl, prospect, tell, token } from "./story";
+import { baseUrl, printAnswers, prospect, token } from "./story";
 
 const { api } = new Api({ baseUrl, baseApiParams: { headers: { Authorization: `Bearer ${token}` } } });
 
-await tell(
+await printAnswers(
   {
     me: async () => (await api.me()).data,
     statuses: async () => (await api.statusesList()).data,

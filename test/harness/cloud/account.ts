@@ -29,8 +29,12 @@ export interface Account {
   /** The addresses and domains from which SES may send. */
   readonly verifiedSenders: Set<string>;
   readonly concurrency: number;
+  /** Maximum memory of a function in MB. AWS allows 10 240, and in many new accounts only 3 008. */
+  functionMemoryMb: number;
   /** Logical ids of resources whose creation is to fail. Tests add them. */
   readonly failing: Set<string>;
+  /** The names of alarms that are on. Tests add them. */
+  readonly alarmsOn: Set<string>;
 }
 
 /** Returns an account with the resources that `cdk bootstrap` creates. */
@@ -47,12 +51,20 @@ export function bootstrappedAccount(): Account {
     parameters: new Map([["/cdk-bootstrap/hnb659fds/version", "30"]]),
     verifiedSenders: new Set(),
     concurrency: 1_000,
+    functionMemoryMb: 10_240,
     failing: new Set(),
+    alarmsOn: new Set(),
   };
 }
 
 const random = (length: number): string =>
   randomBytes(length).toString("base64url").replace(/[-_]/g, "x").slice(0, length);
+
+/**
+ * Number of function versions so far, in all functions together. AWS numbers the versions of each function from 1. In the simulation, the
+ * versions of all functions have different numbers.
+ */
+let versions = 0;
 
 /** For each resource type whose id a template cannot set, a function that returns an id as AWS generates it. */
 const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
@@ -62,6 +74,7 @@ const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
   "AWS::Cognito::UserPoolClient": () => random(26).toLowerCase(),
   "AWS::KMS::Key": () => randomUUID(),
   "AWS::Lambda::EventSourceMapping": () => randomUUID(),
+  "AWS::Lambda::Version": () => String(++versions),
 };
 
 /** Returns the name that the template gives to the resource, or undefined if it gives none. */
@@ -72,7 +85,10 @@ export function givenName(type: string, properties: Fields): string | undefined 
     : ownName(type, properties);
 }
 
-/** Returns the name of a resource whose main identifier is an id or an ARN, but whose name must be unique too. */
+/**
+ * Returns a name that must be unique, for types whose main identifier is not a name in the template. AWS identifies a topic by its ARN, for
+ * example. Returns undefined for other types, and for resources without a name.
+ */
 function ownName(type: string, { QueueName, TopicName, StageName, RestApiId }: Fields): string | undefined {
   if (type === "AWS::SQS::Queue" && typeof QueueName === "string") return QueueName;
   if (type === "AWS::SNS::Topic" && typeof TopicName === "string") return TopicName;
@@ -102,7 +118,7 @@ const references: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SNS::Topic": ({ id }) => arn("sns", id),
   "AWS::ApiGateway::Stage": ({ properties }) => String(properties.StageName),
   "AWS::Lambda::Alias": ({ properties }) => arn("lambda", `function:${properties.FunctionName}:${properties.Name}`),
-  "AWS::Lambda::Version": ({ properties }) => arn("lambda", `function:${properties.FunctionName}:1`),
+  "AWS::Lambda::Version": ({ id, properties }) => arn("lambda", `function:${properties.FunctionName}:${id}`),
 };
 
 export const referenceTo = (made: Made): string => references[made.type]?.(made) ?? made.id;
@@ -114,7 +130,7 @@ const attributes: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::Cognito::UserPool.Arn": ({ id }) => arn("cognito-idp", `userpool/${id}`),
   "AWS::KMS::Key.Arn": ({ id }) => arn("kms", `key/${id}`),
   "AWS::IAM::Role.Arn": ({ id }) => `arn:${PARTITION}:iam::${ACCOUNT}:role/${id}`,
-  "AWS::Lambda::Version.Version": () => "1",
+  "AWS::Lambda::Version.Version": ({ id }) => id,
   "AWS::Lambda::Function.Arn": ({ id }) => arn("lambda", `function:${id}`),
   "AWS::Logs::LogGroup.Arn": ({ id }) => arn("logs", `log-group:${id}:*`),
   "AWS::S3::Bucket.Arn": ({ id }) => `arn:${PARTITION}:s3:::${id}`,

@@ -10,11 +10,14 @@ import { sendAws } from "../aws-cli.ts";
 import type { CdkCommand, CdkResult } from "./cdk-process.ts";
 
 export interface Deployment {
-  /** Synthesizes the stacks. Commands that `run` gets afterwards use them. */
+  /** Synthesizes the stacks. Every later `cdk` command of `run` uses these stacks. */
   synthesize(context: Readonly<Record<string, unknown>>): void;
   /** Changes the code of one function, so that the next synthesis creates a different template. */
   changeCode(file: string): void;
-  /** Runs a command of the document. The stack's name `Canvassing` is replaced by the name of this deployment's stack. */
+  /**
+   * Runs a `cdk` or `aws` command of docs/deploy.md. In the command, the stack name `Canvassing` is replaced by the name of this
+   * deployment's stack. If an `aws` command fails, this function throws the error of the SDK.
+   */
   run(command: string): Promise<{ readonly code: number; readonly output: string }>;
   stop(): void;
 }

@@ -8,7 +8,7 @@ import { root } from "../../../infra/build/bundle.ts";
 
 export interface CdkCommand {
   readonly args: readonly string[];
-  /** The directory of the assembly. */
+  /** The directory of the cloud assembly, which contains the synthesized templates. */
   readonly app: string;
   /** The profile of the AWS configuration whose credentials replace those of the environment. */
   readonly profile?: string;
@@ -26,7 +26,8 @@ const { exec }: { exec: Exec } = createRequire(import.meta.url)(join(root, "node
 let output = "";
 const collect = (chunk: unknown, ...rest: readonly unknown[]): boolean => {
   output += String(chunk);
-  // The stream calls the last argument when the text is written. Without this call, `cdk` would wait for it.
+  // This function replaces `write` of the output streams. The last argument of `write` may be a callback, and `cdk` waits until it is
+  // called.
   const done = rest.at(-1);
   if (typeof done === "function") done();
   return true;

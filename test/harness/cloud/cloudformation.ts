@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Fields } from "../../infra/template.ts";
 import { ACCOUNT, type Account, REGION } from "./account.ts";
 import { detectionOf, driftsOf } from "./drift.ts";
-import { type Cloud, deploy, destroy, importable, newStack, now, type Plan, type Stack } from "./stacks.ts";
+import { type Cloud, newStack, now, type Plan, type Stack } from "./stack-state.ts";
+import { deploy, destroy, importable } from "./stacks.ts";
 import { readTemplate, type Template, ValidationError } from "./template.ts";
 import type { XmlValue } from "./xml.ts";
 
@@ -28,6 +29,7 @@ export interface CloudFormation extends Cloud {
 export const openCloudFormation = (account: Account): CloudFormation => ({
   account,
   stacks: [],
+  moves: [],
   changeSets: [],
   calls: [],
 });
@@ -189,8 +191,8 @@ function createChangeSet(cloud: CloudFormation, query: Query): XmlValue {
 }
 
 /**
- * Returns the resources that differ between the stack's template and the new template. If the templates differ in anything else, the result
- * contains one more entry.
+ * Returns the resources that differ between the stack's template and the new template. If the plan reverts drifts, it returns all
+ * resources. If the templates differ only outside of their resources, the result contains one entry without a resource.
  */
 function changesOf(cloud: CloudFormation, stack: Stack, plan: Plan): XmlValue[] {
   const before: Template["Resources"] = stack.template?.Resources ?? {};
@@ -222,7 +224,7 @@ function changesOf(cloud: CloudFormation, stack: Stack, plan: Plan): XmlValue[] 
 
 function planOf({ account }: CloudFormation, query: Query): Plan {
   const { text, isStored } = templateText(account, query);
-  const template = readTemplate(text, isStored);
+  const template = readTemplate(text, isStored, (url) => storedText(account, url));
   if (/"AWS::IAM::/.test(text) && ![...query.values()].some((value) => /^CAPABILITY_(?:NAMED_)?IAM$/.test(value))) {
     throw new ValidationError("Requires capabilities : [CAPABILITY_IAM]");
   }
@@ -238,14 +240,19 @@ function planOf({ account }: CloudFormation, query: Query): Plan {
 function templateText(account: Account, query: Query): { text: string; isStored: boolean } {
   const url = query.get("TemplateURL");
   if (url === undefined) return { text: query.get("TemplateBody") ?? "", isStored: false };
+  return { text: storedText(account, url), isStored: true };
+}
+
+/** Returns the text of the object at a URL of S3. The bucket's name is in the host or in the path. */
+function storedText({ objects }: Account, url: string): string {
   const { hostname, pathname } = new URL(url);
   const bucket = hostname.split(".s3.")[0] ?? "";
   const [, key = ""] = /^\/(.+)$/.exec(decodeURIComponent(pathname)) ?? [];
-  const isInHost = account.objects.has(bucket);
+  const isInHost = objects.has(bucket);
   const [first = "", ...rest] = key.split("/");
-  const text = isInHost ? account.objects.get(bucket)?.get(key) : account.objects.get(first)?.get(rest.join("/"));
+  const text = isInHost ? objects.get(bucket)?.get(key) : objects.get(first)?.get(rest.join("/"));
   if (text === undefined) throw new ValidationError(`S3 error: Access Denied or no object at ${url}`);
-  return { text: text.toString("utf8"), isStored: true };
+  return text.toString("utf8");
 }
 
 function parametersOf(account: Account, { Parameters }: Template, query: Query): Fields {

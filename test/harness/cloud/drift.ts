@@ -1,12 +1,15 @@
 /** The drift detection of the simulated CloudFormation. It compares the settings of resources with the template of the last deployment. */
 
 import { differences, find } from "./account.ts";
-import { type Cloud, now, type Stack } from "./stacks.ts";
+import { type Cloud, now, type Stack } from "./stack-state.ts";
 import type { XmlValue } from "./xml.ts";
 
 const text = (value: unknown): string => JSON.stringify(value) ?? "";
 
-/** Returns a description of each resource of the stack, with its settings in the template that have another value in the account. */
+/**
+ * Returns a description of each resource of the stack. It lists the settings of the template whose value in the account differs from the
+ * template.
+ */
 export const driftsOf = ({ account }: Cloud, stack: Stack): { status: string; described: XmlValue }[] =>
   [...stack.resources].map(([LogicalResourceId, { made, properties }]) => {
     const actual = find(account, made.type, made.id)?.properties;

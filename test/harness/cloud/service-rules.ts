@@ -38,9 +38,31 @@ const mappingsOf = (account: Account, test: (properties: Fields) => boolean): Ma
  */
 const UNRESERVED = 100;
 
+/**
+ * Maximum size of all inline policies of a role together, in characters. IAM does not count white space:
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+ */
+const INLINE_POLICIES_SIZE = 10_240;
+
 export const serviceRules: Readonly<Record<string, Rules>> = {
+  "AWS::IAM::Role": {
+    create(_, { Policies }) {
+      const documents = listed(Policies).map((policy) => JSON.stringify(at(policy, "PolicyDocument")));
+      const size = documents.join("").replaceAll(/\s/g, "").length;
+      if (size > INLINE_POLICIES_SIZE) {
+        throw new ServiceError(
+          `Maximum policy size of ${INLINE_POLICIES_SIZE} bytes exceeded: the policies have ${size}`,
+        );
+      }
+    },
+  },
   "AWS::Lambda::Function": {
-    create(account, { Code, Role, LoggingConfig, ReservedConcurrentExecutions = 0 }, made) {
+    create(account, { Code, Role, LoggingConfig, MemorySize = 128, ReservedConcurrentExecutions = 0 }, made) {
+      if (Number(MemorySize) > account.functionMemoryMb) {
+        throw new ServiceError(
+          `'MemorySize' value failed to satisfy constraint: Member must have value less than or equal to ${account.functionMemoryMb}`,
+        );
+      }
       const { S3Bucket, S3Key } = { S3Bucket: at(Code, "S3Bucket"), S3Key: at(Code, "S3Key") };
       if (!account.objects.get(String(S3Bucket))?.has(String(S3Key))) {
         throw new ServiceError(`Error occurred while GetObject. S3 Error Code: NoSuchKey: ${String(S3Key)}`);

@@ -2,13 +2,13 @@
  * Deploys synthesized templates to a simulated account without the command `cdk`. Tests see with it how CloudFormation executes the
  * templates.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { DeployConfig } from "../../../infra/settings/config.ts";
 import { stackNameOf } from "../../../infra/settings/names.ts";
+import { templateIn } from "../../../infra/synth.ts";
 import type { Template } from "../../infra/template.ts";
 import { ACCOUNT, type Account, REGION } from "./account.ts";
-import { type Cloud, deploy, newStack, type Plan, type Stack } from "./stacks.ts";
+import { type Cloud, newStack, type Plan, type Stack } from "./stack-state.ts";
+import { deploy } from "./stacks.ts";
 import { readTemplate } from "./template.ts";
 
 export interface StackTexts {
@@ -16,9 +16,9 @@ export interface StackTexts {
   readonly service: string;
 }
 
-/** Returns the synthesized templates as text. */
+/** Returns the synthesized templates as text. Nested stacks are replaced by their resources. */
 export function textsOf({ directory }: Template, { stage }: Pick<DeployConfig, "stage">): StackTexts {
-  const read = (name: string) => readFileSync(join(directory, `${name}.template.json`), "utf8");
+  const read = (name: string) => JSON.stringify(templateIn(directory, `${name}.template.json`));
   return { data: read(`${stackNameOf(stage)}-Data`), service: read(stackNameOf(stage)) };
 }
 

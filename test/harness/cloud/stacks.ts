@@ -1,117 +1,13 @@
-/** The stacks of the simulated CloudFormation: their states, events and exports. Executes deployments and deletions of stacks. */
-import { randomUUID } from "node:crypto";
+/** Executes deployments and deletions of the stacks of the simulated CloudFormation. */
 import { type Fields, listed } from "../../infra/template.ts";
-import {
-  ACCOUNT,
-  type Account,
-  attributeOf,
-  differences,
-  find,
-  givenName,
-  type Made,
-  REGION,
-  referenceTo,
-} from "./account.ts";
+import { ACCOUNT, attributeOf, differences, find, givenName, type Made, REGION, referenceTo } from "./account.ts";
+import { moveAlias } from "./code-deploy.ts";
+import { checkExports, exportsOf, userOf } from "./exports.ts";
+import { refuseParallel } from "./parallel.ts";
 import { change, create, remove } from "./resource-handlers.ts";
 import { replacing } from "./spec.ts";
+import { type Cloud, type Deployed, now, type Plan, record, type Stack, setStatus } from "./stack-state.ts";
 import { condition, evaluate, inOrder, type Resource, type Scope, type Template, ValidationError } from "./template.ts";
-
-export interface StackEvent {
-  readonly EventId: string;
-  readonly StackId: string;
-  readonly StackName: string;
-  readonly LogicalResourceId: string;
-  readonly PhysicalResourceId: string;
-  readonly ResourceType: string;
-  readonly ResourceStatus: string;
-  readonly ResourceStatusReason: string | undefined;
-  readonly Timestamp: string;
-}
-
-interface Deployed {
-  readonly made: Made;
-  /** The resource's settings in the template of the last deployment. The settings in `made` differ from them after a drift. */
-  readonly properties: Fields;
-  readonly resource: Resource;
-}
-
-export interface Stack {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: string;
-  updatedAt: string | undefined;
-  status: string;
-  reason: string | undefined;
-  text: string;
-  template: Template | undefined;
-  terminationProtection: boolean;
-  resources: ReadonlyMap<string, Deployed>;
-  outputs: readonly {
-    readonly OutputKey: string;
-    readonly OutputValue: string;
-    readonly ExportName: string | undefined;
-  }[];
-  imports: ReadonlySet<string>;
-  readonly events: StackEvent[];
-}
-
-export interface Cloud {
-  readonly account: Account;
-  readonly stacks: Stack[];
-}
-
-export interface Plan {
-  readonly text: string;
-  readonly template: Template;
-  readonly parameters: Fields;
-  readonly importsExisting: boolean;
-  readonly revertsDrift: boolean;
-}
-
-let ticks = Date.now();
-/** Returns the current time. Two calls never return the same time, so that clients can sort events by time. */
-export const now = (): string => {
-  ticks = Math.max(ticks + 1, Date.now());
-  return new Date(ticks).toISOString();
-};
-
-export function newStack(name: string): Stack {
-  return {
-    id: `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/${name}/${randomUUID()}`,
-    name,
-    createdAt: now(),
-    updatedAt: undefined,
-    status: "REVIEW_IN_PROGRESS",
-    reason: undefined,
-    text: "{}",
-    template: undefined,
-    terminationProtection: false,
-    resources: new Map(),
-    outputs: [],
-    imports: new Set(),
-    events: [],
-  };
-}
-
-function record(stack: Stack, id: string, type: string, physical: string, status: string, reason?: string): void {
-  stack.events.unshift({
-    EventId: randomUUID(),
-    StackId: stack.id,
-    StackName: stack.name,
-    LogicalResourceId: id,
-    PhysicalResourceId: physical,
-    ResourceType: type,
-    ResourceStatus: status,
-    ResourceStatusReason: reason,
-    Timestamp: now(),
-  });
-}
-
-function setStatus(stack: Stack, status: string, reason?: string): void {
-  stack.status = status;
-  stack.reason = reason;
-  record(stack, stack.name, "AWS::CloudFormation::Stack", stack.id, status, reason);
-}
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -133,6 +29,7 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const verb = isNew ? "CREATE" : "UPDATE";
   setStatus(stack, `${verb}_IN_PROGRESS`, "User Initiated");
   const undo: (() => void)[] = [];
+  const created: string[] = [];
   const next = new Map<string, Deployed>();
   const scope = scopeOf(cloud, stack, plan, next);
   try {
@@ -141,7 +38,7 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
       const resource = plan.template.Resources[id];
       if (resource === undefined) continue;
       if (resource.Condition !== undefined && !condition(resource.Condition, scope)) continue;
-      next.set(id, place(cloud, stack, plan, { id, resource, scope, undo }));
+      next.set(id, place(cloud, stack, plan, { id, resource, scope, undo, created, next }));
     }
     const outputs = outputsOf(plan.template, scope);
     checkExports(cloud, stack, outputs);
@@ -177,10 +74,14 @@ interface Place {
   readonly resource: Resource;
   readonly scope: Scope;
   readonly undo: (() => void)[];
+  /** The ids of the resources that this deployment has created so far. */
+  readonly created: string[];
+  /** The resources that this deployment has created or changed so far, and those that it leaves as they are. */
+  readonly next: ReadonlyMap<string, Deployed>;
 }
 
 /** Creates, imports, replaces or changes one resource, or leaves it as it is. */
-function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, undo }: Place): Deployed {
+function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, undo, created, next }: Place): Deployed {
   const { Type } = resource;
   const resolved = evaluate(resource.Properties, scope);
   const properties: Fields = typeof resolved === "object" && resolved !== null ? { ...resolved } : {};
@@ -211,6 +112,9 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
       undo.push(() => {
         made.properties = old;
       });
+      if (Type === "AWS::Lambda::Alias") {
+        moveAlias(cloud, made, { id, resource, changed, before: stack.resources, after: next });
+      }
       log(made, "UPDATE_COMPLETE");
       return { made, properties, resource };
     }
@@ -224,7 +128,9 @@ function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, un
     }
     log(undefined, "CREATE_IN_PROGRESS");
     const owner = { stackId: stack.id, logicalId: id };
+    refuseParallel(plan.template.Resources, id, created);
     const made = create(cloud.account, { type: Type, properties, stackName: stack.name, ...owner });
+    created.push(id);
     undo.push(() => undoCreation(cloud, stack, made, resource));
     log(made, "CREATE_COMPLETE");
     return { made, properties, resource };
@@ -256,7 +162,10 @@ function refuseNamedReplacement(current: Deployed | undefined, type: string, pro
   );
 }
 
-/** Deletes a resource that a failed deployment has created. If its deletion policy is `Retain`, the resource remains without a stack. */
+/**
+ * Deletes a resource that a failed deployment has created. If its deletion policy is `Retain`, the resource remains without a stack. Throws
+ * if AWS refuses the deletion.
+ */
 function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPolicy }: Resource): void {
   const log = (status: string, reason?: string) =>
     record(stack, made.owner?.logicalId ?? "", made.type, made.id, status, reason);
@@ -326,38 +235,6 @@ export function destroy(cloud: Cloud, stack: Stack): void {
   stack.outputs = [];
   stack.imports = new Set();
   setStatus(stack, "DELETE_COMPLETE");
-}
-
-const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
-
-function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { name: string; by: string } | undefined {
-  const user = stacks.find(
-    (other) => other !== stack && isLive(other) && name !== undefined && other.imports.has(name),
-  );
-  return user === undefined || name === undefined ? undefined : { name, by: user.name };
-}
-
-/** Throws if an export that another stack imports would be changed or removed, or if another stack has an export with the same name. */
-function checkExports(cloud: Cloud, stack: Stack, outputs: Stack["outputs"]): void {
-  for (const { ExportName, OutputValue } of stack.outputs) {
-    const same = outputs.find((output) => output.ExportName === ExportName);
-    const use = same?.OutputValue === OutputValue ? undefined : userOf(cloud, stack, ExportName);
-    if (use !== undefined) {
-      const what = same === undefined ? "deleted" : "updated";
-      throw new ValidationError(`Export ${use.name} cannot be ${what} as it is in use by ${use.by}`);
-    }
-  }
-  const taken = exportsOf(cloud, (other) => other !== stack);
-  const twice = outputs.find(({ ExportName }) => ExportName !== undefined && taken.has(ExportName));
-  if (twice !== undefined)
-    throw new ValidationError(`Export with name ${twice.ExportName} is already exported by another stack`);
-}
-
-function exportsOf({ stacks }: Cloud, test: (stack: Stack) => boolean = () => true): Map<string, string> {
-  const outputs = stacks.filter((stack) => isLive(stack) && test(stack)).flatMap((stack) => stack.outputs);
-  return new Map(
-    outputs.flatMap(({ ExportName, OutputValue }) => (ExportName === undefined ? [] : [[ExportName, OutputValue]])),
-  );
 }
 
 function importsOf(plan: Plan, scope: Scope): Set<string> {

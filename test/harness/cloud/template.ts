@@ -4,7 +4,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
-import { type Fields, isFields, listed } from "../../infra/template.ts";
+import { withoutNesting } from "../../../infra/nested-stacks.ts";
+import { at, type Fields, isFields, listed } from "../../infra/template.ts";
+import { ACCOUNT, REGION } from "./account.ts";
 import { specOf } from "./spec.ts";
 
 const Policy = z.optional(z.enum(["Delete", "Retain", "RetainExceptOnCreate", "Snapshot"]));
@@ -67,12 +69,41 @@ export class ValidationError extends Error {
   }
 }
 
+/** Returns the text of the nested template at a URL. */
+export type ReadNested = (url: string) => string;
+
 /**
- * Parses and checks a template.
+ * Parses and checks a template, and replaces its nested stacks by their resources. CloudFormation would deploy each nested stack as a stack
+ * of its own. The order in which it creates the resources would be the same.
  *
  * @param isStored true if the template comes from S3, where it may be larger than in a request
  */
-export function readTemplate(text: string, isStored: boolean): Template {
+export function readTemplate(text: string, isStored: boolean, readNested?: ReadNested): Template {
+  const parent = partOf(text, isStored);
+  const whole = withoutNesting(parent, ({ Properties }) => {
+    if (readNested === undefined) throw new ValidationError("this template cannot have nested stacks");
+    const url = evaluate(at(Properties, "TemplateURL"), { ...nowhere, template: parent });
+    return partOf(readNested(String(url)), true);
+  });
+  const template = Template.parse(whole);
+  checkReferences(template);
+  inOrder(template);
+  return template;
+}
+
+/** A scope in which only the pseudo parameters have values. */
+const nowhere: Omit<Scope, "template"> = {
+  parameters: { "AWS::AccountId": ACCOUNT, "AWS::Region": REGION, "AWS::URLSuffix": "amazonaws.com" },
+  resource: (id) => {
+    throw new ValidationError(`TemplateURL refers to ${id}`);
+  },
+  importValue: (name) => {
+    throw new ValidationError(`TemplateURL imports ${name}`);
+  },
+};
+
+/** Parses the text of a template, which may contain nested stacks, and checks the quotas of a single stack. */
+function partOf(text: string, isStored: boolean): Template {
   const bytes = Buffer.byteLength(text);
   const most = isStored ? limits.storedBytes : limits.inlineBytes;
   if (bytes > most) throw new ValidationError(`Template of ${bytes} bytes exceeds the maximum of ${most}`);
@@ -85,8 +116,6 @@ export function readTemplate(text: string, isStored: boolean): Template {
     if (size > limit)
       throw new ValidationError(`Template format error: Number of ${name}, ${size}, is greater than ${limit}`);
   }
-  checkReferences(template.data);
-  inOrder(template.data);
   return template.data;
 }
 
@@ -268,4 +297,40 @@ function substitute(argument: unknown, scope: Scope): string {
     if (isFields(own) && name in own) return String(resolve(own[name], scope));
     return String(refer(name.includes(".") ? getAtt(name) : { to: name }, scope));
   });
+}
+
+export interface StackOutput {
+  readonly OutputKey: string;
+  readonly OutputValue: string;
+  readonly ExportName: string | undefined;
+}
+
+/** Returns the outputs whose condition is true. */
+export function outputsOf({ Outputs }: Template, scope: Scope): StackOutput[] {
+  return Object.entries(Outputs).flatMap(([OutputKey, output]) => {
+    if (output.Condition !== undefined && !condition(output.Condition, scope)) return [];
+    const ExportName = output.Export === undefined ? undefined : String(evaluate(output.Export.Name, scope));
+    return [{ OutputKey, OutputValue: String(evaluate(output.Value, scope)), ExportName }];
+  });
+}
+
+/** Throws if an assertion of a rule is false for the parameters of the scope. */
+export function checkRules({ Rules }: Template, scope: Scope): void {
+  for (const { Assertions } of Object.values(Rules)) {
+    const broken =
+      listed(Assertions).length === 0 ? undefined : Assertions.find(({ Assert }) => evaluate(Assert, scope) !== true);
+    if (broken !== undefined) throw new ValidationError(`Template validation error: ${broken.AssertDescription}`);
+  }
+}
+
+/** Returns the names of the exports of other stacks that the template imports. */
+export function importsOf(template: Template, scope: Scope): Set<string> {
+  const names = new Set<string>();
+  const importValue = (name: string) => {
+    names.add(name);
+    return scope.importValue(name);
+  };
+  for (const { Properties } of Object.values(template.Resources)) evaluate(Properties, { ...scope, importValue });
+  evaluate(template.Outputs, { ...scope, importValue });
+  return names;
 }

@@ -256,8 +256,8 @@ describe("a fact", () => {
       expect(fact?.occurredAt).toBe(occurredAt);
       expect(Date.parse(fact?.createdAt ?? "")).toBeGreaterThan(Date.now() - DAY);
     }
-    // The PATCH of the prospect moves its last status change into a separate row, which must keep `occurredAt`. The PATCH of the
-    // appointment removes its `occurredAt`. The PATCH of the note does not.
+    // A PATCH of the prospect moves the status change into a separate row, which must keep `occurredAt`. A PATCH of the note also keeps its
+    // `occurredAt`. A PATCH of the appointment removes its `occurredAt`.
     const online = { ...at(id), body: { currentStatusId: statusB } };
     dataOf(await as.rep.PATCH("/api/prospects/{id}", online));
     const appointment = at(present(shown.appointments[0]?.id));
@@ -281,6 +281,21 @@ describe("a fact", () => {
     );
     expect(result).toMatchObject({ outcome: "rejected", problem: { code: "validation_failed" } });
     expect(result.problem?.errors).toMatchObject([{ pointer: "/operations/0/occurredAt" }]);
+  });
+
+  test("older than 60 days is rejected, but a change without a fact is applied, whatever its age", async () => {
+    const { id } = await newProspect(as.rep);
+    const occurredAt = ago(61 * DAY);
+    const sent = (type: string, fields: object) => ({ ...operation(type, { id, fields }), occurredAt });
+    const made = { ...create({ name: "a" }), occurredAt };
+    const { clientRecordId } = made;
+    const later = operation("note.create", { clientRecordId, fields: { body: "n" }, occurredAt: ago(59 * DAY) });
+    const rename = sent("prospect.update", { name: "b" });
+    expect(await outcomes(as.rep, [rename, made, later])).toEqual(["applied", "applied", "applied"]);
+    for (const fact of [sent("prospect.update", { currentStatusId: statusA }), create({ currentStatusId: statusA })]) {
+      const { outcome, problem } = await only(as.rep, { ...fact, occurredAt });
+      expect([outcome, problem?.errors[0]?.pointer]).toEqual(["rejected", "/operations/0/occurredAt"]);
+    }
   });
 
   test("of a past assignment is accepted as history, note and appointment, and changes no present status", async () => {
@@ -328,11 +343,35 @@ describe("a fact", () => {
       [statusB, ravi, during],
       [null, rita, undefined],
     ]);
-    // The previous status of the next change is the present status, and not that of the late fact.
+    // The late status change has not changed the current status (null), so the next change has null as its previous status.
     dataOf(await as.rep2.PATCH("/api/prospects/{id}", { ...at(id), body: { currentStatusId: statusA } }));
     const { statusHistory } = await prospectOf(as.rep2, id);
     expect([statusHistory.length, statusHistory[0]?.previousStatus]).toEqual([5, null]);
   });
+});
+
+test("a user who has lost a prospect can neither read nor change its appointments, whatever time the operation claims", async () => {
+  const { id } = await newProspect(as.admin, { assignedToUserId: ravi });
+  const { id: early } = await only(
+    as.rep,
+    operation("appointment.create", { id, fields: { title: "of Ravi", startAt: "2040-01-01T10:00:00Z" } }),
+  );
+  const during = new Date().toISOString();
+  dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(id), body: { assignedToUserId: rita } }));
+  const { id: late } = await only(
+    as.rep2,
+    operation("appointment.create", { id, fields: { title: "of Rita", startAt: "2040-01-02T10:00:00Z" } }),
+  );
+  for (const appointment of [early, late]) {
+    for (const baseVersion of [undefined, 999, shownVersion(1)]) {
+      const change = { id: appointment, fields: { title: "changed" }, baseVersion, occurredAt: during };
+      const refused = await only(as.rep, operation("appointment.update", change));
+      expect(refused).toMatchObject({ outcome: "rejected", problem: { code: "not_found" } });
+      expect(refused).not.toHaveProperty("record");
+    }
+  }
+  const { appointments } = await prospectOf(as.rep2, id);
+  expect(appointments.map(({ title }) => title).sort()).toEqual(["of Ravi", "of Rita"]);
 });
 
 describe("a request", () => {

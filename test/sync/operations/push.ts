@@ -35,7 +35,8 @@ export const create = (fields: object = {}, clientRecordId: string = randomUUID(
 export async function pushAll(client: Client, operations: readonly object[]): Promise<number> {
   for (let requests = 1; requests < 100; requests++) {
     const answer = await push(client, operations);
-    // A response with status 429 or 5xx uses up no operation, so the device sends all of them again.
+    // After status 429 or 5xx, the device sends all operations again. An operation that was applied nevertheless then gets the outcome
+    // `duplicate`.
     if (answer.status === 429 || answer.status >= 500) continue;
     const done = bodyOf(answer, 200, Results).results.map(({ outcome }) => outcome);
     const isDone = done.every((outcome) => outcome === "applied" || outcome === "duplicate");

@@ -1,0 +1,60 @@
+/** Gives requests an `Idempotency-Key`, so that a user who repeats a request after a lost answer does not do the same thing twice. */
+
+/**
+ * Time for which the same request gets the same key, if it has not succeeded yet. The service would know the key for 24 hours. But if a
+ * user sends the same request much later, the user probably wants its effect once more.
+ */
+const REPEATED_MS = 10 * 60_000;
+/** Maximum number of requests that are remembered. The oldest one is forgotten first. */
+const MOST = 20;
+
+interface Attempt {
+  readonly key: string;
+  readonly endedAt: number;
+}
+
+/** The requests that have not succeeded, by their content. The service may have executed them, although no answer came. */
+const unanswered = new Map<string, Attempt>();
+
+/** Sends a request. A POST that changes something gets a key. If it has not succeeded, the same request gets the same key again. */
+export async function sendOnce(request: Request, send: (request: Request) => Promise<Response>): Promise<Response> {
+  const content = request.method === "POST" ? await contentOf(request) : undefined;
+  if (content === undefined) return send(request);
+  const earlier = unanswered.get(content);
+  const isRepeated = earlier !== undefined && Date.now() - earlier.endedAt < REPEATED_MS;
+  const key = isRepeated ? earlier.key : randomKey();
+  request.headers.set("Idempotency-Key", key);
+  unanswered.delete(content);
+  let isDone = false;
+  try {
+    const response = await send(request);
+    isDone = response.ok;
+    return response;
+  } finally {
+    if (!isDone) remember(content, { key, endedAt: Date.now() });
+  }
+}
+
+/** Returns the address and the body as one text. Returns undefined for a request that only reads, such as a dry run. */
+async function contentOf(request: Request): Promise<string | undefined> {
+  const { pathname, searchParams } = new URL(request.url);
+  const body = await request.clone().text();
+  if (pathname === "/api/prospects/search" || searchParams.get("dryRun") === "true") return undefined;
+  // A form is sent as multipart/form-data, whose parts are separated by a boundary. The browser chooses another boundary each time. The
+  // boundary is removed here, so that the same form always gives the same text.
+  const boundary = /boundary=(.+)$/.exec(request.headers.get("Content-Type") ?? "")?.[1];
+  // The file of a form may contain any text. Only a JSON body says by this text that the request is a dry run.
+  if (boundary === undefined && body.includes('"dryRun":true')) return undefined;
+  return `${request.url} ${boundary === undefined ? body : body.replaceAll(boundary, "")}`;
+}
+
+function remember(content: string, attempt: Attempt): void {
+  for (const oldest of unanswered.keys()) {
+    if (unanswered.size < MOST) break;
+    unanswered.delete(oldest);
+  }
+  unanswered.set(content, attempt);
+}
+
+/** Returns a random key. `crypto.randomUUID` would be missing if the page is served by HTTP from another machine. */
+const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");

@@ -1,0 +1,68 @@
+/** A card on the map for the territory that the user has clicked. */
+import type { MapLayerMouseEvent } from "maplibre-gl";
+import { Link } from "wouter";
+import { nameOf, useUsers } from "../api/reference.ts";
+import { useStats } from "../api/stats.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Answer } from "../ui/states.tsx";
+import { amount } from "../ui/text.ts";
+import style from "./territory-card.module.css";
+import { idOf } from "./tiles.ts";
+
+/** The fields of a territory that the map tiles contain. */
+export interface ClickedTerritory {
+  readonly id: number;
+  readonly name: string;
+  readonly assignedToUserId: number | undefined;
+}
+
+/** Returns the territory at the click. Returns undefined if a prospect is there too, because the click is then meant for the prospect. */
+export function clickedTerritory(event: MapLayerMouseEvent): ClickedTerritory | undefined {
+  const isOnProspect = event.target
+    .queryRenderedFeatures(event.point)
+    .some(({ sourceLayer }) => sourceLayer === "pins" || sourceLayer === "clusters");
+  const id = idOf(event);
+  if (isOnProspect || id === undefined) return undefined;
+  const { name, assignedToUserId } = event.features?.[0]?.properties ?? {};
+  return {
+    id,
+    name: String(name),
+    assignedToUserId: assignedToUserId === undefined ? undefined : Number(assignedToUserId),
+  };
+}
+
+interface CardProps {
+  readonly territory: ClickedTerritory;
+  /** Undefined if the map already shows only the prospects of this territory. */
+  readonly onFilter: (() => void) | undefined;
+  readonly onClose: () => void;
+}
+
+export function TerritoryCard({ territory: { id, name, assignedToUserId }, onFilter, onClose }: CardProps) {
+  const stats = useStats(id);
+  const users = useUsers().data;
+  const assignee = users?.find((user) => user.id === assignedToUserId);
+  return (
+    <section className={style.card} aria-label={`Territory ${name}`}>
+      <header className={style.head}>
+        <h2>{name}</h2>
+        <Button kind="quiet" aria-label="Close the territory" onClick={onClose}>
+          <Icon name="close" />
+        </Button>
+      </header>
+      <Answer query={stats} what="the counts">
+        {({ total }) => (
+          <p>
+            <strong>{amount(total, "prospect")}</strong> inside.
+            {users !== undefined && ` Assigned to ${assignee === undefined ? "nobody" : nameOf(assignee)}.`}
+          </p>
+        )}
+      </Answer>
+      <div className={style.buttons}>
+        {onFilter !== undefined && <Button onClick={onFilter}>Show only these</Button>}
+        <Link href={`/territories?territory=${id}`}>Open the territory</Link>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,70 @@
+/** A dialog after an import of territories. It lists the features of the file from which no territory was created, with the reasons. */
+import type { TerritoryImport } from "canvassing-client/api";
+import { plainText } from "../api/faults.ts";
+import { type Column, DataTable } from "../ui/data-table.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { amount, numberText } from "../ui/text.ts";
+import style from "./page.module.css";
+
+export interface Imported {
+  readonly result: TerritoryImport;
+  /** The features of the file. They are in the same order as the results. */
+  readonly features: readonly unknown[];
+}
+
+interface Row {
+  /** The place of the feature in the file, from 1. */
+  readonly place: number;
+  readonly name: string;
+  readonly outcome: "skipped" | "failed";
+  readonly reason: string;
+}
+
+const columns: readonly Column<Row>[] = [
+  { id: "place", header: "Feature", align: "right", cell: ({ place }) => numberText(place) },
+  { id: "name", header: "Name", cell: ({ name }) => name },
+  { id: "reason", header: "Reason", cell: ({ outcome, reason }) => `${outcome}: ${reason}` },
+];
+
+export function ImportResult({ imported, onClose }: { imported: Imported; onClose: () => void }) {
+  const { created, skipped, failed } = imported.result;
+  return (
+    <Modal title="Import of territories" onClose={onClose}>
+      <div className={style.results}>
+        <p>
+          {amount(created, "territory", "territories")} created, {numberText(skipped)} skipped, {numberText(failed)}{" "}
+          failed.
+        </p>
+        <DataTable
+          label="Features without a new territory"
+          columns={columns}
+          rows={rowsOf(imported)}
+          rowKey={({ place }) => place}
+        />
+      </div>
+    </Modal>
+  );
+}
+
+const rowsOf = ({ result, features }: Imported): Row[] =>
+  result.results.flatMap(({ index, outcome, detail }) =>
+    outcome === "created"
+      ? []
+      : [{ place: index + 1, name: nameIn(features[index]), outcome, reason: reasonOf(detail ?? "") }],
+  );
+
+/** Rewrites a reason such as `geometry/coordinates/0: Too small: …`, which is for developers. */
+function reasonOf(detail: string): string {
+  const [, path, fault] = /^([\w/]+): (.*)$/s.exec(detail) ?? [];
+  return path === undefined || fault === undefined ? detail : `${path.split("/")[0]} ${plainText(fault)}`;
+}
+
+/** Returns the property `name` of a feature. The feature comes from a file, so it may be anything. */
+function nameIn(feature: unknown): string {
+  const properties = memberOf(feature, "properties");
+  const name = memberOf(properties, "name");
+  return typeof name === "string" ? name : "";
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Object.entries(value).find(([key]) => key === name)?.[1] : undefined;

@@ -1,0 +1,61 @@
+/** A form with one button that sends it. If the request fails, the form says why, and marks the fields that are wrong. */
+import { createContext, type ReactNode, useId, useState } from "react";
+import { RequestFailed } from "../api/client.ts";
+import { FieldError, type FieldFault } from "../api/faults.ts";
+import { Button } from "./button.tsx";
+import style from "./form.module.css";
+
+interface FormFaults {
+  readonly faults: readonly FieldFault[];
+  /** The id of the text that describes the faults. */
+  readonly textId: string;
+  /** The labels of the fields that are on the page, by the names of the fields. The fields write their labels into it. */
+  readonly labels: Map<string, string>;
+}
+
+export const FormContext = createContext<FormFaults | undefined>(undefined);
+
+interface FormProps {
+  readonly onSubmit: () => void;
+  readonly submit: string;
+  readonly isBusy?: boolean;
+  readonly danger?: boolean;
+  /** Why the last attempt has failed. */
+  readonly error?: Error | null | undefined;
+  readonly children: ReactNode;
+}
+
+export function Form({ onSubmit, submit, isBusy = false, danger = false, error = null, children }: FormProps) {
+  const [labels] = useState(() => new Map<string, string>());
+  const textId = useId();
+  const faults = error instanceof RequestFailed || error instanceof FieldError ? error.faults : [];
+  return (
+    <form
+      className={style.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      <FormContext value={{ faults, textId, labels }}>{children}</FormContext>
+      {error !== null && (
+        <div id={textId} className={style.error} role="alert">
+          {faults.length === 0 ? (
+            <p>{error.message}</p>
+          ) : (
+            faults.map(({ field, text }) => (
+              <p key={`${field} ${text}`}>{withLabel(labels.get(field) ?? field, text)}</p>
+            ))
+          )}
+        </div>
+      )}
+      <footer className={style.foot}>
+        <Button kind={danger ? "danger" : "main"} type="submit" disabled={isBusy}>
+          {submit}
+        </Button>
+      </footer>
+    </form>
+  );
+}
+
+const withLabel = (label: string, text: string): string => (label === "" ? text : `${label}: ${text}`);

@@ -1,0 +1,41 @@
+/** Computes for the report of an erasure how long copies of the erased company's data remain. */
+import { iso } from "#shared/clock.ts";
+import type { DeployedRetention } from "../../settings/retention.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Number of days for which AWS keeps the last copy of a deleted table that had point-in-time recovery. */
+const LAST_COPY_DAYS = 35;
+
+/**
+ * Returns for each kind of copy of the erased data the time at which the copy expires.
+ *
+ * @param retention the retention times of the deployment; undefined if the deployed stack does not have them as an output
+ */
+export function remainsUntil(erasedAt: string, retention: DeployedRetention | undefined): Record<string, string> {
+  const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
+  const bySetting = (name: "logDays" | "recoveryDays"): string =>
+    retention === undefined ? `after the days of the setting ${name}` : after(retention[name]);
+  return {
+    "point-in-time recovery of each table": bySetting("recoveryDays"),
+    "last copies of deleted restored tables": after(LAST_COPY_DAYS),
+    "stream of the table": after(1),
+    "parts of unfinished uploads": after(1),
+    "dead-letter queues": after(14),
+    "memory of running functions": after(1),
+    "log lines, which have ids and no names": bySetting("logDays"),
+    "AWS Backup": backups(retention, after),
+  };
+}
+
+/**
+ * Returns when the copies in AWS Backup expire. AWS Backup sets the expiry of a copy when it makes the copy, so a later change of the
+ * settings does not affect existing copies.
+ */
+function backups(retention: DeployedRetention | undefined, after: (days: number) => string): string {
+  const others = "copies made by hand, or under earlier settings, may remain longer";
+  if (retention === undefined) return `after the days of the settings backupDailyDays and backupMonthlyDays; ${others}`;
+  return retention.backupDays === 0
+    ? `the plan makes no copies; ${others}`
+    : `${after(retention.backupDays)}; ${others}`;
+}

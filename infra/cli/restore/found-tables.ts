@@ -1,0 +1,69 @@
+/** Finds the tables that a restore has made from a table of the deployment. Each of them contains the rows of companies. */
+import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { describeTable, RestoreRefused } from "./point-in-time.ts";
+
+export interface FoundTables {
+  /** The names of the restored tables, sorted. */
+  readonly restored: readonly string[];
+  /** The names of tables that the operator may not describe, for example those of other programs in the account. */
+  readonly unread: readonly string[];
+}
+
+/**
+ * Returns the existing tables that were restored from a table in `names`, directly or by way of another restored table. A table is not
+ * found if it was restored from a deleted table that is not in `names`. Throws RestoreRefused if a found table is still being restored,
+ * because its rows cannot be read yet.
+ *
+ * @param names the tables of the deployment
+ */
+export async function restoredFrom(client: DynamoDBClient, names: readonly string[]): Promise<FoundTables> {
+  const found = new Map<string, Restored>();
+  const unread: string[] = [];
+  for await (const name of tableNames(client)) {
+    const table = await restoredTable(client, name);
+    if (table === "unread") unread.push(name);
+    else if (table !== undefined) found.set(name, table);
+  }
+  const family = new Set(names);
+  for (let size = 0; size !== family.size; ) {
+    size = family.size;
+    for (const [name, { source }] of found) if (family.has(source)) family.add(name);
+  }
+  const restored = [...family].filter((name) => !names.includes(name)).toSorted();
+  const unfinished = restored.find((name) => found.get(name)?.isUnfinished === true);
+  if (unfinished !== undefined) throw new RestoreRefused(`${unfinished} is being restored: try again later`);
+  return { restored, unread };
+}
+
+interface Restored {
+  /** The name of the table from which this table was restored. */
+  readonly source: string;
+  readonly isUnfinished: boolean;
+}
+
+async function* tableNames(client: DynamoDBClient): AsyncGenerator<string> {
+  let from: string | undefined;
+  do {
+    const { TableNames = [], LastEvaluatedTableName } = await client.send(
+      new ListTablesCommand({ ExclusiveStartTableName: from }),
+    );
+    yield* TableNames;
+    from = LastEvaluatedTableName;
+  } while (from !== undefined);
+}
+
+/**
+ * Returns undefined for a table that no restore has made, or that is being deleted. Returns `unread` if the operator may not describe the
+ * table.
+ */
+async function restoredTable(client: DynamoDBClient, name: string): Promise<Restored | "unread" | undefined> {
+  try {
+    const table = await describeTable(client, name);
+    const [, source] = /:table\/([^/]+)$/.exec(table?.RestoreSummary?.SourceTableArn ?? "") ?? [];
+    if (table === undefined || source === undefined || table.TableStatus === "DELETING") return undefined;
+    return { source, isUnfinished: table.TableStatus === "CREATING" };
+  } catch (error) {
+    if (error instanceof DynamoDBServiceException && error.name === "AccessDeniedException") return "unread";
+    throw error;
+  }
+}

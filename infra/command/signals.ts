@@ -1,0 +1,31 @@
+/** Handles SIGINT and SIGTERM of commands that end in order. */
+import type { EventEmitter } from "node:events";
+
+/** Time within which a second signal is ignored, in milliseconds. */
+const REPEAT_MS = 2_000;
+
+/**
+ * Calls `stop` at the first SIGINT or SIGTERM. A signal that arrives much later calls `endNow`, for a user who does not want to wait. A
+ * signal soon after the first one has no effect: Ctrl-C in a terminal signals both npm and this process, and npm forwards its signal to this
+ * process.
+ *
+ * @returns a promise that resolves at the second signal
+ */
+export function onSignal(
+  stop: () => void,
+  endNow: () => void,
+  { signals = process, now = () => performance.now() }: { signals?: EventEmitter; now?: () => number } = {},
+): Promise<void> {
+  const second = Promise.withResolvers<void>();
+  let first: number | undefined;
+  const signalled = (): void => {
+    if (first === undefined) stop();
+    else {
+      second.resolve();
+      if (now() - first > REPEAT_MS) endNow();
+    }
+    first ??= now();
+  };
+  signals.on("SIGINT", signalled).on("SIGTERM", signalled);
+  return second.promise;
+}

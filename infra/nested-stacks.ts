@@ -1,0 +1,74 @@
+/**
+ * Replaces each nested stack of a template by the resources in it. The local service, the documents and the tests then read one template.
+ * In AWS, the stacks stay separate, because each stack has its own limit on the number of resources.
+ */
+import * as z from "zod/mini";
+
+const NESTED = "AWS::CloudFormation::Stack";
+
+const Fields = z.record(z.string(), z.unknown());
+const Nested = z.object({ Properties: z.object({ Parameters: z._default(Fields, {}) }) });
+const Resource = z.looseObject({
+  Type: z.string(),
+  Properties: z._default(Fields, {}),
+  DependsOn: z.optional(z.union([z.string(), z.array(z.string())])),
+});
+const Template = z.looseObject({
+  Resources: z.record(z.string(), Resource),
+  Outputs: z._default(z.record(z.string(), z.looseObject({ Value: z.unknown() })), {}),
+  Parameters: z._default(Fields, {}),
+});
+type Template = z.infer<typeof Template>;
+type Resource = Template["Resources"][string];
+
+/** Returns the value that replaces a reference such as `Ref` or `Fn::GetAtt`. Returns undefined if the reference must not be replaced. */
+type Replace = (value: Readonly<Record<string, unknown>>) => unknown;
+
+function replaced(value: unknown, replace: Replace): unknown {
+  if (Array.isArray(value)) return value.map((part) => replaced(part, replace));
+  if (typeof value !== "object" || value === null) return value;
+  const found = replace({ ...value });
+  if (found !== undefined) return found;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, replaced(part, replace)]));
+}
+
+/**
+ * Returns the template with the resources of its nested stacks in the place of these stacks.
+ * @param read returns the template of a nested stack
+ */
+export function withoutNesting(template: unknown, read: (resource: Resource) => unknown): unknown {
+  const parent = Template.parse(template);
+  const stacks = Object.entries(parent.Resources).filter(([, { Type }]) => Type === NESTED);
+  if (stacks.length === 0) return template;
+  const inner = new Map(stacks.map(([id, resource]) => [id, innerOf(Template.parse(read(resource)), resource)]));
+  // `DependsOn` must not name a nested stack, because the result contains no nested stacks. A resource with such a `DependsOn` also refers
+  // to a resource in the nested stack, so the order of creation stays the same.
+  const own = Object.entries(parent.Resources)
+    .filter(([, { Type }]) => Type !== NESTED)
+    .map(
+      ([id, resource]) =>
+        [
+          id,
+          { ...resource, DependsOn: [resource.DependsOn ?? []].flat().filter((other) => !inner.has(other)) },
+        ] as const,
+    );
+  const added = [...inner.values()].flatMap(({ Resources }) => Object.entries(Resources));
+  const twice = added.find(([id]) => id in parent.Resources);
+  if (twice !== undefined) throw new Error(`${twice[0]} is a resource of a nested stack and of its parent`);
+  const joined = { ...parent, Resources: Object.fromEntries([...own, ...added]) };
+  // A parent reads an output of a nested stack with `Fn::GetAtt: [id of the stack, "Outputs.NAME"]`. The value of the output replaces this
+  // expression.
+  return replaced(joined, (value) => {
+    const [id, attribute] = z.safeParse(Attribute, value["Fn::GetAtt"]).data ?? [];
+    return inner.get(id ?? "")?.Outputs[attribute?.replace(/^Outputs\./, "") ?? ""]?.Value;
+  });
+}
+const Attribute = z.tuple([z.string(), z.string()]);
+
+/** Returns the template of a nested stack. Replaces each reference to a parameter by the value that the parent stack passes for it. */
+function innerOf(template: Template, resource: Resource): Template {
+  const { Parameters } = Nested.parse(resource).Properties;
+  const passed = ({ Ref }: Readonly<Record<string, unknown>>): unknown =>
+    typeof Ref === "string" ? Parameters[Ref] : undefined;
+  return Template.parse(replaced(template, passed));
+}

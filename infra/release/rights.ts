@@ -1,0 +1,71 @@
+/** Compares the IAM policies of a function before and after a deployment, and finds the rights that the deployment takes away. */
+import * as z from "zod/mini";
+
+const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+
+const Statement = z.looseObject({
+  Effect: z.literal("Allow"),
+  Action: OneOrMany,
+  Resource: z.unknown(),
+  Condition: z.optional(z.record(z.string(), z.record(z.string(), z.unknown()))),
+});
+
+/** The property `Policies` of an IAM role. Its values may be strings or expressions of CloudFormation such as `Fn::GetAtt`. */
+const Policies = z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []);
+
+/** An action that a role may do on a resource. */
+export interface Right {
+  readonly action: string;
+  /** The resource, as an ARN or as the JSON text of a CloudFormation expression for the ARN. */
+  readonly on: string;
+  /** The patterns of the partition keys that the action may use. Undefined if it may use all partition keys. */
+  readonly keys?: readonly string[] | undefined;
+  /** The JSON of the statement's other conditions, without the condition on partition keys. Undefined if there are no others. */
+  readonly condition?: string | undefined;
+}
+
+const KEYS = "dynamodb:LeadingKeys";
+
+/**
+ * Returns the rights in the property `Policies` of an IAM role. The property may contain any expressions of CloudFormation. Throws if a
+ * statement denies something, because the comparison does not support this.
+ */
+export function rightsOf(policies: unknown): Right[] {
+  const statements = Policies.parse(policies).flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+  return statements.flatMap(({ Action, Resource, Condition = {} }) => {
+    const { "ForAllValues:StringLike": patterns, ...others } = Condition;
+    const keys = patterns?.[KEYS] === undefined ? undefined : OneOrMany.parse(patterns[KEYS]);
+    const rest = Object.keys(others).length === 0 ? undefined : JSON.stringify(others);
+    const resources = (Array.isArray(Resource) ? Resource : [Resource]).map((one: unknown) =>
+      typeof one === "string" ? one : JSON.stringify(one),
+    );
+    return Action.flatMap((action) =>
+      resources.map((on) => ({
+        action,
+        on,
+        ...(keys !== undefined && { keys }),
+        ...(rest !== undefined && { condition: rest }),
+      })),
+    );
+  });
+}
+
+/**
+ * Returns the rights in `before` that `after` does not contain. All key patterns of a right in `before` must be in the same right of
+ * `after`, because IAM requires that a single statement allows all partition keys of a request.
+ */
+export function lostRights(before: readonly Right[], after: readonly Right[]): Right[] {
+  return before.filter(
+    ({ action, on, keys, condition }) =>
+      !after.some(
+        (other) =>
+          other.action === action &&
+          other.on === on &&
+          other.condition === condition &&
+          (other.keys === undefined || keys?.every((pattern) => other.keys?.includes(pattern)) === true),
+      ),
+  );
+}

@@ -1,0 +1,105 @@
+/**
+ * Sends many entries in batches to DynamoDB or SQS, until every entry is processed. These services may process only a part of a batch, or
+ * throttle the whole batch. The SDK repeats a failed call, but not the unprocessed entries of a successful one.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { msUntilDeadline } from "#shared/deadline.ts";
+
+/**
+ * Maximum number of concurrent batches of one call of `send`. Concurrent calls share the connections of the client (at most 50), so with a
+ * higher number, batches could wait for a connection.
+ */
+const SLOTS = 12;
+/** Maximum wait in milliseconds before the next attempt. After an attempt that processed some entries, the maximum is 25 ms. */
+const PAUSE_MS = 2_000;
+/** If the caller has no deadline, `send` gives up when no entry was processed for this many milliseconds. */
+const PATIENCE_MS = 5_000;
+/** If the caller has a deadline, `send` gives up this many milliseconds before it, so that the caller can still respond to its client. */
+const RESERVE_MS = 2_000;
+
+/** Sends one batch, and returns the entries that the service has not processed. */
+export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
+
+const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling)|Throttled/;
+
+const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
+
+/**
+ * Adapts the number of concurrent batches to the rate that the service accepts. The number grows slowly, and falls by up to a half when the
+ * service leaves entries unprocessed. The next call of `send` begins with the number that the previous one has reached.
+ */
+export class Pace {
+  #slots = SLOTS;
+  readonly #Busy: new (
+    message: string,
+  ) => Error;
+
+  /** @param Busy the error that `send` throws when it gives up */
+  constructor(Busy: new (message: string) => Error) {
+    this.#Busy = Busy;
+  }
+
+  /**
+   * Sends batches of at most `size` entries until every entry is processed. Throws a `Busy` shortly before the caller's deadline. If there
+   * is no deadline, throws it when no entry was processed for PATIENCE_MS. No batch is still running when it returns or throws.
+   */
+  async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
+    const progress = { atMs: Date.now() };
+    const underWay = new Set<Promise<void>>();
+    const failures: unknown[] = [];
+    let next = 0;
+    while (underWay.size > 0 || (next < entries.length && failures.length === 0)) {
+      while (next < entries.length && failures.length === 0 && underWay.size < Math.max(1, Math.floor(this.#slots))) {
+        const chunk = entries.slice(next, next + size);
+        next += size;
+        const sent = this.#untilProcessed(chunk, sendChunk, progress)
+          .catch((error: unknown) => void failures.push(error))
+          .finally(() => underWay.delete(sent));
+        underWay.add(sent);
+      }
+      await Promise.race(underWay);
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #untilProcessed<T>(chunk: readonly T[], sendChunk: SendChunk<T>, progress: { atMs: number }): Promise<void> {
+    let pending = chunk;
+    for (let fruitless = 0; ; ) {
+      const left = await unprocessed(pending, sendChunk);
+      this.#adjust(pending.length, left.length);
+      if (left.length < pending.length) progress.atMs = Date.now();
+      if (left.length === 0) return;
+      this.#assertTimeLeft(progress.atMs, left.length);
+      fruitless = left.length === pending.length ? fruitless + 1 : 0;
+      pending = left;
+      const pauseMs = Math.random() * Math.min(PAUSE_MS, 25 * 2 ** fruitless);
+      await sleep(Math.min(pauseMs, msUntilReserve()));
+      this.#assertTimeLeft(progress.atMs, left.length);
+    }
+  }
+
+  #adjust(sent: number, left: number): void {
+    this.#slots =
+      left === 0
+        ? Math.min(SLOTS, this.#slots + 1 / this.#slots)
+        : Math.max(1, this.#slots * Math.max(0.5, (sent - left) / sent));
+  }
+
+  #assertTimeLeft(progressAtMs: number, left: number): void {
+    const remaining = msUntilDeadline();
+    const isOver = remaining === undefined ? Date.now() - progressAtMs > PATIENCE_MS : remaining < RESERVE_MS;
+    if (isOver) throw new this.#Busy(`${left} entries stayed unprocessed`);
+  }
+}
+
+const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
+
+/** Sends the batch. If the service throttles all of it, even after the attempts of the SDK, every entry counts as unprocessed. */
+async function unprocessed<T>(pending: readonly T[], sendChunk: SendChunk<T>): Promise<readonly T[]> {
+  try {
+    return await sendChunk(pending);
+  } catch (error) {
+    if (isThrottled(error)) return pending;
+    throw error;
+  }
+}

@@ -1,0 +1,224 @@
+/** Divides a ring that crosses or touches itself into rings that do not, by the even-odd rule. Maps draw only such rings correctly. */
+import { orient2d } from "robust-predicates";
+import { doubleArea, type PlanePoint, type PlaneRing } from "#shared/geometry/clip.ts";
+
+/**
+ * An area of one outer ring without its holes. The rings are open (the last point does not repeat the first) and do not cross each other.
+ */
+interface Area {
+  readonly outer: PlaneRing;
+  readonly holes: readonly PlaneRing[];
+}
+
+/** Maximum average number of edges with which each edge is compared. A ring with at most 128 edges never needs more. */
+const COMPARISONS_PER_EDGE = 64;
+const MOST_CROSSINGS = 256;
+
+/**
+ * Points of a ring that touches itself are moved by less than this distance on each axis, so that no edges lie upon each other. The unit is
+ * that of the ring.
+ */
+const MOVED = 0.01;
+
+/**
+ * Returns the areas inside an open ring by the even-odd rule. A point where two edges cross becomes a point of the returned rings. If the
+ * ring touches itself, all its points are moved a little, because several edges might otherwise cross at one point, or lie upon each other.
+ *
+ * Returns the ring unchanged in two cases: it does not touch itself, or the work would take too much time. The second case means more than
+ * MOST_CROSSINGS crossings, or very many pairs of edges that overlap from west to east.
+ */
+export function untangled(ring: PlaneRing): readonly Area[] {
+  const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
+  if (walk === undefined) return [{ outer: ring, holes: [] }];
+  return nested(uncrossed(walk).flatMap(loopsOf).filter(isWide));
+}
+
+type Edge = readonly [from: PlanePoint, to: PlanePoint];
+
+const edgesOf = (ring: PlaneRing): Edge[] => ring.map((from, at) => [from, ring[(at + 1) % ring.length] ?? from]);
+
+/**
+ * Moves a point in a direction that depends on its index alone. A ring is processed once for each map tile, so the point is moved equally
+ * in all of them.
+ */
+const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
+  x + MOVED * fractionOf(index * Math.SQRT2),
+  y + MOVED * fractionOf(index * Math.E),
+];
+
+const fractionOf = (number: number): number => number - Math.floor(number);
+
+/**
+ * Returns true if an edge has a point in common with another edge, apart from the end that it shares with its neighbour. Also returns false
+ * if `comparePairs` gives up, to limit the time, before such a point is found.
+ */
+function touchesItself(ring: PlaneRing): boolean {
+  const edges = edgesOf(ring);
+  let found = false;
+  comparePairs(edges, ([first, at], [second, other]) => {
+    const apart = Math.abs(at - other);
+    const areNeighbours = apart === 1 || apart === edges.length - 1;
+    found =
+      crossingOf(first, second) !== undefined ||
+      second.some((end) => isOn(end, first)) ||
+      first.some((end) => isOn(end, second)) ||
+      (!areNeighbours && first.some((end) => second.some((point) => isSame(end, point))));
+    return !found;
+  });
+  return found;
+}
+
+/**
+ * Returns the ring with a point at each crossing of two edges. Each such point is in the result twice, once for each edge. Returns
+ * undefined if the ring has more than MOST_CROSSINGS crossings, or if `comparePairs` gives up, to limit the time.
+ */
+function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
+  const edges = edgesOf(ring);
+  const added = edges.map((): PlanePoint[] => []);
+  let crossings = 0;
+  const isComplete = comparePairs(edges, ([first, at], [second, other]) => {
+    const crossing = crossingOf(first, second);
+    if (crossing === undefined) return true;
+    added[at]?.push(crossing);
+    added[other]?.push(crossing);
+    return ++crossings <= MOST_CROSSINGS;
+  });
+  if (!isComplete) return undefined;
+  return edges.flatMap(([from], at) => [
+    from,
+    ...(added[at] ?? []).sort((a, b) => squared(from, a) - squared(from, b)),
+  ]);
+}
+
+type Numbered = readonly [edge: Edge, index: number];
+
+/**
+ * Calls `compare` with each pair of edges whose bounding boxes overlap, until `compare` returns false. Returns false if `compare` did. To
+ * limit the time, it also gives up and returns false if too many pairs overlap from west to east: on average, more than
+ * COMPARISONS_PER_EDGE pairs for each edge.
+ */
+function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Numbered) => boolean): boolean {
+  const boxes = edges
+    .map((edge, index) => {
+      const [[x1, y1], [x2, y2]] = edge;
+      const [west, east, north, south] = [Math.min(x1, x2), Math.max(x1, x2), Math.min(y1, y2), Math.max(y1, y2)];
+      return { numbered: [edge, index] as const, west, east, north, south };
+    })
+    .sort((a, b) => a.west - b.west);
+  let left = COMPARISONS_PER_EDGE * edges.length;
+  for (const [at, { numbered, east, north, south }] of boxes.entries()) {
+    for (let next = at + 1; next < boxes.length; next++) {
+      const other = boxes[next];
+      if (other === undefined || other.west > east) break;
+      if (left-- === 0) return false;
+      if (other.north <= south && other.south >= north && !compare(numbered, other.numbered)) return false;
+    }
+  }
+  return true;
+}
+
+const isSame = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): boolean => x1 === x2 && y1 === y2;
+const squared = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): number => (x1 - x2) ** 2 + (y1 - y2) ** 2;
+const sideOf = ([from, to]: Edge, [x, y]: PlanePoint): number => orient2d(from[0], from[1], to[0], to[1], x, y);
+
+/** Returns the point where the edges cross. Returns undefined if they do not, or if an end of one edge is on the other edge. */
+function crossingOf(first: Edge, second: Edge): PlanePoint | undefined {
+  const [a, b] = [sideOf(second, first[0]), sideOf(second, first[1])];
+  if (!(a < 0 && b > 0) && !(a > 0 && b < 0)) return undefined;
+  const [c, d] = [sideOf(first, second[0]), sideOf(first, second[1])];
+  if (!(c < 0 && d > 0) && !(c > 0 && d < 0)) return undefined;
+  const share = a / (a - b);
+  const [[x1, y1], [x2, y2]] = first;
+  return [x1 + share * (x2 - x1), y1 + share * (y2 - y1)];
+}
+
+/** Returns true if the point is on the edge, but at none of its ends. */
+function isOn(point: PlanePoint, edge: Edge): boolean {
+  if (isSame(point, edge[0]) || isSame(point, edge[1]) || sideOf(edge, point) !== 0) return false;
+  const [x, y] = point;
+  const [[x1, y1], [x2, y2]] = edge;
+  return x >= Math.min(x1, x2) && x <= Math.max(x1, x2) && y >= Math.min(y1, y2) && y <= Math.max(y1, y2);
+}
+
+/**
+ * Divides a ring at its crossings into rings that touch but do not cross. The ring passes each crossing twice. The function exchanges the
+ * two continuations, so that each path turns at the crossing and does not go straight on.
+ */
+function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
+  const next = walk.map((_, at) => (at + 1) % walk.length);
+  const places = new Map<PlanePoint, number>();
+  for (const [at, point] of walk.entries()) {
+    const first = places.get(point);
+    if (first !== undefined) [next[first], next[at]] = [next[at] ?? 0, next[first] ?? 0];
+    places.set(point, at);
+  }
+  const rings: PlanePoint[][] = [];
+  const passed = new Set<number>();
+  for (const start of walk.keys()) {
+    const ring: PlanePoint[] = [];
+    for (let at = start; !passed.has(at); at = next[at] ?? start) {
+      passed.add(at);
+      ring.push(walk[at] ?? [0, 0]);
+    }
+    if (ring.length > 0) rings.push(ring);
+  }
+  return rings;
+}
+
+/** Divides a ring at the points where it touches itself. No returned ring contains a point twice. */
+function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
+  const loops: PlanePoint[][] = [];
+  const path: PlanePoint[] = [];
+  const places = new Map<PlanePoint, number>();
+  for (const point of ring) {
+    // `places` may contain an old position for a point that was removed from the path. At this position, the path now has another point or
+    // no point, so the comparison below is false.
+    const place = places.get(point) ?? path.length;
+    if (path[place] === point) loops.push(path.splice(place));
+    places.set(point, path.length);
+    path.push(point);
+  }
+  return [...loops, path];
+}
+
+/** Combines rings that do not cross each other into areas: a ring inside an odd number of others is a hole of the innermost of them. */
+function nested(loops: readonly PlaneRing[]): Area[] {
+  const around = loops.map((loop) => loops.filter((other) => other !== loop && contains(other, middleOf(loop))));
+  const isHole = (at: number): boolean => (around[at] ?? []).length % 2 === 1;
+  return loops.flatMap((outer, at): Area[] => {
+    if (isHole(at)) return [];
+    const depth = (around[at] ?? []).length;
+    const holes = loops.filter((_, hole) => around[hole]?.length === depth + 1 && around[hole].includes(outer));
+    return [{ outer, holes }];
+  });
+}
+
+/** Returns false for a ring that is so narrow that it exists only because points were moved. */
+function isWide(ring: PlaneRing): boolean {
+  const length = edgesOf(ring).reduce((sum, edge) => sum + lengthOf(edge), 0);
+  return Math.abs(doubleArea(ring)) > 4 * MOVED * length;
+}
+
+/**
+ * Returns the middle of the longest edge, a point that shows whether the ring is inside another ring. The ends of an edge do not show this,
+ * because rings may touch each other there.
+ */
+function middleOf(ring: PlaneRing): PlanePoint {
+  const [from, to] = edgesOf(ring).reduce((longest, edge) => (lengthOf(edge) > lengthOf(longest) ? edge : longest));
+  return [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+}
+
+const lengthOf = ([[x1, y1], [x2, y2]]: Edge): number => Math.hypot(x2 - x1, y2 - y1);
+
+function contains(ring: PlaneRing, [x, y]: PlanePoint): boolean {
+  let isInside = false;
+  let before = ring.at(-1);
+  for (const point of ring) {
+    if (before !== undefined) {
+      const [[x1, y1], [x2, y2]] = [before, point];
+      if (y1 > y !== y2 > y && x < x1 + ((y - y1) * (x2 - x1)) / (y2 - y1)) isInside = !isInside;
+    }
+    before = point;
+  }
+  return isInside;
+}

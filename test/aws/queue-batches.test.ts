@@ -1,0 +1,129 @@
+/** Tests that the queue sends every message of a batch, although SQS accepts only some of them, or throttles the whole batch. */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { afterEach, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { openQueue, type Queued, sqsClient } from "#shared/aws/sqs.ts";
+import { withDeadline } from "#shared/deadline.ts";
+import { isTransient, QueueBusy } from "#shared/errors.ts";
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+const Batch = z.object({ Entries: z.array(z.object({ Id: z.string(), MessageBody: z.string() })) });
+const Message = z.object({ companyId: z.number() });
+
+type Verdict = "accept" | "fail" | "refuse" | "throttle";
+
+/** Answers like SQS. `judge` gets the company of a message and the number of times that this message has arrived, counted from 1. */
+async function startQueue(judge: (companyId: number, times: number) => Verdict) {
+  const arrived = new Map<number, number>();
+  const accepted: number[] = [];
+  const server = createServer(async (request, response) => {
+    const { Entries } = z.parse(Batch, JSON.parse(await text(request)));
+    const judged = Entries.map(({ Id, MessageBody }) => {
+      const { companyId } = z.parse(Message, JSON.parse(MessageBody));
+      const times = (arrived.get(companyId) ?? 0) + 1;
+      arrived.set(companyId, times);
+      return { Id, MessageBody, companyId, verdict: judge(companyId, times) };
+    });
+    if (judged.some(({ verdict }) => verdict === "throttle")) return throttle(response);
+    const taken = judged.filter(({ verdict }) => verdict === "accept");
+    accepted.push(...taken.map(({ companyId }) => companyId));
+    const Successful = taken.map(({ Id, MessageBody }) => ({
+      Id,
+      MessageId: Id,
+      MD5OfMessageBody: createHash("md5").update(MessageBody).digest("hex"),
+    }));
+    const Failed = judged
+      .filter(({ verdict }) => verdict === "fail" || verdict === "refuse")
+      .map(({ Id, verdict }) => ({
+        Id,
+        Code: verdict === "fail" ? "InternalError" : "InvalidMessageContents",
+        SenderFault: verdict === "refuse",
+      }));
+    response.writeHead(200, jsonType).end(JSON.stringify({ Successful, Failed }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no address");
+  const endpoint = `http://127.0.0.1:${address.port}`;
+  const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
+  const queue = openQueue(`${endpoint}/1/queue`, sqsClient({ endpoint, region: "eu-west-1", credentials }));
+  return { queue, arrived, accepted };
+}
+
+const jsonType = { "Content-Type": "application/x-amz-json-1.0" };
+
+const throttle = (response: ServerResponse): void =>
+  void response
+    .writeHead(400, { ...jsonType, "x-amzn-query-error": "RequestThrottled;Sender" })
+    .end('{"__type":"com.amazonaws.sqs#RequestThrottled","message":"as planned"}');
+
+/** Returns one message for each of the companies 1, 2, 3 and so on. */
+const messages = (count: number): Queued[] =>
+  Array.from({ length: count }, (_, i) => ({ message: { companyId: i + 1 }, delaySeconds: 0 }));
+
+const companies = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+const inOrder = (list: readonly number[]): number[] => list.toSorted((a, b) => a - b);
+const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+test("messages that SQS does not accept at first are sent again until it does, and no accepted one is sent again", async () => {
+  const failures = (companyId: number): number => companyId % 7;
+  const { queue, accepted, arrived } = await startQueue((companyId, times) =>
+    times > failures(companyId) ? "accept" : "fail",
+  );
+  await queue.send(messages(95));
+  expect(inOrder(accepted)).toEqual(companies(95));
+  expect(arrived).toEqual(new Map([...arrived.keys()].map((companyId) => [companyId, failures(companyId) + 1])));
+});
+
+test("batches that SQS throttles as a whole are sent again until it accepts them", async () => {
+  // The SDK makes three attempts for a call, so five refused attempts need another call.
+  const { queue, accepted } = await startQueue((_, times) => (times > 5 ? "accept" : "throttle"));
+  await withDeadline(
+    () => 60_000,
+    () => queue.send(messages(25)),
+  );
+  expect(inOrder(accepted)).toEqual(companies(25));
+});
+
+test("a message that SQS never accepts is sent again until shortly before the deadline, and does not delay the others", async () => {
+  const { queue, accepted, arrived } = await startQueue((companyId) => (companyId === 5 ? "fail" : "accept"));
+  const end = Date.now() + 3_000;
+  const error = await thrownBy(
+    withDeadline(
+      () => end - Date.now(),
+      () => queue.send(messages(30)),
+    ),
+  );
+  expect(error).toBeInstanceOf(QueueBusy);
+  expect(isTransient(error)).toBe(true);
+  expect(inOrder(accepted)).toEqual(companies(30).filter((companyId) => companyId !== 5));
+  expect(arrived.get(5)).toBeGreaterThan(3);
+});
+
+test("a message that SQS refuses as invalid is sent only once, and the others arrive", async () => {
+  const { queue, accepted, arrived } = await startQueue((companyId, times) => {
+    if (companyId === 5) return "refuse";
+    return companyId % 2 === 0 || times > 2 ? "accept" : "fail";
+  });
+  const error = await thrownBy(queue.send(messages(30)));
+  expect(String(error)).toContain("the queue refused 1 of 30 messages, the first one as InvalidMessageContents");
+  expect(isTransient(error)).toBe(false);
+  expect(inOrder(accepted)).toEqual(companies(30).filter((companyId) => companyId !== 5));
+  expect(arrived.get(5)).toBe(1);
+});

@@ -1,0 +1,113 @@
+/**
+ * Tests the clients that openapi-generator makes from the OpenAPI 3.0 document for Kotlin, Swift and Dart. The generator is a Java program.
+ * The tests read the generated code and do not compile it, because the compilers of these languages are not in the npm registry.
+ */
+import { spawnSync } from "node:child_process";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { OPENAPI_30_FILE } from "../../infra/build/bundle.ts";
+import { ChangeType } from "../../shared/sync/changes/schema.ts";
+import { installedTools, run } from "../harness/client-tools.ts";
+
+interface Language {
+  /** The name of the generator. */
+  readonly generator: string;
+  readonly extension: string;
+  /**
+   * The declaration of the field `data` in the class that the generator makes for an item of the feed of changes (`GET /api/changes`). The
+   * field may contain any object.
+   */
+  readonly data: string;
+  /**
+   * Matches the name of the language's integer type with 32 bits, which must not occur in the generated code. Dart has no such type: its
+   * integers have 64 bits.
+   */
+  readonly smallNumber: RegExp;
+}
+
+const never = /(?!)/;
+const languages: readonly Language[] = [
+  {
+    generator: "kotlin",
+    extension: "kt",
+    data: "val data: kotlin.collections.Map<kotlin.String, kotlin.Any>?",
+    smallNumber: /\bkotlin\.Int\b/,
+  },
+  { generator: "swift5", extension: "swift", data: "var data: [String:Any]?", smallNumber: /\bInt(?:32)?\b/ },
+  { generator: "dart", extension: "dart", data: "Map<String, Object> data", smallNumber: never },
+  { generator: "dart-dio", extension: "dart", data: "BuiltMap<String, JsonObject> get data", smallNumber: never },
+];
+
+const hasJava = spawnSync("java", ["-version"]).status === 0;
+if (!hasJava) console.log("Java is not installed, so openapi-generator does not run");
+
+const folder = mkdtempSync(join(tmpdir(), "canvassing-mobile-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Returns the files that declare the schemas and the operations, by their name without extension. */
+function filesOf({ generator, extension }: Language): Map<string, string> {
+  const pattern = `**/{model,models,Models,api,apis,APIs}/*.${extension}`;
+  const files = globSync(pattern, { cwd: join(folder, generator) });
+  return new Map(
+    files.map((file) => [basename(file, `.${extension}`), readFileSync(join(folder, generator, file), "utf8")]),
+  );
+}
+
+const matchesIn = (files: ReadonlyMap<string, string>, pattern: RegExp): string[] =>
+  [...files].flatMap(([name, code]) => (code.match(pattern) ?? []).map((text) => `${name}: ${text}`));
+
+describe.runIf(hasJava)("the clients of openapi-generator", () => {
+  let output = "";
+  beforeAll(async () => {
+    const jar = join(
+      await installedTools(),
+      "node_modules/@openapitools/openapi-generator-cli/bin/openapi-generator.jar",
+    );
+    const settings = languages.map(({ generator: generatorName }) => {
+      const file = join(folder, `${generatorName}.json`);
+      const outputDir = join(folder, generatorName);
+      mkdirSync(outputDir);
+      writeFileSync(file, JSON.stringify({ generatorName, inputSpec: OPENAPI_30_FILE, outputDir }));
+      return file;
+    });
+    // The promise rejects if the exit code is not 0.
+    const { stdout, stderr } = await run("java", ["-jar", jar, "batch", "--fail-fast", ...settings]);
+    output = `${stdout}${stderr}`;
+  }, 600_000);
+
+  test("are generated without an error", () => {
+    expect(output).toContain(`Batch generation finished ${languages.length} generators successfully`);
+    expect(output.split("\n").filter((line) => /ERROR|Exception/.test(line))).toEqual([]);
+  });
+
+  describe.each(languages)("for $generator", (language) => {
+    let files: ReadonlyMap<string, string>;
+    beforeAll(() => {
+      files = filesOf(language);
+    });
+
+    test("read the items of all seven types", () => {
+      const item = files.get("ChangeItem") ?? files.get("change_item") ?? "";
+      for (const type of ChangeType.options) expect(item).toContain(`"${type}"`);
+      expect(item).toContain(language.data);
+    });
+
+    test("have a name and an existing type for everything", () => {
+      expect(files.size).toBeGreaterThan(120);
+      expect([...files.keys()].filter((name) => /inline|^any/i.test(name))).toEqual([]);
+      expect(matchesIn(files, /\b(?:Inline|AnyType)\w*/)).toEqual([]);
+    });
+
+    test("have whole numbers of 64 bits", () => {
+      expect(matchesIn(files, language.smallNumber)).toEqual([]);
+    });
+
+    test("have no enumeration of booleans, none of the values of a map, and none with a reserved word", () => {
+      const models = new Map([...files].filter(([name]) => !/api$/i.test(name)));
+      expect(matchesIn(models, /"true"|(?:class|enum) \w*Mapping|\binternal(?: = |\()/)).toEqual([]);
+    });
+  });
+});

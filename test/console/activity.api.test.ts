@@ -1,0 +1,180 @@
+/** Tests the charts of the page Activity in a real browser. They must show the same numbers as the API. */
+import { randomUUID } from "node:crypto";
+import type { Request } from "playwright-core";
+import { expect, test } from "vitest";
+import { clientOf } from "../harness/client.ts";
+import { dataOf, present } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { browserForAll, phone, type Visit, violationsOf, visit } from "./visit.ts";
+
+const DAY_MS = 86_400_000;
+
+let team: Team;
+let admin: Visit;
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  await changeStatuses();
+  admin = await visit(browser, team.owner.email, "/activity?days=7");
+});
+
+/**
+ * Creates twelve users. User 1 creates one prospect, user 2 creates two, and so on. Each prospect gets a status when it is created, which
+ * counts as a status change. The creations are spread over the last seven days.
+ */
+async function changeStatuses(): Promise<void> {
+  const statuses = dataOf(await team.owner.GET("/api/statuses"));
+  for (let user = 1; user <= 12; user++) {
+    const email = team.owner.email.replace(/^owner@/, `user${user}@`);
+    const body = { email, firstName: `User${user}`, lastName: "Rep", role: "sales" } as const;
+    dataOf(await team.owner.POST("/api/users", { body }), 201);
+    const operations = Array.from({ length: user }, (_, index) => ({
+      type: "prospect.create" as const,
+      opId: randomUUID(),
+      clientRecordId: randomUUID(),
+      fields: { name: "Ann", currentStatusId: present(statuses[index % 3]).id },
+      occurredAt: new Date(Date.now() - (index % 7) * DAY_MS).toISOString(),
+    }));
+    const { results } = dataOf(
+      await clientOf(email).POST("/api/sync/operations", { body: { deviceId: "phone", operations } }),
+    );
+    expect(results.map(({ outcome }) => outcome)).toEqual(operations.map(() => "applied"));
+  }
+  dataOf(await team.owner.POST("/api/prospects", { body: { name: "Nobody" } }), 201);
+}
+
+/** Returns the dates of the last days in the time zone of the page, and this time zone. */
+async function calendarOf(days: number): Promise<{ dates: string[]; timezone: string }> {
+  const [timezone, today]: string[] = JSON.parse(
+    await admin.page.evaluate(`JSON.stringify([Intl.DateTimeFormat().resolvedOptions().timeZone,
+      new Intl.DateTimeFormat("en-CA").format(Date.now())])`),
+  );
+  const first = Date.parse(present(today)) - (days - 1) * DAY_MS;
+  const dates = Array.from({ length: days }, (_, day) => new Date(first + day * DAY_MS).toISOString().slice(0, 10));
+  return { dates, timezone: present(timezone) };
+}
+
+/** Returns the status changes of each user from the first to the last of the dates, by the name of the user. */
+async function changesByUser(dates: readonly string[], timezone: string): Promise<Map<string, number>> {
+  const query = { from: present(dates[0]), to: present(dates.at(-1)), groupBy: "user", timezone } as const;
+  const { items } = dataOf(await team.owner.GET("/api/reports/activity", { params: { query } }));
+  return new Map(items.map(({ user, statusChanges }) => [`${user?.firstName} ${user?.lastName}`, statusChanges]));
+}
+
+/** Returns the part of the page with this heading. */
+const panel = (name: string) => {
+  const { page } = admin;
+  return page.locator("section").filter({ has: page.getByRole("heading", { name }) });
+};
+const table = (label: string) => admin.page.getByRole("region", { name: label }).locator("tbody tr");
+const cellsOf = (rows: readonly string[]): string[][] => rows.map((row) => row.split(/\s*[\t\n]\s*/));
+
+test("shows the status changes of ten users on each day, and of the others together", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  const label = "Status changes of each user";
+  const lines = page.getByRole("list", { name: label }).getByRole("listitem");
+  await lines.first().waitFor();
+  const { dates, timezone } = await calendarOf(7);
+  const days = await Promise.all(dates.map((date) => changesByUser([date], timezone)));
+  const countsOf = (name: string): number[] => days.map((day) => day.get(name) ?? 0);
+  const sumOf = (counts: readonly number[]): number => counts.reduce((sum, one) => sum + one, 0);
+  const named = [12, 11, 10, 9, 8, 7, 6, 5, 4, 3].map((user) => `User${user} Rep`);
+  const others = days.map((day) => (day.get("User1 Rep") ?? 0) + (day.get("User2 Rep") ?? 0));
+  const expected = [
+    ...named.map((name) => ({ name, counts: countsOf(name) })),
+    { name: "2 other users", counts: others },
+  ];
+  expect(expected.map(({ counts }) => sumOf(counts))).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 3]);
+
+  expect(cellsOf(await lines.allInnerTexts())).toEqual(
+    expected.map(({ name, counts }) => [name, String(sumOf(counts))]),
+  );
+  await panel("Status changes by user and day").getByText("As a table").click();
+  expect(cellsOf(await table(label).allInnerTexts())).toEqual(
+    expected.map(({ name, counts }) => [name, ...counts.map(String), String(sumOf(counts))]),
+  );
+  // The small charts of all users have the same scale, whose upper end is 2 status changes a day. A column for one change therefore has
+  // half the full height.
+  const heights = await lines
+    .first()
+    .locator("rect")
+    .evaluateAll((all) => all.map((one) => Number(one.getAttribute("height"))));
+  expect(heights).toEqual(countsOf("User12 Rep").map((count) => count / 2));
+  const axes = await panel("Status changes by day").locator("figure span").allInnerTexts();
+  expect(axes).toEqual(["20", "10", "0", dates[0], dates.at(-1)]);
+  const texts = await panel("Status changes by day")
+    .locator("title")
+    .evaluateAll((titles) => titles.map(({ textContent }) => textContent));
+  expect(texts).toEqual(dates.map((date, day) => `${date}: ${sumOf([...present(days[day]).values()])} status changes`));
+  expect(await violationsOf(page)).toEqual([]);
+});
+
+test("divides a long time span into at most 13 periods, which contain all of its days", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  const label = "Status changes of each user";
+  for (const [days, periods, note] of [
+    [30, 10, "Each column is 3 days."],
+    [365, 13, "Each column is 29 days."],
+  ] as const) {
+    const ranges: string[] = [];
+    const record = (request: Request): void => {
+      const { pathname, searchParams: range } = new URL(request.url());
+      if (pathname !== "/api/reports/activity" || range.get("groupBy") !== "user") return;
+      ranges.push(`${range.get("from")} ${range.get("to")}`);
+    };
+    page.on("request", record);
+    await page.goto(`/activity?days=${days}`);
+    await page.getByText(note).waitFor();
+    page.off("request", record);
+    const { dates } = await calendarOf(days);
+    const whole = `${dates[0]} ${dates.at(-1)}`;
+    const parts = [...new Set(ranges)].filter((range) => range !== whole).sort();
+    expect(parts).toHaveLength(periods);
+    const covered = parts.flatMap((range) => {
+      const [from = "", to = ""] = range.split(" ");
+      return dates.filter((date) => date >= from && date <= to);
+    });
+    expect(covered).toEqual(dates);
+    const lines = page.getByRole("list", { name: label }).getByRole("listitem");
+    expect(await lines.first().locator("rect").count()).toBe(periods);
+    expect(cellsOf(await lines.allInnerTexts())[0]).toEqual(["User12 Rep", "12"]);
+  }
+});
+
+test("shows the number of prospects with each status in the order of the statuses, and their share", async ({
+  skip,
+}) => {
+  browserOr(skip);
+  const { page } = admin;
+  const rows = page.getByRole("table", { name: "Prospects by status" }).locator("tbody tr");
+  await rows.first().waitFor();
+  const statuses = dataOf(await team.owner.GET("/api/statuses"));
+  const { items, total } = dataOf(await team.owner.GET("/api/prospects", { params: { query: { pageSize: 500 } } }));
+  const countOf = (id: number | null): number =>
+    items.filter(({ currentStatus }) => (currentStatus?.id ?? null) === id).length;
+  const percent = (count: number): string => `${Math.round((count / total) * 1_000) / 10}%`;
+  const row = (name: string, count: number) => [name, String(count), percent(count)];
+  expect(countOf(present(statuses[0]).id)).toBeGreaterThan(countOf(present(statuses[2]).id));
+  expect(cellsOf(await rows.allInnerTexts())).toEqual([
+    ...statuses.map(({ id, value }) => row(value, countOf(id))),
+    row("No status, or another", countOf(null)),
+  ]);
+  expect(await violationsOf(page)).toEqual([]);
+});
+
+test("shows a rep only the numbers of this rep, and fits on a phone", async ({ skip }) => {
+  const email = team.owner.email.replace(/^owner@/, "user5@");
+  const { page, context, faults } = await visit(browserOr(skip), email, "/activity?days=7", phone);
+  const lines = page.getByRole("list", { name: "Status changes of each user" }).getByRole("listitem");
+  await lines.first().waitFor();
+  expect(cellsOf(await lines.allInnerTexts())).toEqual([["User5 Rep", "5"]]);
+  const rows = page.getByRole("table", { name: "Prospects by status" }).locator("tbody tr");
+  await rows.first().waitFor();
+  for (const summary of await page.locator("summary").all()) await summary.click();
+  await page.getByRole("region", { name: "Activity by territory" }).waitFor();
+  expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  expect(await violationsOf(page)).toEqual([]);
+  expect(faults).toEqual([]);
+  await context.close();
+});

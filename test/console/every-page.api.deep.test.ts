@@ -1,0 +1,187 @@
+/**
+ * Opens every page of the console, and its dialogs, in a browser, as an admin and as a rep, on a desktop and on phones. axe finds no fault
+ * on any of them. On phones, no page scrolls sideways, and everything that a user can press is on the screen.
+ */
+import type { Page } from "playwright-core";
+import { expect, onTestFinished, test } from "vitest";
+import { faultsOf } from "../harness/browser.ts";
+import { baseUrl } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { browserForAll, desktop, mapOf, type Visit, violationsOf, visit } from "./visit.ts";
+
+let team: Team;
+let admin: Visit;
+let rep: Visit;
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  admin = await visit(browser, team.admin.email, "/users");
+  rep = await visit(browser, team.rep.email, "/users");
+});
+
+const phones = [
+  { width: 375, height: 740 },
+  { width: 320, height: 640 },
+] as const;
+
+/** A page, a text that it shows when it has loaded its records, and the names of the buttons that each open one of its dialogs. */
+type Stop = readonly [path: string, text: string, ...dialogs: readonly (string | RegExp)[]];
+
+interface Ids {
+  readonly prospect: number;
+  readonly territory: number;
+  readonly webhook: number;
+}
+
+const stopsOf = ({ prospect, territory }: Ids): readonly Stop[] => [
+  ["/", "1 prospect on the map"],
+  ["/?table=1", "1 prospect in this part of the map"],
+  [`/?prospect=${prospect}`, "New appointment"],
+  ["/prospects", "the newest first"],
+  ["/prospects?sort=name&status=New", "Patricia"],
+  ["/prospects?search=nothing", "No prospect matches"],
+  [`/prospects?prospect=${prospect}`, "New appointment", "New appointment"],
+  ["/territories", "Washington", "Type the corners"],
+  [`/territories?territory=${territory}`, "1 prospect inside.", "Edit", "Delete"],
+  ["/activity?days=7", "Ravi Rep"],
+  ["/files", "Download all prospects"],
+  ["/users", "Vera Rep"],
+  ["/nowhere", "This page does not exist"],
+];
+
+const stopsOfAdmins = ({ territory, webhook }: Ids): readonly Stop[] => [
+  ["/prospects", "the newest first", /^Change all/],
+  [`/territories?territory=${territory}`, "1 prospect inside.", /^Assign the prospects/],
+  ["/files", "Bulk change"],
+  ["/webhooks", "Telephone system", "New webhook"],
+  [
+    `/webhooks/${webhook}`,
+    "Send now",
+    ...[/^Details of webhook.test/, "Send again …", "New secret …", "Delete", "Add a registration"],
+    ...[/^Edit the registration for prospect.created/, /^Delete the registration for prospect.created/],
+  ],
+  ["/users", "Vera Rep", "Invite a user", "Edit Vera Rep"],
+];
+
+/** Makes a record for each page, with long names and values. The rep sees the prospect, because it is assigned to the rep. */
+async function fill(): Promise<Ids> {
+  const receiver = await startReceiver((_, response) =>
+    // Retry-After postpones the second attempt until after this test.
+    response.writeHead(500, { "Retry-After": "86400" }).end("out of order"),
+  );
+  onTestFinished(receiver.close);
+  const filter = { "newStatus.value": ["Interested", "Appointment Set", "Sold"] };
+  const webhook = dataOf(
+    await team.admin.POST("/api/webhooks", {
+      body: {
+        name: "Telephone system of the office",
+        url: receiver.url,
+        registrations: [{ event: "prospect.created" }, { event: "prospect.status_changed", filter }],
+      },
+    }),
+    201,
+  );
+  const [status] = dataOf(await team.admin.GET("/api/statuses"));
+  const me = dataOf(await team.rep.GET("/api/me"));
+  const body = {
+    name: "Patricia Alexandra Longfellow-Underwood",
+    emailAddress: "patricia.longfellow-underwood@long-names-of-companies.example",
+    lat: 39.745,
+    lng: -104.945,
+    assignedToUserId: me.user.id,
+    currentStatusId: status?.id ?? null,
+  };
+  const prospect = dataOf(await team.rep.POST("/api/prospects", { body }), 201);
+  const polygon = [
+    [-104.96, 39.74],
+    [-104.94, 39.74],
+    [-104.94, 39.76],
+  ];
+  const territory = dataOf(
+    await team.admin.POST("/api/territories", { body: { name: "Washington Park", polygon } }),
+    201,
+  );
+  const action = { set: { currentStatusId: status?.id ?? null } };
+  dataOf(await team.admin.POST("/api/prospects/bulk", { body: { ids: [prospect.id], action, expectedCount: 1 } }), 202);
+  dataOf(await team.admin.POST("/api/webhooks/{id}/test", { params: { path: { id: webhook.id } } }), 202);
+  await receiver.until(2);
+  return { prospect: prospect.id, territory: territory.id, webhook: webhook.id };
+}
+
+/** Returns what is partly outside the screen, tables that scroll sideways, and controls of a table that cover each other. */
+const misplaced = (page: Page): Promise<string[]> =>
+  page.evaluate(`(() => {
+    const root = document.querySelector("dialog") ?? document.querySelector("main");
+    const shown = (selector) => [...root.querySelectorAll(selector)].filter((element) => element.checkVisibility());
+    const box = (element) => element.getBoundingClientRect();
+    const isOutside = (element) => box(element).width > 0 && (box(element).left < 0 || box(element).right > innerWidth);
+    const covers = (one, other) =>
+      box(one).left < box(other).right && box(other).left < box(one).right &&
+      box(one).top < box(other).bottom && box(other).top < box(one).bottom;
+    const inTables = shown("td button, td input, td a");
+    return [
+      ...shown("button, a, input, select, textarea, summary").filter(isOutside),
+      ...shown("section[tabindex]").filter((frame) => frame.scrollWidth > frame.clientWidth),
+      ...inTables.filter((one) => inTables.some((other) => other !== one && covers(one, other))),
+    ]
+      .map((element) => element.outerHTML.slice(0, 200))
+      .concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : []);
+  })()`);
+
+/** Expects that what the page shows now has no fault on any screen. */
+async function expectNoFaults(page: Page, what: string): Promise<void> {
+  expect([what, "desktop", await violationsOf(page)]).toEqual([what, "desktop", []]);
+  for (const phone of phones) {
+    await page.setViewportSize(phone);
+    expect([what, phone.width, await misplaced(page)]).toEqual([what, phone.width, []]);
+  }
+  expect([what, "phone", await violationsOf(page)]).toEqual([what, "phone", []]);
+  await page.setViewportSize(desktop);
+}
+
+async function go({ page, faults }: Visit, stops: readonly Stop[]): Promise<void> {
+  for (const [path, text, ...dialogs] of stops) {
+    await page.goto(path);
+    const main = page.getByRole("main");
+    await main.getByText(text).first().waitFor();
+    if (new URL(path, "http://console.invalid").pathname === "/") await mapOf(page);
+    await expectNoFaults(page, path);
+    for (const name of dialogs) {
+      await main
+        .getByRole("button", { name, exact: typeof name === "string" })
+        .first()
+        .click();
+      const dialog = page.getByRole("dialog");
+      await dialog.waitFor();
+      await dialog.getByText(/^Loading /).waitFor({ state: "detached" });
+      await expectNoFaults(page, `${path}, ${name}`);
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    }
+  }
+  expect(faults).toEqual([]);
+}
+
+test("every page and dialog has no fault that axe finds, and fits on phones", { timeout: 600_000 }, async ({
+  skip,
+}) => {
+  browserOr(skip);
+  const ids = await fill();
+  await go(rep, stopsOf(ids));
+  await go(admin, [...stopsOf(ids), ...stopsOfAdmins(ids)]);
+});
+
+test("the sign-in page of the local service has no fault either, and its policy allows its style", async ({ skip }) => {
+  const context = await browserOr(skip).newContext({ viewport: desktop, baseURL: baseUrl() });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const faults = faultsOf(page);
+  await page.goto("/api/session/login?returnTo=%2F");
+  await page.getByLabel("Another user").waitFor();
+  expect(await page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor")).toBe(
+    "rgb(255, 255, 255)",
+  );
+  await expectNoFaults(page, "the sign-in page");
+  expect(faults).toEqual([]);
+});

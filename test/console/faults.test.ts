@@ -1,0 +1,63 @@
+/** Tests the texts that the console shows for faults in a request. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { ApiError } from "#shared/errors.ts";
+import { validate } from "#shared/http/validate.ts";
+import { faultsIn, plainText } from "../../console/src/api/faults.ts";
+
+const Body = z.object({
+  name: z.string().check(z.minLength(1), z.maxLength(255)),
+  email: z.email(),
+  role: z.enum(["admin", "sales"]),
+  delayMinutes: z.int().check(z.minimum(0), z.maximum(43_200)),
+  polygon: z.array(z.tuple([z.number(), z.number().check(z.minimum(-90), z.maximum(90))])).check(z.minLength(3)),
+});
+const good = {
+  name: "A",
+  email: "a@b.test",
+  role: "sales",
+  delayMinutes: 0,
+  polygon: [
+    [1, 2],
+    [3, 4],
+    [5, 6],
+  ],
+} as const;
+
+/** Returns the texts for the faults that the service finds in the body. */
+function textsOf(body: object): string[] {
+  try {
+    validate("body", Body, { ...good, ...body });
+  } catch (error) {
+    const errors = error instanceof ApiError ? [...error.faults] : expect.fail("not an ApiError");
+    return faultsIn({ errors }).map(({ field, text }) => `${field} ${text}`);
+  }
+  return [];
+}
+
+test.for([
+  [{}, []],
+  [{ name: "" }, ["name must have at least 1 character."]],
+  [{ name: "a".repeat(256) }, ["name must have at most 255 characters."]],
+  [{ email: "nobody" }, ["email Invalid email address."]],
+  [{ role: "king" }, ["role is not valid."]],
+  [{ delayMinutes: 50_000 }, ["delayMinutes must be at most 43200."]],
+  [{ delayMinutes: "soon" }, ["delayMinutes is not valid."]],
+  [{ polygon: [[1, 2]] }, ["polygon must have at least 3 items."]],
+] as const)("%j", ([body, texts]) => expect(textsOf(body)).toEqual(texts));
+
+test("names the field once for the same fault in several of its parts", () => {
+  const swapped = [
+    [39.7, -105],
+    [39.7, -104.9],
+    [39.8, -104.9],
+  ];
+  expect(textsOf({ polygon: swapped })).toEqual(["polygon must be at least -90."]);
+});
+
+test("leaves the messages of the service itself as they are", () => {
+  expect(plainText("does not name an active user of this company")).toBe(
+    "does not name an active user of this company.",
+  );
+  expect(plainText("The URL must not have a fragment.")).toBe("The URL must not have a fragment.");
+});

@@ -1,0 +1,154 @@
+/**
+ * Tests parts of pages in a real browser: the field for a dropped file, the list of imports, a paused job, users with an ended invitation
+ * or without a last name, and the code that verifies a signature.
+ */
+import { stripTypeScriptTypes } from "node:module";
+import { expect, onTestFinished, test } from "vitest";
+import * as z from "zod/mini";
+import * as keys from "#shared/db/keys.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, present } from "../harness/shapes.ts";
+import { newTeam, openLocalTable, type Team } from "../harness/team.ts";
+import { browserForAll, type Visit, visit } from "./visit.ts";
+
+let team: Team;
+let admin: Visit;
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  admin = await visit(browser, team.admin.email, "/files");
+});
+
+test("the field for a file looks different while a file is over it, and takes the file that is dropped", async ({
+  skip,
+}) => {
+  browserOr(skip);
+  const { page } = admin;
+  const field = page.locator("[data-over]");
+  const look = (): Promise<string[]> =>
+    page.evaluate(`(({ borderTopColor, backgroundColor }) => [borderTopColor, backgroundColor])(
+      getComputedStyle(document.querySelector("[data-over]")))`);
+  const dataTransfer = await page.evaluateHandle(`(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(["name,lat,lng\\nAnn,39.75,-104.95\\n"], "doors.csv", { type: "text/csv" }));
+    return data;
+  })()`);
+  await field.waitFor();
+  const usual = await look();
+  for (const end of ["dragleave", "drop"]) {
+    await field.dispatchEvent("dragover", { dataTransfer });
+    await expect.poll(look).toEqual(usual.map((colour) => expect.not.stringContaining(colour)));
+    await field.dispatchEvent(end, { dataTransfer });
+    await expect.poll(look).toEqual(usual);
+  }
+  await page.getByRole("status").getByText("1 prospect would be created.").waitFor();
+});
+
+test("the list of imports says who began each import", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  dataOf(await team.importer.POST("/api/prospects/imports", { body: {} }), 201);
+  dataOf(await team.admin.POST("/api/prospects/imports", { body: {} }), 201);
+  await page.goto("/files");
+  const users = page.getByRole("region", { name: "Last imports" }).locator("tbody tr td:nth-child(2)");
+  await expect.poll(() => users.allInnerTexts()).toEqual(["Ada Admin", "Iris Rep"]);
+});
+
+test("a paused job is read again until it has ended, in its message and in the list of jobs", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann" } }), 201);
+  // This job ends before an admin could pause it. The browser therefore receives answers in which its state is changed.
+  const Paused = z.looseObject({ state: z.string() });
+  const Jobs = z.object({ items: z.array(Paused) });
+  const one = /\/api\/jobs\/\d+$/;
+  await page.route(one, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...Paused.parse(await response.json()), state: "paused" } });
+  });
+  await page.goto("/prospects?search=Ann");
+  await page.getByRole("button", { name: "Change all 1 prospect …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Change").selectOption({ label: "Set the status" });
+  await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Go Back" });
+  await dialog.getByRole("button", { name: "Set the status: 1 prospect" }).click();
+  const message = page.getByRole("status");
+  await message.getByText("The job is paused.").waitFor();
+  await page.unroute(one);
+  await message.getByText("1 prospect changed.").waitFor();
+
+  const all = "**/api/jobs?*";
+  await page.route(all, async (route) => {
+    const response = await route.fetch();
+    const { items } = Jobs.parse(await response.json());
+    await route.fulfill({ response, json: { items: items.map((job) => ({ ...job, state: "paused" })) } });
+  });
+  // The page that is loaded has no message, so only the list can read the job.
+  await page.goto("/files");
+  const list = page.getByRole("region", { name: "Jobs" });
+  await list.getByText("The job is paused.").waitFor();
+  await page.unroute(all);
+  await list.getByText("1 prospect changed.").waitFor();
+});
+
+test("a user needs no last name, and the list says that an invitation has ended", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.goto("/users");
+  await page.getByRole("button", { name: "Invite a user" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("First name").fill("Cher");
+  const email = team.admin.email.replace("admin@", "cher@");
+  await dialog.getByLabel("E-mail").fill(email);
+  await dialog.getByRole("button", { name: "Send the invitation" }).click();
+  await dialog.waitFor({ state: "detached" });
+  const row = page.getByRole("region", { name: "Users" }).getByRole("row").filter({ hasText: email });
+  await row.getByText("Invited").waitFor();
+  const find = async () => present(dataOf(await team.admin.GET("/api/users")).find((user) => user.email === email));
+  const { id, lastName } = await find();
+  expect(lastName).toBe("");
+  await row.getByRole("button", { name: "Edit Cher", exact: true }).click();
+  await dialog.getByLabel("Sees all prospects").check();
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await find()).toMatchObject({ permissions: ["canViewAllProspects"], invitation: "pending" });
+
+  const { company } = dataOf(await team.admin.GET("/api/me"));
+  const table = await openLocalTable();
+  const key = keys.user(company.id, id);
+  await table.write({ put: { ...key, ...present(await table.get(key)), invitedUntil: Date.now() - 1 } });
+  expect((await find()).invitation).toBe("expired");
+  await page.reload();
+  await row.getByText("Invitation ended").waitFor();
+});
+
+const Example = z.object({
+  isGenuine: z.custom<(body: Buffer, signature: string, secret: string) => boolean>(
+    (value) => typeof value === "function",
+  ),
+});
+
+test("the code that verifies a signature accepts a request of the service, and refuses a changed one", async ({
+  skip,
+}) => {
+  browserOr(skip);
+  const receiver = await startReceiver((_, response) => response.writeHead(204).end());
+  onTestFinished(receiver.close);
+  const body = { name: "CRM", url: receiver.url };
+  const { id, secretKey } = dataOf(await team.admin.POST("/api/webhooks", { body }), 201);
+  const { page } = admin;
+  await page.goto(`/webhooks/${id}`);
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await receiver.until(1);
+  const { headers, body: sent } = present(receiver.receipts[0]);
+  const help = page.locator("section").filter({ has: page.getByRole("heading", { name: "Check the signature" }) });
+  const [name = ""] = await help.locator("p code").allInnerTexts();
+  const signature = String(headers[name.toLowerCase()]);
+  const code = stripTypeScriptTypes(await help.locator("pre").innerText());
+  const { isGenuine } = Example.parse(
+    await import(`data:text/javascript,${encodeURIComponent(`${code}\nexport { isGenuine };`)}`),
+  );
+  expect(isGenuine(Buffer.from(sent), signature, secretKey)).toBe(true);
+  expect(isGenuine(Buffer.from(`${sent} `), signature, secretKey)).toBe(false);
+  expect(isGenuine(Buffer.from(sent), signature.slice(2), secretKey)).toBe(false);
+  expect(isGenuine(Buffer.from(sent), signature, `${secretKey}x`)).toBe(false);
+});

@@ -1,0 +1,222 @@
+/**
+ * Tests which requests the console sends. A user may repeat a change whose answer was lost, and it is made only once. The list of jobs
+ * needs one request, and the table of prospects does not load the territories.
+ */
+import type { Page, Route } from "playwright-core";
+import { expect, test } from "vitest";
+import { dataOf } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { browserForAll, closeMessages, type Visit, visit } from "./visit.ts";
+
+let team: Team;
+let admin: Visit;
+let prospect: number;
+let webhook: number;
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  prospect = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann" } }), 201).id;
+  const body = { name: "CRM", url: "https://example.com/crm" };
+  webhook = dataOf(await team.admin.POST("/api/webhooks", { body }), 201).id;
+  admin = await visit(browser, team.admin.email, `/prospects?prospect=${prospect}`);
+});
+
+/** Lets the next request to the path reach the service, but drops the service's answer, so that the page gets a network error. */
+async function loseAnswer(page: Page, path: string): Promise<void> {
+  const lose = async (route: Route): Promise<void> => {
+    await route.fetch();
+    await route.abort();
+  };
+  await page.route((url) => url.pathname === path, lose, { times: 1 });
+}
+
+const AWAY = "The service did not answer.";
+
+test("a note whose answer was lost is added once, and the same text later is another note", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  const path = `/api/prospects/${prospect}/notes`;
+  const notes = async (): Promise<string[]> => {
+    const detail = dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path: { id: prospect } } }));
+    return detail.notes.map(({ body }) => body);
+  };
+  const text = page.getByLabel("New note");
+  const add = page.getByRole("button", { name: "Add note" });
+  await loseAnswer(page, path);
+  await text.fill("Left a card.");
+  await add.click();
+  await page.getByRole("alert").getByText(AWAY).waitFor();
+  expect(await notes()).toEqual(["Left a card."]);
+
+  // The test answers the repetition itself, like a service that is still executing the first attempt.
+  const problem = { type: "urn:problem:request_in_progress", code: "request_in_progress", status: 409, detail: "" };
+  await page.route(`**${path}`, (route) => route.fulfill({ status: 409, json: problem }), { times: 1 });
+  await add.click();
+  await page.getByRole("alert").getByText("still executing your first attempt").waitFor();
+  await add.click();
+  await expect.poll(() => text.inputValue()).toBe("");
+  expect(await notes()).toEqual(["Left a card."]);
+
+  await text.fill("Left a card.");
+  await add.click();
+  await expect.poll(() => text.inputValue()).toBe("");
+  expect(await notes()).toEqual(["Left a card.", "Left a card."]);
+  await closeMessages(page);
+});
+
+test("an invitation whose answer was lost is sent once", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.goto("/users");
+  await page.getByRole("button", { name: "Invite a user" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("First name").fill("Nora");
+  await dialog.getByLabel("Last name").fill("New");
+  await dialog.getByLabel("E-mail").fill(team.admin.email.replace("admin@", "nora@"));
+  await loseAnswer(page, "/api/users");
+  const submit = dialog.locator("footer button");
+  await submit.click();
+  await dialog.getByText(AWAY).waitFor();
+  await submit.click();
+  // Both requests have the same idempotency key. Without the key, the service would refuse the second request, because the user exists.
+  await dialog.waitFor({ state: "detached" });
+  const users = dataOf(await team.admin.GET("/api/users"));
+  expect(users.filter(({ firstName }) => firstName === "Nora")).toHaveLength(1);
+});
+
+/** The dialogs that create a record. Each opens with `button` on the page at `path`. `count` returns how many such records exist. */
+const dialogs: readonly {
+  readonly record: string;
+  readonly path: () => string;
+  readonly button: string;
+  readonly submit: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly route: () => string;
+  readonly count: () => Promise<number>;
+}[] = [
+  {
+    record: "a webhook",
+    path: () => "/webhooks",
+    button: "New webhook",
+    submit: "Create the webhook",
+    fields: { Name: "Once", URL: "https://example.com/once" },
+    route: () => "/api/webhooks",
+    count: async () => dataOf(await team.admin.GET("/api/webhooks")).length,
+  },
+  {
+    record: "a registration",
+    path: () => `/webhooks/${webhook}`,
+    button: "Add a registration",
+    submit: "Add",
+    fields: { "Delay in minutes": "5" },
+    route: () => `/api/webhooks/${webhook}/registrations`,
+    count: async () =>
+      dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id: webhook } } })).registrations.length,
+  },
+  {
+    record: "a territory",
+    path: () => "/territories",
+    button: "Type the corners",
+    submit: "Save",
+    fields: { Name: "North", Corners: "-105, 39.7\n-104.9, 39.7\n-104.9, 39.8" },
+    route: () => "/api/territories",
+    count: async () => dataOf(await team.admin.GET("/api/territories")).length,
+  },
+  {
+    record: "an appointment",
+    path: () => `/prospects?prospect=${prospect}`,
+    button: "New appointment",
+    submit: "Create the appointment",
+    fields: { Title: "Visit", "Begins at": "2030-05-06T10:30" },
+    route: () => `/api/prospects/${prospect}/appointments`,
+    count: async () =>
+      dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path: { id: prospect } } })).appointments.length,
+  },
+];
+
+test.for(dialogs)(
+  "$record whose answer was lost is created once",
+  async ({ path, button, submit, fields, route, count }, { skip }) => {
+    browserOr(skip);
+    const { page } = admin;
+    const before = await count();
+    await page.goto(path());
+    await page.getByRole("button", { name: button }).click();
+    const dialog = page.getByRole("dialog");
+    for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label, { exact: true }).fill(value);
+    await loseAnswer(page, route());
+    const send = dialog.getByRole("button", { name: submit, exact: true });
+    await send.click();
+    await dialog.getByRole("alert").getByText(AWAY).waitFor();
+    expect(await count()).toBe(before + 1);
+    await send.click();
+    await send.waitFor({ state: "detached" });
+    expect(await count()).toBe(before + 1);
+  },
+);
+
+test("a file whose answer was lost is imported once, and its dry runs have no key", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.goto("/files");
+  const keys: (string | undefined)[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "POST") keys.push(request.headers()["idempotency-key"]);
+  });
+  const buffer = Buffer.from("name,lat,lng\nBob,39.75,-104.95\nCid,39.76,-104.95\n");
+  const choose = () =>
+    page.getByLabel(/Drop a CSV file/).setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer });
+  const start = page.getByRole("button", { name: "Import 2 rows" });
+  await choose();
+  await start.waitFor();
+  await loseAnswer(page, "/api/prospects/import");
+  await start.click();
+  await page.getByRole("alert").getByText(AWAY).waitFor();
+  await choose();
+  await start.click();
+  await page.getByRole("status").getByText("2 prospects were created.").waitFor();
+  expect(dataOf(await team.admin.GET("/api/prospects")).total).toBe(3);
+  const [firstCheck, first, secondCheck, second] = keys;
+  expect([firstCheck, secondCheck]).toEqual([undefined, undefined]);
+  expect(first).toBeDefined();
+  expect(second).toBe(first);
+});
+
+test("the list of jobs needs no request for each job, and shows jobs that are undone", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.getByRole("button", { name: "Undo the import" }).click();
+  await page.getByRole("status").getByText("2 prospects restored.").waitFor();
+  const rows = page.getByRole("region", { name: "Jobs" }).locator("tbody tr");
+  // The console loads the list again when a job begins and when it ends. The list therefore shows the result of the undo although the user
+  // does not reload the page.
+  await rows.getByText("2 prospects restored.").waitFor();
+  const body = { ids: [prospect], action: { set: { assignedToUserId: null } }, expectedCount: 1 };
+  for (let job = 0; job < 3; job++) dataOf(await team.admin.POST("/api/prospects/bulk", { body }), 202);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto("/files");
+  await expect.poll(() => rows.count()).toBe(4);
+  await expect.poll(() => rows.getByText("1 already were so").count()).toBe(3);
+  expect(asked).toContain("/api/jobs");
+  expect(asked.filter((path) => path.startsWith("/api/jobs/"))).toEqual([]);
+});
+
+test("the table of prospects loads the territories only when the user unfolds the filters", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  dataOf(await team.admin.POST("/api/territories", { body: { name: "North" } }), 201);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto("/prospects");
+  await page.getByText("the newest first").waitFor();
+  await page.waitForLoadState("networkidle");
+  expect(asked).toContain("/api/statuses");
+  expect(asked).not.toContain("/api/territories");
+  await page.getByText("More filters").click();
+  await page.getByLabel("Territory").selectOption({ label: "North" });
+  await page.getByText("No prospect matches").waitFor();
+  // A link to filtered prospects shows the filter.
+  await page.reload();
+  await page.getByText("No prospect matches").waitFor();
+  await expect.poll(() => page.getByLabel("Territory").locator("option:checked").allInnerTexts()).toEqual(["North"]);
+});

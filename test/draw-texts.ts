@@ -1,0 +1,74 @@
+/**
+ * Prints 40 comments of the code and 10 paragraphs of the documents, drawn at random. A reader who does not know the project says for each
+ * of them whether it is clear at first reading, and writes a better text for those that are not. At least 48 should be clear.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../infra/build/bundle.ts";
+import { optionsOrExit } from "../infra/command/options.ts";
+
+const COMMENTS = 40;
+const PARAGRAPHS = 10;
+/** Lines of code after a comment that the reader also sees. */
+const CODE_LINES = 4;
+const FEWEST_WORDS = 5;
+
+const usage = `npm run draw -- [options]
+    --seed N   draws the same texts as another run with this number (default: a random number, which is printed)
+exit code 0: success, 2: wrong usage`;
+
+const { seed = String(Math.floor(Math.random() * 1e9)) } = optionsOrExit({ seed: { type: "string" } }, usage);
+
+interface Text {
+  /** The file and the line, for example `shared/log.ts:12`. */
+  readonly place: string;
+  readonly text: string;
+}
+
+const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => /^\w/.test(word)).length;
+
+const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
+
+/** Block comments, and groups of line comments. */
+const COMMENT = /^[ \t]*(?:\/\*\*.*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*)[ \t]*\n/gms;
+
+function commentsOf(file: string): Text[] {
+  const text = read(file);
+  return [...text.matchAll(COMMENT)].map(({ 0: comment, index }) => {
+    const code = text
+      .slice(index + comment.length)
+      .split("\n")
+      .slice(0, CODE_LINES);
+    return { place: `${file}:${lineAt(text, index)}`, text: `${comment}${code.join("\n")}` };
+  });
+}
+
+/** Paragraphs of a document, without headings, tables, lists of links and code. */
+function paragraphsOf(file: string): Text[] {
+  const text = read(file).replace(/^```.*?^```$/gms, (block) => block.replace(/[^\n]/g, ""));
+  return [...text.matchAll(/(?:^(?!#|\||\s*$).*\n?)+/gm)].map(({ 0: paragraph, index }) => ({
+    place: `${file}:${lineAt(text, index)}`,
+    text: paragraph,
+  }));
+}
+
+/** Returns `count` of the texts. The same seed returns the same texts, as long as the files stay the same. */
+function draw(texts: readonly Text[], count: number): Text[] {
+  const rank = ({ place, text }: Text): string => createHash("sha256").update(`${seed} ${place} ${text}`).digest("hex");
+  const ranked = texts.filter(({ text }) => wordsOf(text) >= FEWEST_WORDS).map((text) => [rank(text), text] as const);
+  return ranked
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, text]) => text)
+    .slice(0, count);
+}
+
+// The file api.ts is left out, because its types are generated from the OpenAPI document and nobody writes its comments.
+const code = files.filter((file) => /\.tsx?$/.test(file) && file !== "docs/client/api.ts");
+const documents = files.filter((file) => file.endsWith(".md") && file !== "CHANGELOG.md");
+const drawn = [...draw(code.flatMap(commentsOf), COMMENTS), ...draw(documents.flatMap(paragraphsOf), PARAGRAPHS)];
+console.log(`seed ${seed}`);
+for (const [i, { place, text }] of drawn.entries()) console.log(`\n--- ${i + 1}: ${place}\n${text}`);

@@ -1,0 +1,261 @@
+/** Fills a company with the maximum number of records, which have the maximum size. */
+import { randomUUID } from "node:crypto";
+import { expect } from "vitest";
+import * as z from "zod/mini";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Item } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { StoredImport } from "#shared/jobs/import/stored.ts";
+import * as limits from "#shared/limits.ts";
+import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
+import { insertNote } from "#shared/prospects/rows.ts";
+import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
+import { StoredStatus } from "#shared/reference/schema.ts";
+import { newStatusWrites } from "#shared/reference/statuses.ts";
+import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { bodyOf, Identified, present } from "../harness/shapes.ts";
+import { openLocalTable } from "../harness/team.ts";
+import {
+  address,
+  appointment,
+  badFile,
+  name,
+  prospect,
+  STREAMED,
+  SUMMARIES,
+  territory,
+  text,
+  webhook,
+  wide,
+} from "./answer-limits-records.ts";
+import type { Requests } from "./answer-limits-requests.ts";
+
+/** The ids of the records that the requests of the test use. */
+export interface Stage {
+  readonly prospect: number;
+  readonly note: number;
+  readonly appointment: number;
+  readonly address: number;
+  readonly territory: number;
+  readonly webhook: number;
+  readonly registration: number;
+  readonly delivery: string;
+  readonly webhookOfDelivery: number;
+  readonly import: number;
+  readonly openImport: number;
+  readonly export: number;
+  readonly job: number;
+  readonly user: number;
+  readonly status: number;
+  readonly tag: number;
+  readonly spareTag: number;
+}
+
+/**
+ * Returns an id that the service does not assign. Many notes, appointments and statuses are copies of a record that a request has created.
+ * The copies are written directly to the table, because requests for them would take fifteen seconds of processor time.
+ */
+const unusedId = (companyId: number, i: number): number => 2 ** 44 + companyId * 1_000 + i;
+
+/** Returns the row of a range that must contain exactly one row. Fails the test if the range is empty or contains more rows. */
+async function onlyRow(table: Table, range: Parameters<Table["query"]>[0]): Promise<Item> {
+  const rows: Item[] = [];
+  for await (const row of table.query(range)) rows.push(row);
+  expect(rows).toHaveLength(1);
+  return present(rows[0]);
+}
+
+/**
+ * Gives each webhook in `to` the maximum number of registrations, which are copies of the registration `like`. They are written directly to
+ * the table, because requests that create 1 850 registrations would take ten seconds of processor time.
+ */
+async function addRegistrations(
+  table: Table,
+  { companyId, from, like, to }: { companyId: number; from: number; like: number; to: readonly number[] },
+): Promise<void> {
+  const { pk: _pk, sk: _sk, ...row } = present(await table.get(keys.registration(companyId, from, like)));
+  for (const [i, webhookId] of to.entries()) {
+    const copies = Array.from({ length: limits.registrationsPerWebhook }, (_, j) => {
+      // The service does not assign ids as large as this, so it is unused.
+      const id = 2 ** 46 + companyId * 10_000 + i * limits.registrationsPerWebhook + j;
+      return { ...keys.registration(companyId, webhookId, id), ...row, id, webhookId };
+    });
+    await table.batchPut(copies);
+    const registrationCount = limits.registrationsPerWebhook;
+    await table.write({ update: keys.webhook(companyId, webhookId), change: { set: { registrationCount } } });
+  }
+}
+
+async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) results.push(await work(next++));
+  };
+  await Promise.all(Array.from({ length: 4 }, lane));
+  return results;
+}
+
+/** The company that gets the records. */
+interface Target {
+  readonly requests: Requests;
+  readonly table: Table;
+  readonly companyId: number;
+}
+
+/** Creates the records of the company whose user sends `requests`. */
+export async function newStage(requests: Requests): Promise<Stage> {
+  const { ask, made, newJob } = requests;
+  const Me = z.object({ company: Identified });
+  const companyId = bodyOf(await ask("GET", "/api/me"), 200, Me).company.id;
+  const target = { requests, table: await openLocalTable(), companyId };
+
+  const status = await addStatuses(target);
+  const tags = await addTags(target);
+  const prospectId = await addProspect(target, tags);
+  const attached = await addNotesAndAppointments(target, prospectId);
+  const territories = await inLanes(32, () => made("/api/territories", territory));
+  await inLanes(20, () => made("/api/prospects", prospect));
+  const users = await inLanes(20, (i) =>
+    made("/api/users", { email: `${randomUUID()}${i}@x.test`, firstName: name, lastName: name, role: "sales" }),
+  );
+  const importId = await addImports(target);
+  const { button, ...webhooks } = await addWebhooks(target);
+  const webhookId = webhooks.webhookOfDelivery;
+  return {
+    prospect: prospectId,
+    ...attached,
+    address: z.parse(z.array(Identified), (await ask("GET", "/api/addresses?limit=1")).body)[0]?.id ?? 0,
+    territory: present(territories[0]),
+    ...webhooks,
+    delivery: await addDeliveries(target, { prospectId, webhookId, button }),
+    import: importId,
+    openImport: await made("/api/prospects/imports", { dryRun: true }),
+    export: await made("/api/prospects/exports", { search: text(limits.search) }),
+    job: await newJob(),
+    user: present(users[0]),
+    status,
+    tag: present(tags[0]),
+    spareTag: present(tags.at(-1)),
+  };
+}
+
+async function addStatuses({ requests: { ask, made }, table, companyId }: Target): Promise<number> {
+  const statuses = z.parse(z.array(Identified), (await ask("GET", "/api/statuses")).body).length;
+  const status = await made("/api/statuses", { value: wide(limits.displayValue, "s0") });
+  const likeStatus = StoredStatus.parse(await table.get(keys.status(companyId, status)));
+  await inLanes(limits.statusesPerCompany - statuses - 3, (i) => {
+    const copy = { ...likeStatus, id: unusedId(companyId, i), value: wide(limits.displayValue, `s${i + 1}`) };
+    return table.transact(newStatusWrites(companyId, copy));
+  });
+  // The service keeps the statuses in memory until a number in the table, the version of the company's names, increases. The copies above
+  // do not increase it. This request does, so the service then reads the copies.
+  await made("/api/statuses", { value: wide(limits.displayValue, "s") });
+  return status;
+}
+
+/** Creates the maximum number of tags. Returns the ids of all tags of the company. */
+async function addTags({ requests: { ask } }: Target): Promise<readonly number[]> {
+  // The import creates the tags, because one row can create 50 of them. One request for each tag would take longer.
+  const values = Array.from({ length: limits.tagsPerCompany - 1 }, (_, i) => wide(limits.displayValue, `t${i}`));
+  const tagRows: string[] = [];
+  for (let at = 0; at < values.length; at += limits.tagsPerProspect) {
+    tagRows.push(`1,2,"${values.slice(at, at + limits.tagsPerProspect).join(";")}"`);
+  }
+  const tagsFile = csvForm(`lat,lng,tags\n${tagRows.join("\n")}\n1,2,last\n`);
+  bodyOf(await ask("POST", "/api/prospects/import", tagsFile), 200, Identified);
+  return z.parse(z.array(Identified), (await ask("GET", "/api/tags")).body).map(({ id }) => id);
+}
+
+async function addProspect({ requests: { ask, made } }: Target, tags: readonly number[]): Promise<number> {
+  const prospectId = await made("/api/prospects", { ...prospect, address });
+  await ask("PUT", `/api/prospects/${prospectId}/tags`, { tagIds: tags.slice(0, limits.tagsPerProspect) });
+  const lines = Object.values(address).map((line) => `"${line}"`);
+  const addressRows = Array.from({ length: limits.pageSizeMax }, () => lines.join());
+  const addressFile = csvForm(`${Object.keys(address).join()}\n${addressRows.join("\n")}\n`);
+  bodyOf(await ask("POST", "/api/prospects/import", addressFile), 200, Identified);
+  return prospectId;
+}
+
+async function addNotesAndAppointments({ requests: { made }, table, companyId }: Target, prospectId: number) {
+  const note = await made(`/api/prospects/${prospectId}/notes`, { body: text(limits.note) });
+  const appointmentId = await made(`/api/prospects/${prospectId}/appointments`, appointment);
+  const likeNote = StoredNote.parse(await onlyRow(table, attachedKeys.notes(companyId, prospectId)));
+  const likeAppointment = StoredAppointment.parse(
+    await onlyRow(table, attachedKeys.appointments(companyId, prospectId)),
+  );
+  await inLanes(STREAMED - 1, async (i) => {
+    const id = unusedId(companyId, i);
+    await table.transact(insertNote({ ...likeNote, id }));
+    await table.transact(newAppointmentWrites({ ...likeAppointment, id }));
+  });
+  return { note, appointment: appointmentId };
+}
+
+async function addImports({ requests: { ask }, table, companyId }: Target): Promise<number> {
+  const imported = await ask("POST", "/api/prospects/import", csvForm(badFile));
+  const importId = bodyOf(imported, 200, Identified).id;
+  const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
+  const rows: (Key & Item)[] = [];
+  for (let i = 1; i <= SUMMARIES; i++) {
+    // The service does not assign ids as large as this, so they cannot belong to records of other tests.
+    const id = 2 ** 45 + companyId * 1_000 + i;
+    rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
+    rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
+  }
+  await table.batchPut(rows);
+  return importId;
+}
+
+async function addWebhooks({ requests: { ask }, table, companyId }: Target) {
+  const WithRegistrations = z.object({ id: z.number(), registrations: z.array(Identified) });
+  const newWebhook = async (count: number) =>
+    bodyOf(await ask("POST", "/api/webhooks", webhook(count)), 201, WithRegistrations);
+  const [first, second] = [
+    await newWebhook(limits.registrationsPerWebhook),
+    await newWebhook(limits.registrationsPerWebhook),
+  ];
+  const button = present(first.registrations[0]).id;
+  const more = await inLanes(limits.webhooksPerCompany - 3, () => newWebhook(0));
+  await addRegistrations(table, { companyId, from: first.id, like: button, to: more.map(({ id }) => id) });
+  // Each webhook now has the maximum number of registrations. The test later adds one to `second` by a request, so one registration is
+  // deleted here.
+  const spare = present(second.registrations[0]).id;
+  bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
+  const webhookOfDelivery = first.id;
+  return { webhook: second.id, registration: present(second.registrations[1]).id, webhookOfDelivery, button };
+}
+
+/** Creates `SUMMARIES` deliveries. Returns the id of the one that has the most attempts and the largest body. */
+async function addDeliveries(
+  { requests: { ask }, table, companyId }: Target,
+  { prospectId, webhookId, button }: { prospectId: number; webhookId: number; button: number },
+): Promise<string> {
+  const Queued = z.object({ deliveryId: z.string() });
+  const triggered = await ask("POST", `/api/prospects/${prospectId}/actions/${button}`);
+  const { deliveryId } = bodyOf(triggered, 202, Queued);
+  const delivery = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, deliveryId)));
+  const over = { ...delivery, state: "delivered" as const, attempt: 10, dueShard: undefined, sharedData: undefined };
+  const ids = Array.from({ length: SUMMARIES }, (_, i) => `${deliveryId.slice(0, -4)}${String(i).padStart(4, "0")}`);
+  await table.batchPut(ids.map((id) => deliveryItem({ ...over, id })));
+  const [whole = ""] = ids;
+  const ofQuotes = JSON.stringify({ data: '"'.repeat(limits.windowBodyBytes / 2 - 10) });
+  await table.batchPut([
+    deliveryItem({ ...over, id: whole, body: ofQuotes }),
+    ...Array.from({ length: 100 }, (_, i) => ({
+      ...keys.attempt(companyId, webhookId, whole, i + 1),
+      type: "attempt",
+      number: i + 1,
+      startedAt: delivery.createdAt,
+      latencyMs: 1,
+      status: 500,
+      error: null,
+      answer: text(limits.answerKeptBytes),
+      expiresAt: delivery.expiresAt,
+    })),
+  ]);
+  return whole;
+}

@@ -1,0 +1,43 @@
+/** Tests that the bundles from the cache equal the bundles of a new build, and that the cache is bounded. */
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { bundle } from "../../../infra/build/bundle.ts";
+import { cachedBundle } from "../../../infra/build/bundle-cache.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "bundle-cache-"));
+const cache = join(directory, "cache");
+const files = ["health", "docs/page"];
+
+function textsIn(folder: string): Record<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.\w+$/.test(name));
+  return Object.fromEntries(names.toSorted().map((name) => [name, readFileSync(join(folder, name), "utf8")]));
+}
+
+test("bundles from the cache are those of a build, and other settings have other bundles", async () => {
+  const [built, first, second, signedIn] = ["built", "first", "second", "signed-in"].map((name) =>
+    join(directory, name),
+  );
+  if (built === undefined || first === undefined || second === undefined || signedIn === undefined)
+    return expect.fail();
+  await bundle(files, built);
+  await Promise.all([cachedBundle(files, first, {}, cache), cachedBundle(files, second, {}, cache)]);
+  expect(textsIn(first)).toEqual(textsIn(built));
+  expect(textsIn(second)).toEqual(textsIn(built));
+  expect(readdirSync(cache)).toHaveLength(1);
+  // The service gets a copy of the cached bundles. A change of this copy must not change the cache.
+  appendFileSync(join(first, "health/index.mjs"), "broken");
+  await cachedBundle(files, first, {}, cache);
+  expect(textsIn(first)).toEqual(textsIn(built));
+  const signIn = { tokenPath: "local/token", users: ["owner@acme.test"] };
+  await cachedBundle(files, signedIn, { signIn }, cache);
+  expect(textsIn(signedIn)["docs/page/page.json"]).toContain("owner@acme.test");
+});
+
+test("the cache keeps the four bundles that were used last", async () => {
+  const sets = [["health"], ["docs/page"], ["docs/openapi"], ["docs/openapi30"], ["health", "docs/openapi"]];
+  const kept = join(directory, "kept");
+  for (const set of sets) await cachedBundle(set, join(directory, "out"), {}, kept);
+  expect(readdirSync(kept)).toHaveLength(4);
+});

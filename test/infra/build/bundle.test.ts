@@ -1,0 +1,214 @@
+/**
+ * Tests that each function bundle can be loaded without other files, is small and starts fast. Also tests the answers of the functions that
+ * serve documents.
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
+import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup } from "../../../infra/build/bundle.ts";
+import { cachedBundle } from "../../../infra/build/bundle-cache.ts";
+import { openApiDocument } from "../../../infra/openapi/generate.ts";
+import { asVersion30 } from "../../../infra/openapi/version30.ts";
+import { keyServiceUsers, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
+import { methodsOf } from "../../../infra/stack/api-definition.ts";
+import { functionFiles } from "../../../infra/synth.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));
+let bundles: Map<string, Bundle>;
+beforeAll(async () => {
+  bundles = await cachedBundle(functionFiles(), directory);
+});
+
+const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
+const Answer = z.object({ statusCode: z.number(), headers: z.record(z.string(), z.string()), body: z.string() });
+
+const addressOf = (file: string) => pathToFileURL(join(directory, file, "index.mjs")).href;
+
+async function get(file: string, resource: string, stage = "") {
+  const module: unknown = await import(addressOf(file));
+  const { handler } = Module.parse(module);
+  const requestContext = { requestId: "request-1", path: `${stage}${resource}` };
+  return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
+}
+
+const Loaded = z.object({
+  started: z.array(z.object({ handler: z.string(), bytes: z.number(), calls: z.number() })),
+  nodeModules: z.array(z.string()),
+});
+let known: z.infer<typeof Loaded> | undefined;
+
+/** Loads all bundles in a separate process without environment variables. This takes seconds, so all tests use the result of one run. */
+function loaded(): z.infer<typeof Loaded> {
+  if (known !== undefined) return known;
+  const script = join(import.meta.dirname, "started-code.ts");
+  const run = spawnSync(process.execPath, [script, ...functionFiles().map(addressOf)], { encoding: "utf8", env: {} });
+  expect(run.stderr).toBe("");
+  known = Loaded.parse(JSON.parse(run.stdout));
+  return known;
+}
+
+/**
+ * Maximum number of Node's built-in modules that all bundles together may load. Each module makes the start slower. The modules that every
+ * Node.js process loads, and those of the inspector, which counts the executed code, are not counted.
+ */
+const NODE_MODULES = 130;
+
+describe("bundles", () => {
+  it("load without any environment, with few modules of Node, and export a handler", () => {
+    const { started, nodeModules } = loaded();
+    expect(nodeModules.length).toBeGreaterThan(0);
+    expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
+    expect(
+      nodeModules.filter((name) => name.includes("undici")),
+      "parts of fetch",
+    ).toEqual([]);
+    expect(started.map(({ handler }) => handler)).toEqual(functionFiles().map(() => "function"));
+  });
+});
+
+/**
+ * Large libraries that only a few functions need. A bundle may contain such a library only if the path of its function matches `functions`.
+ */
+const heavy = [
+  { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
+  { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
+  {
+    modules: /\/csv-(?:parse|stringify)\/|^shared\/csv\//,
+    functions: /^(?:prospects\/(?:import|export|template)|imports\/create|jobs\/)/,
+  },
+  { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },
+];
+
+/**
+ * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
+ * run bench` measures.
+ */
+const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
+
+/** Returns the total bytes of the code files that are deployed with the function. */
+const codeBytes = (file: string): number =>
+  readdirSync(join(directory, file), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.[cm]?js$/.test(name))
+    .reduce((sum, name) => sum + statSync(join(directory, file, name)).size, 0);
+
+function exceeds(file: string, bytes: number, calls: number): boolean {
+  const made = bundles.get(file);
+  const limit = STARTED[made === undefined ? "table" : budgetGroup(made)];
+  return bytes > limit.bytes || calls > limit.calls;
+}
+
+/** Start times differ from run to run. These tests therefore limit their causes, which are equal in every run. */
+describe("a bundle starts fast: it", () => {
+  it("executes little of its code", () => {
+    const files = functionFiles();
+    const { started } = loaded();
+    expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
+    const slow = started.flatMap(({ bytes, calls }, at) =>
+      exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
+    );
+    expect(slow).toEqual([]);
+  });
+
+  it("is small", () => {
+    const large = [...bundles]
+      .map(([file, made]) => ({ file, bytes: codeBytes(file), limit: BUNDLE_BUDGET_BYTES[budgetGroup(made)] }))
+      .filter(({ bytes, limit }) => bytes > limit);
+    expect(bundles.size).toBe(functionFiles().length);
+    expect(large).toEqual([]);
+  });
+
+  it("contains the KMS client only if the function has the right to use KMS", () => {
+    const holders = [...bundles].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
+    expect(new Set(holders.map(([file]) => file))).toEqual(keyServiceUsers);
+  });
+
+  it("contains no text of the OpenAPI document", () => {
+    const holders = functionFiles().filter((file) =>
+      readFileSync(join(directory, file, "index.mjs"), "utf8").includes(EMAIL_TEXT),
+    );
+    expect(holders).toEqual([]);
+  });
+
+  it("contains no locales, CSV or multipart code that it does not use", () => {
+    const needless = [...bundles].flatMap(([file, { modules }]) =>
+      heavy
+        .filter(({ functions }) => !functions.test(file))
+        .flatMap((it) => modules.filter((path) => it.modules.test(path)).map((path) => `${file}: ${path}`)),
+    );
+    expect(needless).toEqual([]);
+  });
+});
+
+describe("a bundle's import of Node's HTTP client", () => {
+  it("does not load fetch", () => {
+    const wrong = functionFiles().filter((file) =>
+      /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("the function that answers 405", () => {
+  it("has a file with the methods of every path of the route table", () => {
+    const methods: unknown = JSON.parse(readFileSync(join(directory, methodNotAllowed.file, "methods.json"), "utf8"));
+    const known = z.parse(z.record(z.string(), z.array(z.string())), methods);
+    const expected = Map.groupBy(routes, ({ path }) => path);
+    expect(Object.fromEntries(Object.entries(known).map(([path, own]) => [path, own.toSorted()]))).toEqual(
+      Object.fromEntries([...expected].map(([path, own]) => [path, own.flatMap(methodsOf).toSorted()])),
+    );
+  });
+});
+
+describe("GET /openapi.json", () => {
+  it("is the document with the policy for webhook URLs and the address of this deployment, also as OpenAPI 3.0", async () => {
+    process.env.WEBHOOK_URL_POLICY = "local";
+    const { statusCode, headers, body } = await get("docs/openapi", "/openapi.json", "/live");
+    expect(statusCode).toBe(200);
+    expect(headers).toMatchObject({ "Content-Type": "application/json", "X-Request-Id": "request-1" });
+    const generated = await openApiDocument();
+    expect(JSON.parse(body)).toEqual({
+      ...generated,
+      info: { ...generated.info, "x-webhook-url-policy": "local" },
+      servers: [{ url: "/live" }],
+    });
+    expect(JSON.parse((await get("docs/openapi", "/openapi.json")).body)).toMatchObject({ servers: [{ url: "/" }] });
+    const older = JSON.parse((await get("docs/openapi30", "/openapi-3.0.json", "/live")).body);
+    expect(older).toEqual({
+      ...asVersion30(generated),
+      info: { ...generated.info, "x-webhook-url-policy": "local" },
+      servers: [{ url: "/live" }],
+    });
+  });
+});
+
+describe("GET /docs", () => {
+  it("is one page that loads nothing from another host and allows its own scripts only", async () => {
+    const { statusCode, headers, body } = await get("docs/page", "/docs");
+    expect(statusCode).toBe(200);
+    expect(headers).toMatchObject({ "Content-Type": "text/html; charset=utf-8", "X-Request-Id": "request-1" });
+    const markup = body.replace(/<script>[\s\S]*?<\/script>/g, "");
+    expect(markup.match(/<script|<link|<img|@import|url\((?!"?data:)[^)]*/g)).toBeNull();
+    const policy = headers["Content-Security-Policy"] ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
+    const scripts = [...body.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, text]) => text ?? "");
+    expect(scripts).toHaveLength(2);
+    for (const text of scripts) {
+      expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+      // If a script contained `<!--` or `<script`, a browser would parse the rest of the script differently.
+      expect(text.match(/<!--|<\/?script/i)).toBeNull();
+    }
+    expect(() => new Function(scripts[0] ?? "")).not.toThrow();
+  });
+
+  it("fits well into Lambda's answer of 6 MB", async () => {
+    const answer = await get("docs/page", "/docs");
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(4_000_000);
+  });
+});

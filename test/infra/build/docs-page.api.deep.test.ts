@@ -1,0 +1,38 @@
+/** Tests the page with the API reference in a real browser. A user signs in with the page's button and then sends a request. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { demoUsers } from "../../../infra/local/demo-users.ts";
+import { faultsOf, noBrowser, openBrowser } from "../../harness/browser.ts";
+import { baseUrl } from "../../harness/client.ts";
+
+let browser: Browser | undefined;
+beforeAll(async () => {
+  if (noBrowser === undefined) browser = await openBrowser();
+});
+afterAll(() => browser?.close());
+
+test("the button signs the selected user in, and a request from the page is answered for this user", async ({
+  skip,
+}) => {
+  if (browser === undefined) return skip(noBrowser);
+  const page = await browser.newPage();
+  const faults = faultsOf(page);
+  await page.goto(`${baseUrl()}/docs`);
+  const operation = page.locator(".opblock", { has: page.locator('[data-path="/api/me"]') });
+  await operation.locator(".opblock-summary-control").click();
+  await operation.getByRole("button", { name: "Try it out" }).click();
+  for (const email of [demoUsers[0], demoUsers.at(-1)]) {
+    await page.getByLabel("Demo user").selectOption(email ?? "");
+    await page.getByRole("button", { name: "Get a local token" }).click();
+    await page.getByText(`Signed in as ${email}`).waitFor();
+    await operation.getByRole("button", { name: "Execute" }).click();
+    const answer = operation.locator(".live-responses-table .response");
+    await answer.getByText(`"email": "${email}"`).waitFor();
+    expect(await answer.locator(".response-col_status").innerText()).toContain("200");
+  }
+  expect(faults).toEqual([]);
+  // The test adds an inline script to the page, whose Content-Security-Policy forbids such scripts. `faults` must then contain a violation.
+  // This proves that the check above would have found violations of the policy.
+  await page.evaluate(`document.head.append(Object.assign(document.createElement("script"), { text: "0" }))`);
+  await expect.poll(() => faults).toEqual([expect.stringContaining("Content Security Policy")]);
+});

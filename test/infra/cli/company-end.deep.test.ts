@@ -1,0 +1,296 @@
+/**
+ * Tests how a company leaves the service as docs/keep.md describes it. The commands for suspend, export, delete and check run against a
+ * local service. They find it through `AWS_ENDPOINT_URL`, as they find a deployment.
+ */
+import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { ListObjectsV2Command } from "@aws-sdk/client-s3";
+import { paginateScan } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Item } from "#shared/db/expression.ts";
+import { openTable } from "#shared/db/table.ts";
+import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
+import { root } from "../../../infra/build/bundle.ts";
+import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
+import { keyOfRow } from "../../../infra/cli/company/rows.ts";
+import { documentsAt, s3At } from "../../../infra/local/clients.ts";
+import { type AccountEndpoint, STACK, startAccountEndpoint } from "../../harness/account-endpoint.ts";
+import { createTable } from "../../harness/faulty-dynamodb.ts";
+import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { dataOf } from "../../harness/shapes.ts";
+
+/**
+ * The clocks of the service and of the commands run this many times as fast as real time. A wait of 16 minutes therefore takes six seconds.
+ */
+const SCALE = 160;
+/**
+ * Value of the header Retry-After in the receiver's first answer, in seconds. The message of the failed delivery waits in the SQS queue for
+ * this time. SQS lets a message wait for at most 900 seconds, so the value is smaller.
+ */
+const RETRY_AFTER_SECONDS = 600;
+/** The table that the service used before a switch to the present one. */
+const OLD_TABLE = "Canvassing-old";
+const since = Date.now();
+const directory = mkdtempSync(join(tmpdir(), "canvassing-end-"));
+const undo: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+});
+
+const Outputs = z.looseObject({
+  TableName: z.string(),
+  BucketName: z.string(),
+  DynamoDbEndpoint: z.string(),
+  S3Endpoint: z.string(),
+  SqsEndpoint: z.string(),
+});
+
+let url: string;
+let outputs: z.infer<typeof Outputs>;
+let account: AccountEndpoint;
+beforeAll(async () => {
+  const env = { ...process.env, PORT: "0", DATA_DIR: directory, LOCAL_TIME_SCALE: String(SCALE) };
+  const service = spawn(process.execPath, ["infra/local/start.ts"], { cwd: root, env });
+  undo.push(() => service.kill("SIGKILL"));
+  url = await new Promise((resolve, reject) => {
+    let output = "";
+    service.stdout.on("data", (text: Buffer) => {
+      output += text.toString();
+      const ready = /^ready (\S+)$/m.exec(output)?.[1];
+      if (ready !== undefined) resolve(ready);
+    });
+    service.once("exit", () => reject(new Error(output)));
+  });
+  outputs = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
+  await createTable(outputs.DynamoDbEndpoint, OLD_TABLE);
+  account = await startAccountEndpoint({ ...outputs, OwnTableName: OLD_TABLE });
+  undo.push(account.stop);
+});
+
+async function tokenOf(email: string): Promise<string> {
+  return (await fetch(`${url}/local/token`, { method: "POST", body: JSON.stringify({ email }) })).text();
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * Runs an admin command.
+ *
+ * @param calls the number of requests to AWS that are answered; at the next request, the command is killed
+ */
+function run(file: string, args: readonly string[], calls = Number.POSITIVE_INFINITY): Promise<Ended> {
+  const clock = { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(SCALE) };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, HOME: directory, PORT: "9", ...account.environment, ...clock };
+  const preload = join(root, "test/harness/fast-clock.ts");
+  const command = ["--import", preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, command, { cwd: root, env }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : null;
+      resolve({ code, stdout, stderr });
+    });
+    account.holdAfter(calls, () => void child.kill("SIGKILL"));
+  });
+}
+
+async function succeed(file: string, ...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(file, args);
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+interface Company {
+  readonly id: number;
+  readonly name: string;
+  readonly owner: ApiClient;
+  readonly webhookId: number;
+  readonly receiver: Receiver;
+  addNote(): Promise<void>;
+  repair(): void;
+}
+
+/**
+ * Creates a company with prospects, a rep, an exported file and a webhook. The receiver of the webhook refuses all deliveries until
+ * `repair` is called.
+ */
+async function company(name: string): Promise<Company> {
+  const email = `owner@${name}.test`;
+  const created = await succeed("company", "create", "--name", name, "--owner", email);
+  const id = Number(/^company (\d+) /.exec(created)?.[1]);
+  const token = (await tokenOf(email)).trim();
+  const owner = apiClient({ baseUrl: url, accessToken: () => token });
+  const rep = { email: `rep@${name}.test`, firstName: "Rita", lastName: name, role: "sales" as const };
+  dataOf(await owner.POST("/api/users", { body: rep }), 201);
+  account.users.set(rep.email, subjectOf(await tokenOf(rep.email)));
+  let isRepaired = false;
+  // Retry-After becomes longer with each attempt. If it were constant, a slow machine would use up all attempts of the delivery before the
+  // test calls `repair`.
+  const receiver = await startReceiver((_, response, count) => {
+    response.writeHead(isRepaired ? 200 : 503, { "Retry-After": count * RETRY_AFTER_SECONDS }).end();
+  });
+  undo.push(() => receiver.close());
+  const webhook = { name, url: receiver.url, registrations: [{ event: "note.created" as const }] };
+  const { id: webhookId } = dataOf(await owner.POST("/api/webhooks", { body: webhook }), 201);
+  const prospect = dataOf(await owner.POST("/api/prospects", { body: { name: `prospect of ${name}` } }), 201);
+  const exported = dataOf(await owner.POST("/api/prospects/exports", { body: {} }), 201);
+  const params = { path: { id: exported.id } };
+  await until(
+    async () => dataOf(await owner.GET("/api/prospects/exports/{id}", { params }), 200).state === "completed",
+  );
+  /** Adds a note, and waits until the receiver has refused its webhook delivery for the first time. */
+  const addNote = async (): Promise<void> => {
+    const path = { id: prospect.id };
+    const body = { body: `note of ${name}` };
+    dataOf(await owner.POST("/api/prospects/{id}/notes", { params: { path }, body }), 201);
+    await receiver.until(1);
+  };
+  const repair = (): void => {
+    isRepaired = true;
+  };
+  return { id, name, owner, webhookId, receiver, addNote, repair };
+}
+
+const Claims = z.object({ sub: z.string() });
+const subjectOf = (token: string): string =>
+  Claims.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).sub;
+
+async function until(isDone: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 120_000; !(await isDone()); ) {
+    if (Date.now() > end) throw new Error("it did not happen within 120 s");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const documents = () => documentsAt(outputs.DynamoDbEndpoint);
+
+/**
+ * Returns everything that still refers to the company: its rows in the service's table and in the old table, the keys of its files, the
+ * messages in the queues, and the e-mail addresses of its users in the user pool.
+ */
+async function traces({ id, name }: Company) {
+  const isOf = (text: string): boolean =>
+    text.includes(name) || new RegExp(`C#${id}#|COMPANY#${id}\\b|/${id}/|"companyId":${id}\\b`).test(text);
+  const rowsOf = async (TableName: string): Promise<Item[]> => {
+    const rows: Item[] = [];
+    for await (const { Items = [] } of paginateScan({ client: documents() }, { TableName })) {
+      rows.push(...Items.filter((row) => isOf(JSON.stringify(row))));
+    }
+    return rows;
+  };
+  const s3 = s3At(outputs.S3Endpoint);
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: outputs.BucketName }));
+  const files = Contents.map(({ Key = "" }) => Key).filter(isOf);
+  const store = new DatabaseSync(join(directory, "queues/fauxqs.db"), { readOnly: true });
+  const messages = store
+    .prepare("SELECT body FROM sqs_messages")
+    .all()
+    .map(({ body }) => String(body))
+    .filter(isOf);
+  store.close();
+  const rows = await rowsOf(outputs.TableName);
+  return { rows, oldRows: await rowsOf(OLD_TABLE), files, messages, users: [...account.users.keys()].filter(isOf) };
+}
+
+/**
+ * Returns the rows that users have created. Only users change these rows. The function leaves out all other rows, because the service
+ * itself may change them during the test, for example the rows of deliveries and of failing webhooks.
+ */
+const lasting = ({ rows }: { readonly rows: readonly Item[] }): Item[] =>
+  rows
+    .filter(({ type }) => /^(?:company|user|identity|status|tag|prospect|note|email)$/.test(String(type)))
+    .toSorted((one, other) => `${one.pk} ${one.sk}`.localeCompare(`${other.pk} ${other.sk}`));
+
+const Exported = z.object({ counts: z.record(z.string(), z.int()) });
+const Report = z.object({
+  company: z.int(),
+  rowsLeft: z.record(z.string(), z.int()),
+  otherTables: z.record(z.string(), z.record(z.string(), z.int())),
+  filesLeft: z.int(),
+});
+
+test("a deleted company leaves nothing in table, bucket, queues and user pool, also if its deletion is killed again and again", async () => {
+  const [gone, kept] = [await company("gone"), await company("kept")];
+  const N = ["--company", String(gone.id)];
+  const deletion = ["delete", ...N, "--confirm", "gone"];
+  await gone.addNote();
+  const full = await traces(gone);
+  expect(full.users).toEqual(["owner@gone.test", "rep@gone.test"]);
+  expect(full.files).toHaveLength(1);
+  expect(full.messages.length).toBeGreaterThan(0);
+  expect(await run("company", deletion)).toMatchObject({ code: 1, stderr: expect.stringContaining("is active") });
+
+  expect(await succeed("company", "suspend", ...N)).toContain("2 users cannot sign in");
+  await fetch(`${url}/local/authorizers-cache`, { method: "DELETE" });
+  expect((await gone.owner.GET("/api/me")).response.status).toBe(401);
+  const { counts } = Exported.parse(JSON.parse(await succeed("company", "export", ...N)));
+  expect(counts).toMatchObject({ prospect: 1, note: 1, user: 2 });
+  await new Promise((resolve) => setTimeout(resolve, QUIET_MS / SCALE));
+  await kept.addNote();
+  const before = await traces(kept);
+  const old = openTable(OLD_TABLE, documents());
+  const copied = [...full.rows, ...before.rows];
+  for (const row of copied) await old.batchPut([{ ...row, ...keyOfRow(row) }]);
+  expect((await traces(gone)).oldRows).toHaveLength(full.rows.length);
+  let kills = 0;
+  for (let calls = 4; ; calls += 7) {
+    const { code, stderr } = await run("company", deletion, calls);
+    if (code === 0) break;
+    expect({ code, stderr }).toMatchObject({ code: null, stderr: expect.not.stringContaining("Error") });
+    kills++;
+  }
+  expect(kills).toBeGreaterThan(3);
+  const left = await traces(gone);
+  expect(left).toMatchObject({ files: [], messages: [], users: [] });
+  for (const rows of [left.rows, left.oldRows]) {
+    expect(rows).toEqual([expect.objectContaining({ type: "erasure", companyId: gone.id })]);
+  }
+  expect(Report.parse(JSON.parse(await succeed("company", "check", ...N)))).toEqual({
+    company: gone.id,
+    rowsLeft: {},
+    otherTables: { [OLD_TABLE]: {} },
+    filesLeft: 0,
+  });
+  expect((await gone.owner.GET("/api/me")).response.status).toBe(401);
+
+  const after = await traces(kept);
+  expect(lasting(after)).toEqual(lasting(before));
+  expect(lasting(after).length).toBeGreaterThan(15);
+  expect(after.oldRows).toHaveLength(before.rows.length);
+  expect([after.files, after.users]).toEqual([before.files, before.users]);
+  const sent = gone.receiver.receipts.length;
+  kept.repair();
+  await until(async () => (await traces(kept)).messages.length === 0);
+  const params = { path: { id: kept.webhookId } };
+  const { items } = dataOf(await kept.owner.GET("/api/webhooks/{id}/deliveries", { params }), 200);
+  expect(items).toMatchObject([{ event: "note.created", status: "delivered" }]);
+  expect(dataOf(await kept.owner.GET("/api/prospects"), 200).total).toBe(1);
+  expect(gone.receiver.receipts.length).toBe(sent);
+  const logged = readFileSync(join(directory, "service.log"), "utf8");
+  expect(logged).toContain('"level"');
+  expect(logged).not.toContain("delivery missing");
+});
+
+test("each other admin command finds the deployment through AWS_ENDPOINT_URL", async () => {
+  const { id, repair, addNote } = await company("tested");
+  repair();
+  await addNote();
+  const N = ["--company", String(id)];
+  expect(await succeed("company-index", "verify", ...N)).toContain("0 faults");
+  expect(await succeed("company-index", "rebuild", ...N)).toContain(`company ${id}`);
+  expect(await succeed("webhooks", "reconcile", ...N)).toContain(`company ${id}`);
+  expect(await succeed("dead-letters", "list")).toMatch(/^deliveries +0\n/);
+  expect(await succeed("dead-letters", "redrive", "deliveries")).toContain("0 done again, 0 failed");
+  expect(await succeed("migrate", "status")).toContain(`company ${id}: never migrated`);
+  expect(await succeed("restore", "verify", "--table", outputs.TableName)).toContain(`company ${id}: no faults`);
+  expect(await succeed("canary", "create")).toContain('"Smoke test" has the user');
+  expect([...account.parameters.values()]).toEqual([expect.stringContaining("password")]);
+  expect(new Set(account.calls)).toEqual(new Set(["cloudformation", "cognito-idp", "dynamodb", "s3", "sqs", "ssm"]));
+});

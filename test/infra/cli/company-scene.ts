@@ -1,0 +1,215 @@
+/**
+ * A table with rows of every kind, a bucket and a user pool, for tests of the admin commands that export, erase and restore companies. A
+ * test can kill a command at one of its calls.
+ */
+import { text } from "node:stream/consumers";
+import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
+import { paginateScan } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll } from "vitest";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { s3Client } from "#shared/aws/s3.ts";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { families, type Key } from "#shared/db/keys.ts";
+import { openTable } from "#shared/db/table.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import type { NewUser } from "#shared/reference/user.ts";
+import type { ErasureContext } from "../../../infra/cli/company/erasure.ts";
+import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
+import { Pace } from "../../../infra/cli/company/pace.ts";
+import { poolAt } from "../../../infra/cli/company/pool.ts";
+import { keyOfRow, type RowStore } from "../../../infra/cli/company/rows.ts";
+import { serveOnLoopback } from "../../../infra/local/listener.ts";
+import { startQueues } from "../../../infra/local/sqs.ts";
+import { faultyDynamoDb } from "../../harness/fault-test.ts";
+import { createTable, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
+import { Killed } from "../../harness/killable.ts";
+import { answerPool, type PoolUsers } from "../../harness/user-pool.ts";
+
+const BUCKET = "files";
+/** A second table of the deployment, as after a switch to a restored table. */
+const OLD_TABLE = "Canvassing-old";
+const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" }, ...patient };
+
+export interface CompanyScene {
+  readonly context: ErasureContext;
+  readonly time: { now: number };
+  readonly users: PoolUsers;
+  /** `calls` counts the requests of all clients. The request with the number `killAt` and all requests after it fail without an effect. */
+  readonly kills: { calls: number; killAt: number };
+  /** Creates a company with users, files and rows of every key family (group of keys). Returns its id. */
+  company(name: string): Promise<number>;
+  /**
+   * Copies all rows of the company into the old table. Also adds a user to the old table and to the user pool. Returns the user's e-mail
+   * address.
+   */
+  copyToOld(companyId: number, name: string): Promise<string>;
+  /** Returns all rows of the table that do not belong to the company. */
+  others(companyId: number): Promise<Item[]>;
+}
+
+/** Starts the scene before the tests of a file, and stops it after them. Call this function once, at the top of the file. */
+export function companyScene(): { get(): CompanyScene } {
+  const db = faultyDynamoDb();
+  const undo: (() => unknown)[] = [];
+  let scene: CompanyScene | undefined;
+  beforeAll(async () => {
+    scene = await start(db.directEndpoint, undo);
+  });
+  afterAll(async () => {
+    for (const step of undo.reverse()) await step();
+  });
+  return {
+    get() {
+      if (scene === undefined) throw new Error("the scene starts before the tests of the file");
+      return scene;
+    },
+  };
+}
+
+async function start(endpoint: string, undo: (() => unknown)[]): Promise<CompanyScene> {
+  const queues = await startQueues();
+  undo.push(() => queues.stop());
+  const users: PoolUsers = new Map();
+  const pool = await startPool(users);
+  undo.push(pool.stop);
+  const kills = { calls: 0, killAt: Number.POSITIVE_INFINITY };
+  const counted = <T>(call: () => Promise<T>): Promise<T> => {
+    if (++kills.calls >= kills.killAt) return Promise.reject(new Killed());
+    return call();
+  };
+  const client = dynamoClient({ ...local, endpoint });
+  client.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  const s3 = s3Client({ ...local, endpoint: queues.endpoint });
+  s3.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  const cognito = cognitoClient({ ...local, endpoint: pool.endpoint });
+  cognito.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  await s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
+  const time = { now: Date.UTC(2026, 5, 1, 12) };
+  const clock = { now: () => time.now };
+  const table = openTable(TABLE, client);
+  await createTable(endpoint, OLD_TABLE);
+  const unlimited = new Pace(1e9);
+  const storeOf = (tableName: string): RowStore => ({
+    client,
+    tableName,
+    table: openTable(tableName, client),
+    reads: unlimited,
+    writes: unlimited,
+  });
+  const old = storeOf(OLD_TABLE);
+  const context: ErasureContext = {
+    rows: { ...storeOf(TABLE), table },
+    others: [old],
+    files: { s3, bucket: BUCKET },
+    pool: poolAt("pool-1", cognito),
+    clock,
+    wait: async (ms) => {
+      time.now += ms;
+    },
+  };
+  const inPool = {
+    takesSubjects: false,
+    answersAfterMs: 0,
+    invite: async (email: string) => {
+      users.set(email, users.get(email) ?? `sub-${email}`);
+      return { sub: `sub-${email}` };
+    },
+    withdraw: async () => undefined,
+  };
+
+  async function company(name: string): Promise<number> {
+    const api = contextOn(table, clock);
+    const email = `owner@${name}.test`;
+    const owner = { email, firstName: "Olga", lastName: "Owner", ...(await inPool.invite(email)) };
+    const made = await createCompany(api, { name, owner });
+    const companyId = made.company.id;
+    const caller = { companyId, userId: made.owner.id, role: "owner", permissions: [] } as const;
+    const rep: NewUser = {
+      email: `rep@${name}.test`,
+      firstName: "Rita",
+      lastName: "Rep",
+      role: "sales",
+      permissions: [],
+    };
+    await createUser(api, inPool, caller, rep);
+    await table.batchPut(rowsOfEveryFamily(companyId));
+    for (const prefix of allPrefixes(companyId)) {
+      await s3.send(new PutObjectCommand({ Bucket: BUCKET, Key: `${prefix}1.csv`, Body: `file of ${name}` }));
+    }
+    return companyId;
+  }
+
+  async function copyToOld(companyId: number, name: string): Promise<string> {
+    const email = `late@${name}.test`;
+    const { sub } = await inPool.invite(email);
+    const id = 1_000_000 + companyId;
+    const at = iso(clock.now());
+    const user = {
+      type: "user",
+      id,
+      companyId,
+      sub,
+      email,
+      firstName: "Lea",
+      lastName: "Late",
+      role: "sales",
+      permissions: [],
+      isActive: true,
+      version: 1,
+      createdAt: at,
+      updatedAt: at,
+    };
+    for await (const { Items = [] } of paginateScan({ client }, { TableName: TABLE, ConsistentRead: true })) {
+      await old.table.batchPut(
+        Items.filter((row) => belongs(companyId, row)).map((row) => ({ ...row, ...keyOfRow(row) })),
+      );
+    }
+    await old.table.batchPut([{ ...keys.user(companyId, id), ...user }]);
+    return email;
+  }
+
+  async function others(companyId: number): Promise<Item[]> {
+    const rows: Item[] = [];
+    for await (const { Items = [] } of paginateScan({ client }, { TableName: TABLE, ConsistentRead: true })) {
+      rows.push(...Items.filter((row) => !belongs(companyId, row)));
+    }
+    return rows.toSorted((one, other) => textOf(one).localeCompare(textOf(other)));
+  }
+  return { context, time, users, kills, company, copyToOld, others };
+}
+
+const textOf = ({ pk, sk }: Item): string => `${pk} ${sk}`;
+const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean =>
+  String(pk).startsWith(`C#${companyId}#`) ||
+  sk === `COMPANY#${companyId}` ||
+  (!/^C#/.test(String(pk)) && owner === companyId);
+
+/**
+ * Returns two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so the tests
+ * automatically include a new pattern.
+ */
+function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
+  const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
+  return patterns.flatMap((pattern) =>
+    ["Y#1", "Z#1"].map((sk) => ({
+      pk: pattern.replace("*", String(companyId)).replace("*", "1"),
+      sk,
+      type: "test",
+    })),
+  );
+}
+
+/** Starts a server that simulates the operations of a Cognito user pool that the admin commands use. */
+async function startPool(users: PoolUsers): Promise<{ endpoint: string; stop: () => void }> {
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1];
+    const { status, body } = answerPool(users, operation, await text(request));
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
+  });
+  return { endpoint, stop };
+}

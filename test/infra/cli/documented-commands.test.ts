@@ -1,0 +1,160 @@
+/**
+ * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments. The `cdk`
+ * commands in docs/deploy.md have a separate test, which runs them (deploy.deep.test.ts).
+ */
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { root } from "../../../infra/build/bundle.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { awsCall } from "../../harness/aws-cli.ts";
+
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+const documents = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+const commands = documents.flatMap((name) => {
+  const text = read(`docs/${name}`);
+  const blocks = [...text.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n"));
+  // Commands of the AWS CLI are also in sentences of the documents, not only in code blocks.
+  return [...blocks, ...[...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command)];
+});
+
+interface Ended {
+  readonly code: number;
+  readonly output: string;
+}
+
+/**
+ * An environment with neither AWS nor a local service. A command then parses its arguments and ends with an error, because it finds no
+ * service.
+ */
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
+
+function run(file: string, args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [file, ...args], { cwd: root, env: nowhere }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, output: `${stdout}${stderr}` });
+    });
+  });
+}
+
+const Package = z.object({ scripts: z.record(z.string(), z.string()) });
+const { scripts } = Package.parse(JSON.parse(read("package.json")));
+
+/** Returns the words of a command. The placeholders that an operator fills in are replaced by values. */
+const wordsOf = (command: string): string[] =>
+  [
+    ...command
+      .replace("--company N", "--company 1")
+      .replace("URL", "http://127.0.0.1:9")
+      .matchAll(/"([^"]*)"|\S+/g),
+  ].map(([word, quoted]) => quoted ?? word);
+
+/** The exit code of a command that has understood its arguments but finds no deployment. */
+const FAILED = 1;
+
+/**
+ * Runs a command of this project. Returns an empty text if the command accepts its arguments, and otherwise its exit code and output. A
+ * command that does not accept its arguments prints its usage. A command that accepts them ends with another error, because it finds no
+ * deployment.
+ */
+async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
+  const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
+  if (node !== "node") return `no script is named ${name}`;
+  const { code, output } = await run(file, [...given, ...args]);
+  return code !== FAILED || output.includes("usage:") ? `${code}: ${output}` : "";
+}
+
+const subcommands = ["bootstrap", "deploy", "destroy", "drift"] as const;
+const help = new Map<string, string>();
+beforeAll(async () => {
+  for (const name of subcommands) {
+    help.set(name, (await run("node_modules/aws-cdk/bin/cdk", [name, "--help"])).output);
+  }
+});
+
+/** Checks the options and the settings of a `cdk` command. Returns the error, or an empty text if there is none. */
+function faultOfCdk(name: string, args: readonly string[]): string {
+  const text = help.get(name);
+  if (text?.startsWith(`cdk ${name}`) !== true) return `cdk has no command ${name}`;
+  const options = args.filter((arg) => arg.startsWith("-"));
+  const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(text));
+  if (unknown.length > 0) return `cdk ${name} has no option ${unknown}`;
+  const context = args.flatMap((arg, at) => (args[at - 1] === "-c" ? [arg.split("=")] : []));
+  try {
+    readConfig(Object.fromEntries(context));
+    return "";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/**
+ * Compares the name and the options of an AWS CLI command with the models of the AWS SDK. Returns the error, or an empty text if there is
+ * none. This function does not run the command. deploy.deep.test.ts runs the commands `aws cloudformation`: it sends them as requests of
+ * the AWS SDK.
+ */
+function faultOfAws(words: readonly string[]): string {
+  try {
+    awsCall(words);
+    return "";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+const Release = z.object({ commit: z.string() });
+const firstRelease = Release.parse(JSON.parse(read("releases/0.1.0/release.json"))).commit;
+
+/** Commands that this test does not check, because other tests run them or because they are not commands of this project. */
+const known = new Set([
+  "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project deep test/infra/stack/deploy.deep.test.ts",
+  "npm ci",
+  `git checkout ${firstRelease}`,
+  "git checkout COMMIT",
+]);
+
+async function faultOf(command: string): Promise<string> {
+  if (known.has(command)) return "";
+  const [program, subcommand, name = "", ...args] = wordsOf(command.replace(/^AWS_PROFILE=\S+ /, ""));
+  if (program === "npm" && subcommand === "run") return faultOfScript(name, args.slice(1));
+  if (program === "npx" && subcommand === "cdk") return faultOfCdk(name, args);
+  if (program === "aws") return faultOfAws(wordsOf(command));
+  return "this test does not know the command";
+}
+
+describe("the commands of the documents", () => {
+  it.concurrent.each([...new Set(commands)])("%s exists and accepts its arguments", async (command) => {
+    expect(await faultOf(command)).toBe("");
+  });
+
+  it.concurrent.each([
+    "npm run dead-letters -- redrive nothing",
+    "npm run webhooks -- reconcile --companies N",
+    "npm run restore -- delete --tables Canvassing-restored",
+    "npm run company -- suspend --company Acme",
+    "npm run no-such-script -- list",
+    "npx cdk deploy --everything",
+    "npx cdk undeploy Canvassing",
+    "npx cdk drift Canvassing-Data --revert-drift",
+    "npx cdk deploy --all -c deliverySender=50",
+    "aws events disable-rule --name RULE",
+    "aws backup list-copy-jobs --by-created-after yesterday",
+    "aws events enable-rule --rule RULE",
+    "aws service-quotas get-service-quota --service-code lambda",
+    "aws dynamodb delete-table --table-name Canvassing-restored",
+    "aws ssm put-parameters --name /canvassing/secret --value text",
+    "aws ssm put-parameter --names /canvassing/secret --value text",
+    "aws ssm put-parameter --value text",
+    "aws ssm put-parameter --name --value text",
+    "aws cloudformation update-termination-protection --stack-name Canvassing-Data --enable-termination-protection false",
+    "aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow FLOW --auth-parameters USERNAME",
+    "rm -rf /",
+  ])("would not pass this test if one were '%s'", async (command) => {
+    expect(await faultOf(command)).not.toBe("");
+  });
+});

@@ -1,0 +1,243 @@
+/**
+ * Runs the restore drill of docs/keep.md on a local service. While a table is restored to an earlier time, users change data and webhooks
+ * are sent. Then the service is switched to the restored table, and back again.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { DynamoDBClient, UpdateContinuousBackupsCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { apiClient } from "../../../docs/client/client.ts";
+import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { startPointInTime } from "../../harness/point-in-time.ts";
+import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { dataOf, present } from "../../harness/shapes.ts";
+import { restorePoint } from "./restore-scene.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const directory = mkdtempSync(path.join(tmpdir(), "canvassing-drill-"));
+const undo: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+});
+
+interface Service {
+  readonly url: string;
+  readonly owner: ReturnType<typeof apiClient>;
+  stop(): Promise<void>;
+}
+
+async function start(env: Record<string, string>): Promise<Service> {
+  const child = spawn(process.execPath, ["infra/local/start.ts"], {
+    cwd: root,
+    env: { ...process.env, PORT: "0", DATA_DIR: directory, LOCAL_TIME_SCALE: "60", ...env },
+  });
+  undo.push(() => child.kill("SIGKILL"));
+  const url = await readyOf(child);
+  const body = JSON.stringify({ email: "owner@acme.test" });
+  const token = (await (await fetch(`${url}/local/token`, { method: "POST", body })).text()).trim();
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    await once(child, "exit");
+  };
+  return { url, owner: apiClient({ baseUrl: url, accessToken: () => token }), stop };
+}
+
+function readyOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = "";
+    const hear = (text: Buffer): void => {
+      output += text.toString();
+      const url = /^ready (\S+)$/m.exec(output)?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout?.on("data", hear);
+    child.stderr?.on("data", hear);
+    child.once("exit", () => reject(new Error(output)));
+  });
+}
+
+/**
+ * Runs an admin command on the service. It does not block this process, because the webhook receivers run in this process and must answer
+ * meanwhile.
+ */
+function command(
+  { url }: Service,
+  file: string,
+  ...args: string[]
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { hostname: HOST, port: PORT } = new URL(url);
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [`infra/cli/${file}`, ...args],
+      { cwd: root, env: { ...process.env, HOST, PORT } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+      },
+    );
+  });
+}
+
+/** Starts a receiver that refuses every delivery until the test repairs it. */
+async function brokenReceiver() {
+  let isRepaired = false;
+  const accepted: string[] = [];
+  const receiver = await startReceiver(({ headers }, response) => {
+    response.statusCode = isRepaired ? 200 : 503;
+    if (isRepaired) accepted.push(String(headers["x-service-delivery"]));
+    response.end();
+  });
+  undo.push(() => receiver.close());
+  return {
+    receiver,
+    accepted,
+    repair: () => {
+      isRepaired = true;
+    },
+  };
+}
+
+const idsAt = ({ receipts }: Receiver): string[] =>
+  receipts.map(({ headers }) => String(headers["x-service-delivery"]));
+
+async function until(what: string, test: () => boolean): Promise<void> {
+  for (const end = Date.now() + 120_000; !test(); ) {
+    if (Date.now() > end) throw new Error(`${what} did not happen`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+interface Written {
+  readonly id: number;
+  readonly begun: number;
+  readonly ended: number;
+}
+
+/** Creates prospects one after the other until the test stops it. */
+function writer({ owner }: Service) {
+  const written: Written[] = [];
+  let isStopped = false;
+  const work = async (): Promise<void> => {
+    while (!isStopped) {
+      const begun = Date.now();
+      const { id } = dataOf(await owner.POST("/api/prospects", { body: { name: `drill ${written.length}` } }), 201);
+      written.push({ id, begun, ended: Date.now() });
+      // Each prospect with its deliveries costs the service about 0.1 s of processor time. The pause leaves time for the tested commands.
+      await new Promise((resolve) => setTimeout(resolve, 400));
+    }
+  };
+  const running = work();
+  const stop = (): Promise<void> => {
+    isStopped = true;
+    return running;
+  };
+  return { written, stop };
+}
+
+async function drillIds({ owner }: Service): Promise<Set<number>> {
+  const ids = new Set<number>();
+  for (let page = 1, total = 1; (page - 1) * 100 < total; page++) {
+    const query = { search: "drill", page, pageSize: 100 };
+    const found = dataOf(await owner.GET("/api/prospects", { params: { query } }), 200);
+    for (const { id } of found.items) ids.add(id);
+    total = found.total;
+  }
+  return ids;
+}
+
+const Restored = z.object({
+  activeTableStream: z.string(),
+  deliveries: z.object({ ended: z.int(), waiting: z.int() }),
+});
+
+test("a restore loses what is newer than its point and nothing else, and sends no webhook twice", async () => {
+  const engine = await startDynamoDb(undefined);
+  undo.push(() => engine.stop());
+  const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 300 });
+  undo.push(() => dynamoDb.stop());
+  const env = { DYNAMODB_ENDPOINT: dynamoDb.endpoint };
+  const before = await start(env);
+  const { TableName } = z
+    .object({ TableName: z.string() })
+    .parse(await (await fetch(`${before.url}/local/outputs`)).json());
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = new DynamoDBClient({ endpoint: dynamoDb.endpoint, region: "us-east-1", credentials });
+  const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+  await client.send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification }));
+  const good = await startReceiver();
+  undo.push(() => good.close());
+  const broken = await brokenReceiver();
+  for (const { url } of [good, broken.receiver]) {
+    const registrations = [{ event: "prospect.created" }];
+    dataOf(await before.owner.POST("/api/webhooks", { body: { name: url, url, registrations } }), 201);
+  }
+  const earlier = writer(before);
+  await broken.receiver.until(5);
+  await earlier.stop();
+  // The restore point must not be between an event and its deliveries. Otherwise the restored table would lack these deliveries, and
+  // `verify` would report them. The test therefore waits until the good receiver has all events.
+  await good.until(earlier.written.length);
+  const at = (await restorePoint()).getTime();
+  const later = writer(before);
+  broken.repair();
+  await until("a delivery to the repaired receiver", () => broken.accepted.length >= 3);
+
+  const to = new Date(at).toISOString().replace(".000", "");
+  const first = await command(before, "restore.ts", "table", "--to", to, "--as", "Restored");
+  expect(first.stderr).toContain("restores");
+  expect(first.code, first.stderr).toBe(0);
+  expect(Restored.parse(JSON.parse(first.stdout)).deliveries.ended, "sent after the point").toBeGreaterThan(0);
+  const checked = await command(before, "restore.ts", "verify", "--table", "Restored");
+  expect(checked.stdout).toMatch(/^company \d+: no faults$/m);
+  expect(checked.code, checked.stdout).toBe(0);
+  await later.stop();
+  const written = [...earlier.written, ...later.written];
+  await good.until(written.length);
+  await until("every delivery to the repaired receiver", () => broken.accepted.length === written.length);
+  const second = await command(before, "restore.ts", "table", "--to", to, "--as", "Restored");
+  const { activeTableStream, deliveries } = Restored.parse(JSON.parse(second.stdout));
+  expect(deliveries.waiting).toBe(0);
+  await before.stop();
+
+  const older = written.filter(({ ended }) => ended < at);
+  const newer = written.filter(({ begun }) => begun >= at);
+  expect(Math.min(older.length, newer.length)).toBeGreaterThan(3);
+  const after = await start({ ...env, ACTIVE_TABLE_STREAM: activeTableStream });
+  expect(await (await fetch(`${after.url}/local/outputs`)).json()).toMatchObject({ TableName: "Restored" });
+  const kept = await drillIds(after);
+  expect(older.filter(({ id }) => !kept.has(id))).toEqual([]);
+  expect(newer.filter(({ id }) => kept.has(id))).toEqual([]);
+
+  const sent = good.receipts.length;
+  const made = dataOf(await after.owner.POST("/api/prospects", { body: { name: "drill after the switch" } }), 201);
+  expect(made.id).toBeGreaterThan(Math.max(...written.map(({ id }) => id)));
+  await until("the webhooks of the restored table", () => good.receipts.length > sent && broken.accepted.length > sent);
+  const isMade = ({ event }: Receiver["receipts"][number]) => JSON.stringify(event.data).includes(`"id":${made.id},`);
+  expect(good.receipts.slice(sent).every(isMade)).toBe(true);
+  expect(new Set(idsAt(good)).size).toBe(good.receipts.length);
+  expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
+  const again = await command(after, "restore.ts", "verify", "--table", "Restored");
+  expect(again.code, again.stdout).toBe(0);
+  const ready = await command(after, "restore.ts", "prepare", "--table", TableName);
+  expect(ready.code, ready.stderr).toBe(0);
+  await after.stop();
+
+  const back = await start(env);
+  expect(await (await fetch(`${back.url}/local/outputs`)).json()).toMatchObject({ TableName });
+  const all = await drillIds(back);
+  expect(written.filter(({ id }) => !all.has(id))).toEqual([]);
+  expect(all.has(made.id)).toBe(false);
+  const accepted = [...idsAt(good), ...broken.accepted];
+  const newest = dataOf(await back.owner.POST("/api/prospects", { body: { name: "drill after the way back" } }), 201);
+  expect(newest.id).toBeGreaterThan(made.id);
+  await until("its webhooks", () => good.receipts.length + broken.accepted.length === accepted.length + 2);
+  expect(new Set(idsAt(good)).size).toBe(good.receipts.length);
+  expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
+  expect(present(good.receipts[0]).event.event).toBe("prospect.created");
+  await back.stop();
+}, 300_000);

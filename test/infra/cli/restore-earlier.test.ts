@@ -1,0 +1,103 @@
+/** Tests the restore of a table that the service used before a switch, while the service uses another table. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { iso, systemClock } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { prepareCopy, restoreWholeTable, type WholeRestore } from "../../../infra/cli/restore/whole-table.ts";
+import { TABLE } from "../../harness/faulty-dynamodb.ts";
+import { present } from "../../harness/shapes.ts";
+import { COMPANY, company, delivery } from "./restore-rows.ts";
+import { restorePoint, restoreScene } from "./restore-scene.ts";
+
+const scene = restoreScene();
+const waits = delivery(1, "waiting");
+const retried = delivery(2, "waiting");
+const done = delivery(3, "waiting");
+const delivered = (row: StoredDelivery) => deliveryItem({ ...row, state: "delivered", dueShard: undefined });
+const erasure = (companyId: number) => ({
+  ...keys.erasure(companyId),
+  ...{ type: "erasure", companyId, erasedAt: iso(0), rows: { company: 1 } },
+});
+const user = (isActive: boolean) => ({
+  ...keys.identity("kept"),
+  ...{ type: "identity", companyId: COMPANY, userId: 1, rights: { isActive } },
+});
+let at: Date;
+
+beforeAll(async () => {
+  const { table } = scene.get().storeOf(TABLE);
+  await restorePoint();
+  const names = [company, { ...company, ...keys.company(129), id: 129 }];
+  const deliveries = [waits, retried, done].map(deliveryItem);
+  await table.batchPut([{ ...keys.idCounter(), nextBlock: 40 }, ...names, ...deliveries, user(true)]);
+  at = await restorePoint();
+  const again = deliveryItem({ ...retried, attempt: 2 });
+  await table.batchPut([{ ...keys.idCounter(), nextBlock: 50 }, again, delivered(done), erasure(129)]);
+  await table.batchRemove([keys.company(129)]);
+});
+
+let targets = 0;
+const newTarget = (): string => `Restored-${targets++}`;
+
+/** Switches to a restored table. Returns its name. */
+async function switched(): Promise<string> {
+  const { context, storeOf } = scene.get();
+  const used = newTarget();
+  const carry = { live: storeOf(TABLE), restored: storeOf(used), clock: systemClock };
+  await restoreWholeTable(context, { source: TABLE, at }, carry);
+  return used;
+}
+
+/** Restores the earlier table into `target`, while the service uses the table `used`. */
+function restoreEarlier(used: string, target: string): Promise<WholeRestore> {
+  const { context, storeOf } = scene.get();
+  const carry = { live: storeOf(used), earlier: storeOf(TABLE), restored: storeOf(target), clock: systemClock };
+  return restoreWholeTable(context, { source: TABLE, at }, carry);
+}
+
+describe("a restore of the table that the service used before a switch", () => {
+  test("reuses no id of either table, and has no company that was erased in either table", async () => {
+    const { storeOf } = scene.get();
+    const [used, target] = [await switched(), newTarget()];
+    const { table } = storeOf(used);
+    const { nextBlock } = present(await table.get(keys.idCounter()));
+    const last = Number(nextBlock) + 7;
+    await table.batchPut([{ ...keys.idCounter(), nextBlock: last }, erasure(COMPANY)]);
+    // Only the earlier table has the record of this erasure.
+    await table.batchRemove([keys.erasure(129)]);
+
+    const { erasedAgain } = await restoreEarlier(used, target);
+    const { table: restored } = storeOf(target);
+    expect(await restored.get(keys.idCounter())).toMatchObject({ nextBlock: last + 1_000_000 });
+    expect(erasedAgain).toEqual([129, COMPANY]);
+    for (const id of erasedAgain) {
+      expect(await restored.get(keys.company(id))).toBeUndefined();
+      expect(await restored.get(keys.erasure(id))).toMatchObject({ companyId: id });
+    }
+  });
+
+  test("sends no webhook again that either table has sent, and shows the rights of the table in use", async () => {
+    const { storeOf } = scene.get();
+    const [used, target] = [await switched(), newTarget()];
+    await storeOf(used).table.batchPut([delivered(waits), user(false)]);
+    // Only the earlier table has the result of this delivery.
+    await storeOf(used).table.batchRemove([keys.delivery(COMPANY, 5, done.id)]);
+
+    const again = await restoreEarlier(used, target);
+    const read = ({ id }: StoredDelivery) => storeOf(target).table.get(keys.delivery(COMPANY, 5, id));
+    for (const sent of [waits, done]) expect(await read(sent)).toMatchObject({ state: "delivered" });
+    expect(await read(retried)).toMatchObject({ state: "waiting", attempt: 2 });
+    expect(again.deliveries).toMatchObject({ ended: 2, waiting: 1 });
+    expect(again.returningRights).toEqual([
+      'company 128 user 1: now {"isActive":false}, after the switch {"isActive":true}',
+    ]);
+  });
+
+  test("is refused into the table in use, and so is its preparation", async () => {
+    const { context, storeOf } = scene.get();
+    const used = await switched();
+    await expect(restoreEarlier(used, used)).rejects.toThrow(`the service uses the table ${used}`);
+    const carry = { live: storeOf(used), earlier: storeOf(TABLE), restored: storeOf(used), clock: systemClock };
+    await expect(prepareCopy(context, carry)).rejects.toThrow(`the service uses the table ${used}`);
+  });
+});

@@ -1,0 +1,102 @@
+/** Tests how restored tables are found and deleted, and that the simulated restore of the tests is as strict as AWS. */
+import {
+  DynamoDBClient,
+  RestoreTableToPointInTimeCommand,
+  UpdateContinuousBackupsCommand,
+  UpdateTableCommand,
+} from "@aws-sdk/client-dynamodb";
+import { beforeAll, describe, expect, test } from "vitest";
+import { deleteRestored } from "../../../infra/cli/restore/delete-table.ts";
+import { restoredFrom } from "../../../infra/cli/restore/found-tables.ts";
+import { describeTable, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
+import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
+import { Killed } from "../../harness/killable.ts";
+import { startPointInTime } from "../../harness/point-in-time.ts";
+import { restorePoint, restoreScene } from "./restore-scene.ts";
+
+const scene = restoreScene();
+let at: Date;
+beforeAll(async () => {
+  await restorePoint();
+  at = await restorePoint();
+});
+
+let targets = 0;
+const newTarget = (): string => `Restored-${targets++}`;
+
+describe("the restored tables of a deployment", () => {
+  test("are those from its tables and from their restored tables, and no other ones", async () => {
+    const { context, client } = scene.get();
+    const [first, second] = [newTarget(), newTarget()];
+    await restoreTable(context, { source: TABLE, target: first, at });
+    const { TableDescription } = await client.send(
+      new UpdateTableCommand({
+        TableName: first,
+        StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+      }),
+    );
+    expect(TableDescription?.TableName).toBe(first);
+    const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+    await untilActive(context, first);
+    await client.send(new UpdateContinuousBackupsCommand({ TableName: first, PointInTimeRecoverySpecification }));
+    await restorePoint();
+    await restoreTable(context, { source: first, target: second, at: await restorePoint() });
+    expect(await restoredFrom(client, [first])).toEqual({ restored: [second], unread: [] });
+    const { restored } = await restoredFrom(client, [TABLE]);
+    expect(restored).toEqual(expect.arrayContaining([first, second]));
+    expect(restored).not.toContain(TABLE);
+    expect(await restoredFrom(client, [second])).toEqual({ restored: [], unread: [] });
+  });
+});
+
+describe("the deletion of a restored table", () => {
+  test("removes its deletion protection, and ends when it was killed and runs again", async () => {
+    const { client, context, kills } = scene.get();
+    await restoreTable(context, { source: TABLE, target: "Deleted", at: await restorePoint() });
+    await client.send(new UpdateTableCommand({ TableName: "Deleted", DeletionProtectionEnabled: true }));
+    for (let call = 1; ; call++) {
+      kills.killAt = kills.calls + call;
+      const result = await deleteRestored(context, "Deleted", TABLE).catch((error: unknown) => error);
+      kills.killAt = Number.POSITIVE_INFINITY;
+      if (!(result instanceof Killed)) break;
+    }
+    expect(await describeTable(client, "Deleted")).toBeUndefined();
+    expect(await deleteRestored(context, "Deleted", TABLE)).toBe(false);
+  });
+
+  test("is refused for the table in use, and for a table that no restore has made", async () => {
+    const { client, context } = scene.get();
+    await expect(deleteRestored(context, TABLE, TABLE)).rejects.toThrow("the service uses the table");
+    await expect(deleteRestored(context, TABLE, "Restored")).rejects.toThrow("does not come from a restore");
+    expect(await describeTable(client, TABLE)).toBeDefined();
+  });
+});
+
+test("the endpoint of the tests is as strict as AWS: five minutes behind, and no new table over an old one", async () => {
+  const engine = await startDynamoDb(undefined);
+  await createTable(engine.endpoint);
+  const strict = await startPointInTime(engine.endpoint);
+  try {
+    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+    const own = new DynamoDBClient({ endpoint: strict.endpoint, region: "us-east-1", credentials });
+    const restoreTo = (TargetTableName: string, RestoreDateTime: Date) =>
+      own.send(new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName, RestoreDateTime }));
+    await expect(restoreTo("New", new Date())).rejects.toMatchObject({
+      name: "PointInTimeRecoveryUnavailableException",
+    });
+    const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+    await own.send(new UpdateContinuousBackupsCommand({ TableName: TABLE, PointInTimeRecoverySpecification }));
+    await expect(restoreTo("New", new Date())).rejects.toMatchObject({ name: "InvalidRestoreTimeException" });
+    await expect(
+      scene
+        .get()
+        .client.send(
+          new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName: TABLE, RestoreDateTime: at }),
+        ),
+    ).rejects.toMatchObject({ name: "TableAlreadyExistsException" });
+  } finally {
+    await strict.stop();
+    await engine.stop();
+  }
+});

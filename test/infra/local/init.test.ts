@@ -1,0 +1,72 @@
+/**
+ * Tests how the local runtime loads the code of a function. Like Lambda, it loads the code a second time if the first time fails or takes
+ * too long.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { writeWorker } from "../../../infra/local/environment.ts";
+import { createFunction, WarmEnvironments } from "../../../infra/local/function.ts";
+
+const directory = mkdtempSync(path.join(tmpdir(), "canvassing-init-"));
+const worker = path.join(directory, "worker.mjs");
+const warm = new WarmEnvironments();
+beforeAll(() => writeWorker(worker));
+afterAll(() => {
+  warm.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Creates a function. Its code runs `first` when it is loaded for the first time, and `later` whenever it is loaded again. */
+function functionThat(first: string, later = "") {
+  const own = mkdtempSync(path.join(directory, "function-"));
+  mkdirSync(own, { recursive: true });
+  writeFileSync(
+    path.join(own, "index.mjs"),
+    `import { existsSync, appendFileSync } from "node:fs";
+const loads = ${JSON.stringify(path.join(own, "loads"))};
+const isFirst = !existsSync(loads);
+appendFileSync(loads, "x");
+if (isFirst) { ${first} } else { ${later} }
+export const handler = async () => "loaded";`,
+  );
+  const spec = {
+    name: "Slow",
+    file: "slow",
+    directory: own,
+    Handler: "index.handler",
+    Runtime: "nodejs24.x",
+    Timeout: 60,
+    MemorySize: 128,
+    LoggingConfig: { LogFormat: "JSON", ApplicationLogLevel: "INFO", SystemLogLevel: "INFO" },
+  } as const;
+  return createFunction({ id: "Slow", ...spec }, 1, {
+    variables: {},
+    worker,
+    compileCache: null,
+    warm,
+    log: () => undefined,
+    onInvoked: () => undefined,
+    initTimeoutMs: 2_000,
+  });
+}
+
+const never = "await new Promise(() => setInterval(() => undefined, 60_000));";
+
+test.each([
+  ["takes too long", never],
+  ["fails", 'throw new Error("as asked");'],
+])("code whose first load %s is loaded again, and answers all waiting requests", async (_, first) => {
+  const slow = functionThat(first);
+  expect(await Promise.all([1, 2, 3].map(() => slow.invoke({})))).toEqual(['"loaded"', '"loaded"', '"loaded"']);
+  await slow.stop();
+});
+
+test("code that fails at both loads is an error, and the next request tries again", async () => {
+  const broken = functionThat('throw new Error("first");', 'throw new Error("later");');
+  for (let request = 0; request < 2; request++) {
+    await expect(broken.invoke({})).rejects.toMatchObject({ name: "InvocationError" });
+  }
+  await broken.stop();
+});

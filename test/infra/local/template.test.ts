@@ -1,0 +1,219 @@
+/** Tests how the local runtime reads templates. If it does not support a setting, it must fail with an error that names the setting. */
+import { describe, expect, test } from "vitest";
+import { describeStack } from "../../../infra/local/control.ts";
+import { nameOfArn } from "../../../infra/local/names.ts";
+import { readStack } from "../../../infra/local/stack.ts";
+import { at, isFields, ownIdentity, synthesized } from "../template.ts";
+import { fixtureTemplate } from "./fixture.ts";
+
+const endpoint = "http://127.0.0.1:1";
+type Template = ReturnType<typeof fixtureTemplate>;
+
+function changed(change: (resources: Template["Resources"]) => void): () => unknown {
+  const template = fixtureTemplate();
+  change(template.Resources);
+  return () => readStack([template], endpoint, "/assembly");
+}
+
+function set(id: string, name: string, value: unknown): (resources: Template["Resources"]) => void {
+  return (resources) => {
+    const resource = resources[id];
+    if (resource === undefined) throw new Error(`no ${id}`);
+    resource.Properties[name] = value;
+  };
+}
+
+test("references to resources become addresses and ARNs of the local service", () => {
+  const stack = readStack([fixtureTemplate()], endpoint, "/assembly");
+  expect(stack.functions[0]).toMatchObject({
+    name: "Echo",
+    directory: "/assembly/echo",
+    Environment: { Variables: { SEEN_URL: "http://127.0.0.1:1/000000000000/Seen" } },
+  });
+  expect(stack.eventSources[0]).toMatchObject({
+    EventSourceArn: "arn:aws:dynamodb:us-east-1:000000000000:table/Table/stream/local",
+  });
+});
+
+describe("refuses", () => {
+  test.each([
+    ["an unknown property", set("Echo", "Layers", []), "Echo.Layers"],
+    ["a value it cannot honour", set("Echo", "Runtime", "python3.14"), "Echo.Runtime"],
+    ["logs as text", set("Echo", "LoggingConfig", { LogFormat: "Text" }), "Echo.LoggingConfig.LogFormat"],
+    ["a nested setting", set("OfQueue", "ScalingConfig", { MinimumConcurrency: 1 }), "OfQueue.ScalingConfig"],
+    ["a stream setting", set("OfTable", "TumblingWindowInSeconds", 5), "OfTable.TumblingWindowInSeconds"],
+    ["an intrinsic", set("Echo", "Timeout", { "Fn::GetAZs": "" }), "Fn::GetAZs"],
+    ["a reference to a missing resource", set("Echo", "FunctionName", { Ref: "Nobody" }), "Ref Nobody"],
+  ])("%s", (_, change, message) => {
+    expect(changed(change)).toThrow(message);
+  });
+
+  test("an unknown resource type, and reports all faults at once", () => {
+    const faulty = changed((resources) => {
+      resources.Alien = { Type: "AWS::Kinesis::Stream", Properties: {} };
+      set("Echo", "Layers", [])(resources);
+    });
+    expect(faulty).toThrow("Alien: resources of type AWS::Kinesis::Stream are not supported");
+    expect(faulty).toThrow("Echo.Layers");
+  });
+});
+
+/**
+ * Returns a template in which one value of the API definition is replaced by `value`. `path` contains the keys that lead to the replaced
+ * value.
+ */
+function defined(value: unknown, ...path: readonly string[]): () => unknown {
+  return changed(({ Api }) => {
+    const body: unknown = Api?.Properties.Body;
+    const parent = path.slice(0, -1).reduce<unknown>((within, name) => at(within, name), body);
+    if (!isFields(parent)) throw new Error(`no ${path.join(".")}`);
+    parent[path.at(-1) ?? ""] = value;
+  });
+}
+
+describe("refuses in a definition", () => {
+  const operation = ["paths", "/streamed", "get"] as const;
+  const integration = "x-amazon-apigateway-integration";
+  const any = "x-amazon-apigateway-any-method";
+  const schema = { type: "string" };
+  const parameter = (name: string) => ({ name, in: "path", required: true, schema });
+  const answering = { [integration]: { type: "mock", responses: { default: { statusCode: "200" } } } };
+
+  test.each([
+    ["a key that only API Gateway supports", {}, ["x-amazon-apigateway-policy"], "x-amazon-apigateway-policy"],
+    [
+      "an authorizer that does not exist",
+      [{ token: [] }],
+      [...operation, "security"],
+      "no security scheme is named token",
+    ],
+    ["an unknown method", answering, ["paths", "/streamed", "trace"], "trace"],
+    ["another kind of integration", "http_proxy", [...operation, integration, "type"], integration],
+    ["a setting of an integration", "VPC_LINK", [...operation, integration, "connectionType"], "connectionType"],
+    ["a time-out above that of streams", 900_001, [...operation, integration, "timeoutInMillis"], "timeoutInMillis"],
+    ["a response that is not declared", answering, ["paths", "/limited", "get"], "the response 200 is not declared"],
+    [
+      "a header that is not declared",
+      {},
+      ["paths", "/things", any, "responses", "405", "headers"],
+      "method.response.header.Allow",
+    ],
+    [
+      "a parameter that is not declared",
+      [],
+      ["paths", "/things/{id}", any, "parameters"],
+      "parameter id is not declared",
+    ],
+    [
+      "two names for one parameter",
+      { get: { parameters: [parameter("other")], ...answering } },
+      ["paths", "/things/{other}"],
+      "{id} is already the parameter",
+    ],
+    ["a path that API Gateway does not accept", { get: answering }, ["paths", "/a b"], "characters"],
+    [
+      "a response to an unknown error",
+      { statusCode: "418" },
+      ["x-amazon-apigateway-gateway-responses", "TEAPOT"],
+      "x-amazon-apigateway-gateway-responses.TEAPOT",
+    ],
+    ["a newer OpenAPI", "3.1.0", ["openapi"], "openapi"],
+  ])("%s", (_, value, path, message) => {
+    expect(defined(value, ...path)).toThrow(message);
+  });
+
+  test("a method setting of an unknown method", () => {
+    const settings = [{ HttpMethod: "GET", ResourcePath: "/~1nowhere" }];
+    expect(changed(set("Live", "MethodSettings", settings))).toThrow("Live.MethodSettings: GET /~1nowhere");
+  });
+});
+
+describe("among several templates", () => {
+  const data = {
+    Resources: { Store: { Type: "AWS::DynamoDB::Table", Properties: fixtureTemplate().Resources.Table?.Properties } },
+    Outputs: { Exported: { Value: { "Fn::GetAtt": ["Store", "StreamArn"] }, Export: { Name: "data:stream" } } },
+  };
+  const service = (name: string) => {
+    const template = fixtureTemplate();
+    set("OfTable", "EventSourceArn", { "Fn::ImportValue": name })(template.Resources);
+    return template;
+  };
+
+  test("a later template uses exports of an earlier template, and the outputs of the last template are those of the service", () => {
+    const outputs = { Outputs: { TableName: { Value: "any" } } };
+    const stack = readStack([data, { ...service("data:stream"), ...outputs }], endpoint, "/assembly");
+    expect(stack.eventSources[0]?.EventSourceArn).toBe(
+      "arn:aws:dynamodb:us-east-1:000000000000:table/Store/stream/local",
+    );
+    expect(stack.outputs).toEqual({ TableName: "any" });
+  });
+
+  test("no template uses exports of a later template or of itself", () => {
+    expect(() => readStack([data, service("data:table")], endpoint, "/assembly")).toThrow("Fn::ImportValue data:table");
+    expect(() => readStack([service("data:stream"), data], endpoint, "/assembly")).toThrow(
+      "Fn::ImportValue data:stream",
+    );
+  });
+
+  test("no template refers to a resource of another template without an import", () => {
+    const template = fixtureTemplate();
+    set("OfTable", "EventSourceArn", { "Fn::GetAtt": ["Store", "StreamArn"] })(template.Resources);
+    expect(() => readStack([data, template], endpoint, "/assembly")).toThrow("Fn::GetAtt Store.StreamArn");
+  });
+
+  test("two resources cannot have the same logical id", () => {
+    const same = { Resources: { Table: data.Resources.Store } };
+    expect(() => readStack([same, fixtureTemplate()], endpoint, "/assembly")).toThrow("Table: two templates");
+  });
+});
+
+describe("aliases", () => {
+  const alias = (properties: object) => ({
+    Type: "AWS::Lambda::Alias",
+    Properties: { FunctionName: { Ref: "Echo" }, FunctionVersion: "1", Name: "live", ...properties },
+  });
+  const callsAlias = (name: string) => (resources: Template["Resources"]) => {
+    resources.LiveEcho = alias({});
+    set("OfQueue", "FunctionName", { "Fn::Join": [":", [{ "Fn::GetAtt": ["Echo", "Arn"] }, name]] })(resources);
+  };
+
+  test("are resolved to their functions in the production templates", async () => {
+    const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"], rollout: "canary" } as const;
+    const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
+    const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
+    const publish = stack.functions.find(({ file }) => file === "events/publish");
+    const names = stack.eventSources.map(({ FunctionName }) => FunctionName);
+    expect(names).toContain(`arn:aws:lambda:us-east-1:000000000000:function:${publish?.name}:live`);
+    const functions = new Set(stack.functions.map(({ name }) => name));
+    expect(names.map(nameOfArn).filter((name) => !functions.has(name))).toEqual([]);
+  });
+
+  test("are called only by their names", () => {
+    expect(changed(callsAlias("live"))).not.toThrow();
+    expect(changed(callsAlias("other"))).toThrow("Echo:other: the templates have no such alias");
+  });
+
+  test("do not divide calls between two versions", () => {
+    const divided = changed((resources) => {
+      resources.Two = alias({ RoutingConfig: { AdditionalVersionWeights: [] } });
+    });
+    expect(divided).toThrow("Two.RoutingConfig");
+  });
+});
+
+test("the outputs name the queue of deliveries and the queues that no function reads", async () => {
+  const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
+  const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
+  const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
+  const endpoints = {
+    apiUrl: "",
+    issuer: "",
+    audience: "",
+    kmsEndpoint: "",
+    dynamoDbEndpoint: "",
+    queues: { endpoint },
+  };
+  const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, endpoints);
+  expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);
+  expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 4);
+});

@@ -1,0 +1,166 @@
+/** Tests that the OpenAPI document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import * as limits from "#shared/limits.ts";
+import { OPENAPI_30_FILE, OPENAPI_FILE } from "../../../infra/build/bundle.ts";
+import { asText, differences, type OpenApiDocument, openApiDocument } from "../../../infra/openapi/generate.ts";
+import { asVersion30 } from "../../../infra/openapi/version30.ts";
+import { routes } from "../../../infra/routes/routes.ts";
+import { at, listed } from "../template.ts";
+
+let document: OpenApiDocument;
+beforeAll(async () => {
+  document = await openApiDocument();
+});
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  );
+
+const escapePointer = (step: string) => step.replaceAll("~", "~0").replaceAll("/", "~1");
+
+describe("the OpenAPI document", () => {
+  it("is committed as the generator writes it, in both versions", () => {
+    for (const [file, text] of [
+      [OPENAPI_FILE, asText(document)],
+      [OPENAPI_30_FILE, asText(asVersion30(document))],
+    ] as const) {
+      const committed = readFileSync(file, "utf8");
+      expect(differences(JSON.parse(committed), JSON.parse(text)), file).toEqual([]);
+      expect(committed, file).toBe(text);
+    }
+  });
+
+  it("has exactly the routes of the route table", () => {
+    expect(
+      operations()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+  });
+
+  it("gives every operation a unique id, a summary and a section", () => {
+    const ids = operations().map(({ operation }) => at(operation, "operationId"));
+    expect(new Set(ids).size).toBe(ids.length);
+    const sections = document.tags.map(({ name }) => name);
+    for (const { name, operation } of operations()) {
+      expect(at(operation, "summary"), name).toEqual(expect.stringMatching(/\S/));
+      expect(sections, name).toContain(at(operation, "tags", 0));
+    }
+  });
+
+  it("takes an Idempotency-Key exactly where the function may use the rows of these keys", () => {
+    const key = { name: "Idempotency-Key", in: "header" };
+    for (const { method, path, access } of routes) {
+      const parameters = listed(at(document.paths, path, method.toLowerCase(), "parameters"));
+      const isTaken = parameters.some(
+        (parameter) => at(parameter, "$ref") === "#/components/parameters/Idempotency-Key",
+      );
+      expect(isTaken, `${method} ${path}`).toBe(access.table?.idempotency?.includes("PutItem") ?? false);
+    }
+    expect(at(document.components, "parameters", "Idempotency-Key")).toMatchObject(key);
+  });
+
+  it("requires a token exactly where API Gateway does", () => {
+    for (const { method, path, public: isPublic } of routes) {
+      const security = at(document.paths, path, method.toLowerCase(), "security");
+      expect(security, `${method} ${path}`).toEqual(isPublic ? [] : undefined);
+    }
+    expect(document.security).toEqual([{ accessToken: [] }]);
+  });
+
+  it("describes each placeholder of a path as a required parameter", () => {
+    for (const [path, methods] of Object.entries(document.paths)) {
+      const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      for (const operation of Object.values(methods)) {
+        const parameters =
+          z.optional(z.array(z.looseObject({ in: z.optional(z.string()) }))).parse(at(operation, "parameters")) ?? [];
+        const inPath = parameters.filter((parameter) => parameter.in === "path");
+        expect(
+          inPath.map(({ name }) => name),
+          path,
+        ).toEqual(placeholders);
+        for (const parameter of inPath) {
+          const type = ["deliveryId", "y"].includes(String(parameter.name)) ? "string" : "integer";
+          expect(parameter, path).toMatchObject({ required: true, schema: { type } });
+        }
+      }
+    }
+  });
+
+  it("describes every section and every schema", () => {
+    for (const { name, description } of document.tags) expect(description, name).toMatch(/\S/);
+    for (const [name, schema] of Object.entries(document.components.schemas ?? {})) {
+      expect(schema.description, name).toEqual(expect.stringMatching(/\S/));
+    }
+  });
+
+  it("has no dangling reference and no unused component", () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, place]) =>
+      String(place),
+    );
+    for (const place of references) expect(at(document, ...place.split("/")), place).toBeDefined();
+    for (const name of Object.keys(document.components.schemas ?? {})) {
+      expect(references).toContain(`components/schemas/${name}`);
+    }
+  });
+
+  it("has schemas that a JSON Schema 2020-12 validator compiles, in strict mode", () => {
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
+    ajv.addSchema({ $id: "document", components: document.components }, "document");
+    ajv.addVocabulary(["components", "example", "discriminator"]);
+    for (const name of Object.keys(document.components.schemas ?? {})) {
+      expect(() => ajv.compile({ $ref: `document#/components/schemas/${name}` }), name).not.toThrow();
+    }
+  });
+
+  it("shows an example of every request body, which its schema accepts", () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: "document", components: document.components, paths: document.paths }, "document");
+    const bodies = routes.flatMap(({ path, method, file }) => {
+      const steps = ["paths", path, method.toLowerCase(), "requestBody", "content"];
+      const content = at(document, ...steps);
+      const [type] = Object.keys(content ?? {});
+      return type === undefined ? [] : [{ file, steps: [...steps, type], example: at(content, type, "example") }];
+    });
+    expect(bodies.length).toBeGreaterThan(20);
+    for (const { file, steps, example } of bodies) {
+      expect(example, file).toBeDefined();
+      const pointer = [...steps, "schema"].map(escapePointer).map(encodeURIComponent).join("/");
+      const validate = ajv.compile({ $ref: `document#/${pointer}` });
+      expect(validate(example), JSON.stringify([file, validate.errors])).toBe(true);
+    }
+  });
+
+  it("names the limits that a request can exceed", () => {
+    const descriptionOf = (path: string, method: string) => String(at(document.paths, path, method, "description"));
+    const field = (schema: string, name: string) =>
+      String(at(document.components, "schemas", schema, "properties", name, "description"));
+    const limit = (count: number, noun: string) => new RegExp(`\\b${count}\\b.*\\b${noun}`);
+    expect(descriptionOf("/api/addresses/{id}", "patch")).toMatch(limit(limits.prospectsChangedAtOnce, ""));
+    expect(descriptionOf("/api/statuses", "post")).toMatch(limit(limits.statusesPerCompany, "statuses"));
+    expect(descriptionOf("/api/tags", "post")).toMatch(limit(limits.tagsPerCompany, "tags"));
+    expect(descriptionOf("/api/webhooks", "post")).toMatch(limit(limits.webhooksPerCompany, "webhooks"));
+    expect(descriptionOf("/api/prospects/{id}/tags", "put")).toMatch(limit(limits.tagsPerProspect, ""));
+    for (const schema of ["NewProspect", "ProspectPatch"]) {
+      expect(field(schema, "customFieldData")).toContain(`${limits.customFieldDepth} levels`);
+      expect(field(schema, "addressId")).toContain(`At most ${limits.prospectsPerAddress} prospects`);
+    }
+  });
+
+  it("says that a deleted record gives 404, and that a disabled record gives 404 only to another DELETE", () => {
+    for (const { name, operation } of operations().filter(({ name }) => name.includes("{id}"))) {
+      const staysReadable = /\/api\/(?:statuses|users)\//.test(name);
+      const description = String(at(operation, "description"));
+      expect(description.includes("only a second DELETE is 404"), name).toBe(staysReadable);
+      expect(description.includes("a deleted record are all 404"), name).toBe(!staysReadable);
+    }
+  });
+
+  it("states which policy for webhook URLs the deployment has", () => {
+    expect(document.info["x-webhook-url-policy"]).toBe("public");
+  });
+});

@@ -1,0 +1,72 @@
+/** Tests that `npm run lint:openapi` reports missing and wrong parts of an OpenAPI document. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { OPENAPI_FILE, root } from "../../../infra/build/bundle.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "openapi-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Lints all files in one process, because the start of a process takes longer than the linting. */
+function lint(files: readonly string[]): { status: number | null; words: string } {
+  const command = ["lint", "--config", "infra/openapi/redocly.yaml", "--format", "checkstyle", ...files];
+  const { status, stdout, stderr } = spawnSync(join(root, "node_modules/.bin/redocly"), command, {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+  });
+  return { status, words: stdout + stderr };
+}
+
+const document = readFileSync(OPENAPI_FILE, "utf8");
+
+const faults = [
+  [
+    "a missing description of an operation",
+    "operation-description",
+    /"summary": "Get a tag",\s*"description": [^\n]+,/,
+    '"summary": "Get a tag",',
+  ],
+  ["a missing description of a parameter", "parameter-description", /"description": "From 1\. [^\n]+/, ""],
+  ["a missing example of a parameter", "rule/parameter-example", /"example": 1024,/, ""],
+  [
+    "an example that clients would send as a filter",
+    "rule/optional-parameter-example",
+    /"name": "search",/,
+    '"name": "search", "example": "bannock",',
+  ],
+  ["an answer without an example", "rule/body-example", /,\s*"example": "<!doctype html>"/, ""],
+  ["an example that its schema refuses", "no-invalid-media-type-examples", /"total": 1,/, '"total": "one",'],
+  ["a reference to nothing", "no-unresolved-refs", /schemas\/Note"/, 'schemas/Nota"'],
+  [
+    "an operation without security",
+    "security-defined",
+    /"security": \[\s*\{\s*"accessToken": \[\]\s*\}\s*\],\s*"tags"/,
+    '"tags"',
+  ],
+] as const;
+
+const fileOf = (fault: number): string => join(folder, `fault-${fault}.json`);
+let broken: ReturnType<typeof lint>;
+beforeAll(() => {
+  for (const [i, [, , found, replacement]] of faults.entries()) {
+    writeFileSync(fileOf(i), document.replace(found, replacement));
+  }
+  broken = lint(faults.map((_, i) => fileOf(i)));
+});
+
+test.each(faults.map(([name, rule, found], i) => [name, rule, found, i] as const))(
+  "%s is found",
+  (_, rule, found, i) => {
+    expect(document).toMatch(found);
+    const [, findings = ""] = broken.words.split(`fault-${i}.json">`);
+    expect(findings.split("</file>")[0]).toMatch(new RegExp(`severity="error"[^\n]* source="${rule}"`));
+    expect(broken.status).toBe(1);
+  },
+);
+
+test("the lint finds no fault in the OpenAPI 3.1 and 3.0 documents of the service", () => {
+  expect(lint(["latest", "version-30"])).toMatchObject({ status: 0 });
+});

@@ -1,0 +1,164 @@
+/**
+ * Tests that the OpenAPI documents (versions 3.1 and 3.0) suit client generators: bodies have named schemas, whole numbers have 64 bits,
+ * and geographic positions are plain arrays.
+ */
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { ChangeType } from "#shared/sync/changes/schema.ts";
+import { openApiDocument } from "../../../infra/openapi/generate.ts";
+import { asVersion30 } from "../../../infra/openapi/version30.ts";
+import { at } from "../template.ts";
+
+type Fields = Record<string, unknown>;
+interface Found {
+  readonly place: string;
+  readonly fields: Fields;
+}
+
+const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
+
+/** Returns all objects within a value, each with its path. It leaves out examples, because they are data and not schemas. */
+function objects(value: unknown, place = ""): Found[] {
+  if (!isObject(value)) return [];
+  const inner = Object.entries(value).filter(([name]) => name !== "example");
+  const below = inner.flatMap(([name, part]) => objects(part, `${place}/${name}`));
+  return Array.isArray(value) ? below : [{ place, fields: value }, ...below];
+}
+
+const latest: { found: Found[]; document: object } = { found: [], document: {} };
+const older: { found: Found[]; document: object } = { found: [], document: {} };
+beforeAll(async () => {
+  latest.document = await openApiDocument();
+  older.document = asVersion30(latest.document);
+  for (const version of [latest, older]) version.found = objects(version.document);
+});
+
+const both = [
+  ["3.1", latest],
+  ["3.0", older],
+] as const;
+
+describe.each(both)("OpenAPI %s", (_, version) => {
+  it("has the shape that the official schema of its version requires", async () => {
+    const { valid, errors } = await new Validator().validate({ ...version.document });
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+  });
+
+  it("names the schema of every body", () => {
+    const bodies = version.found.filter(({ place }) => /\/content\/(?:application|text|multipart)\/[^/]+$/.test(place));
+    expect(bodies.length).toBeGreaterThan(80);
+    for (const { place, fields } of bodies) expect(at(fields, "schema", "$ref"), place).toEqual(expect.any(String));
+  });
+
+  it("names every object with fields", () => {
+    // GeoJSON has fields with the names `type` and `properties`. Among the fields of a GeoJSON schema, `type` is therefore an object (a
+    // schema) and not the name of a type.
+    const hasType = (fields: Record<string, unknown>) => "type" in fields && !isObject(fields.type);
+    const shapes = version.found.filter(({ fields }) => isObject(fields.properties) && hasType(fields));
+    expect(shapes.length).toBeGreaterThan(50);
+    for (const { place } of shapes) expect(place).toMatch(/^\/components\/schemas\/\w+$/);
+  });
+
+  it("reads whole numbers as 64 bits and other numbers as doubles", () => {
+    const typed = version.found.map(({ place, fields }) => ({ place, fields, type: [fields.type].flat()[0] }));
+    const numbers = typed.filter(({ type }) => type === "integer" || type === "number");
+    expect(numbers.length).toBeGreaterThan(100);
+    for (const { place, fields, type } of numbers) {
+      expect(fields.format, place).toBe(type === "integer" ? "int64" : "double");
+    }
+  });
+
+  it("has positions as arrays of two numbers", () => {
+    for (const name of ["Territory", "NewTerritory", "TerritoryPatch"]) {
+      const polygon = at(version.document, "components", "schemas", name, "properties", "polygon");
+      const position = { type: "array", items: { type: "number", format: "double" }, minItems: 2, maxItems: 2 };
+      expect(at(polygon, "items"), name).toEqual(position);
+    }
+  });
+
+  it("gives an example to required parameters only, because a tool would send the example of an optional filter", () => {
+    const parameters = version.found.filter(({ fields }) => "in" in fields && "name" in fields);
+    expect(parameters.length).toBeGreaterThan(60);
+    for (const { place, fields } of parameters) expect("example" in fields, place).toBe(fields.required === true);
+  });
+});
+
+it("has one choice of schemas in OpenAPI 3.1: the items of the feed, which clients tell apart by their type", () => {
+  const choices = latest.found.filter(({ fields }) => "oneOf" in fields || "discriminator" in fields);
+  expect(choices.map(({ place }) => place)).toEqual(["/components/schemas/ChangeItem"]);
+  const mapping = z.record(z.string(), z.string()).parse(at(choices[0]?.fields, "discriminator", "mapping"));
+  expect(Object.keys(mapping)).toEqual(ChangeType.options);
+  expect(at(choices[0]?.fields, "oneOf")).toEqual(Object.values(mapping).map(($ref) => ({ $ref })));
+  for (const [type, reference] of Object.entries(mapping)) {
+    const name = reference.split("/").at(-1) ?? "";
+    expect(at(latest.document, "components", "schemas", name, "properties", "type", "const"), name).toBe(type);
+  }
+});
+
+it("has no choice of schemas in OpenAPI 3.0: an item of the feed has one of all types, and any record", () => {
+  expect(older.found.filter(({ fields }) => "oneOf" in fields || "discriminator" in fields)).toEqual([]);
+  const { type, data } = z
+    .object({ type: z.unknown(), data: z.looseObject({ description: z.string() }) })
+    .parse(at(older.document, "components", "schemas", "ChangeItem", "properties"));
+  expect(type).toEqual({ type: "string", enum: ChangeType.options });
+  expect(data).toMatchObject({ type: "object", additionalProperties: true });
+  const named = [...data.description.matchAll(/`(\w+)` for the type `\w+`/g)].map(([, name = ""]) => name);
+  expect(named).toHaveLength(ChangeType.options.length);
+  for (const name of named) expect(at(older.document, "components", "schemas", name), name).toBeDefined();
+});
+
+it("has no schema in OpenAPI 3.0 from which generators make code that does not compile", () => {
+  const isBooleanEnum = ({ type, enum: values }: Fields) => type === "boolean" && values !== undefined;
+  const hasAnyValue = ({ items, additionalProperties: values }: Fields) =>
+    [items, values].some((schema) => isObject(schema) && Object.keys(schema).length === 0);
+  const isMapOfEnum = ({ additionalProperties: values }: Fields) => isObject(values) && "enum" in values;
+  for (const wrong of [isBooleanEnum, hasAnyValue, isMapOfEnum]) {
+    expect(older.found.filter(({ fields }) => wrong(fields)).map(({ place }) => place)).toEqual([]);
+  }
+  const enumeration = z.object({ enum: z.array(z.string()), "x-enum-varnames": z.array(z.string()) });
+  const code = enumeration.parse(at(older.document, "components", "schemas", "Problem", "properties", "code"));
+  expect(code["x-enum-varnames"]).toHaveLength(code.enum.length);
+  expect(code["x-enum-varnames"][code.enum.indexOf("internal")]).toBe("internalError");
+});
+
+it("has no keyword in OpenAPI 3.0 that only OpenAPI 3.1 knows", () => {
+  const words = ["const", "prefixItems", "propertyNames", "$defs", "examples", "anyOf"];
+  for (const { place, fields } of older.found.filter(({ place }) => !place.endsWith("/properties"))) {
+    expect(
+      Object.keys(fields).filter((word) => words.includes(word)),
+      place,
+    ).toEqual([]);
+    expect(Array.isArray(fields.type), place).toBe(false);
+  }
+});
+
+const shared = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string() }))),
+});
+
+it("has the same operations and schemas in both versions, apart from the choice", () => {
+  const ids = (document: object) =>
+    Object.entries(shared.parse(document).paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, { operationId }]) => `${method} ${path} ${operationId}`),
+    );
+  const names = (document: object) => Object.keys(at(document, "components", "schemas") ?? {});
+  expect(ids(older.document)).toEqual(ids(latest.document));
+  expect(names(older.document)).toEqual(names(latest.document).filter((name) => !name.startsWith("Changed")));
+});
+
+const nullable30: ReadonlyArray<readonly [string, string, object]> = [
+  ["Prospect", "name", { type: "string", nullable: true }],
+  ["Prospect", "lat", { type: "number", format: "double", nullable: true }],
+  ["Prospect", "address", { type: "object", nullable: true, allOf: [{ $ref: "#/components/schemas/Address" }] }],
+  ["Delivery", "heldBy", { type: "string", nullable: true, enum: ["pause", "breaker", "limit"] }],
+  ["Upload", "method", { type: "string", enum: ["PUT"] }],
+];
+
+it.each(nullable30)("writes %s.%s in OpenAPI 3.0 as generators read it", (schema, field, expected) => {
+  const { description: _, ...written } = z
+    .record(z.string(), z.unknown())
+    .parse(at(older.document, "components", "schemas", schema, "properties", field));
+  expect(written).toEqual(expected);
+});

@@ -1,0 +1,112 @@
+/**
+ * Tests that a deployment can import the table, the bucket, the encryption key and the user pool that remain from an earlier deployment.
+ */
+import { beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { at, listed, synthesized, type Template, target } from "../template.ts";
+
+const names = {
+  table: "Canvassing-Data-TableCD117FA1-1ABC",
+  bucket: "canvassing-data-files8e6940b8-1abc",
+  userPool: "eu-west-1_AbCdEfGhI",
+  userPoolClient: "1a2b3c4d5e",
+  secretsKey: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+} as const;
+const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
+
+describe("an adopted table and bucket", () => {
+  let made: Template;
+  let adopted: Template;
+  beforeAll(async () => {
+    const { table, bucket, secretsKey } = names;
+    made = await synthesized(configured({ secretsKey }));
+    adopted = await synthesized(configured({ table, bucket, secretsKey }));
+  });
+
+  it("are resources of the stack under these names, which CloudFormation may import", () => {
+    const [table] = adopted.all("AWS::DynamoDB::Table");
+    const [bucket] = adopted.all("AWS::S3::Bucket");
+    // CloudFormation imports an existing resource only if the template contains its name and its deletion policy begins with `Retain`.
+    expect(table?.properties.TableName).toBe(names.table);
+    expect(bucket?.properties.BucketName).toBe(names.bucket);
+    for (const { resource } of [...adopted.all("AWS::DynamoDB::Table"), ...adopted.all("AWS::S3::Bucket")]) {
+      expect(resource.DeletionPolicy).toBe("RetainExceptOnCreate");
+    }
+  });
+
+  it("have no other difference from new resources", () => {
+    const given = new Set(["TableName", "BucketName", "aws:asset:path"]);
+    const text = (value: unknown) =>
+      JSON.stringify(value, (key, part: unknown) => (given.has(key) && typeof part === "string" ? undefined : part));
+    for (const stack of ["data", "service"] as const) {
+      const [before, after] = [made.stacks[stack], adopted.stacks[stack]];
+      expect(Object.keys(after.Resources)).toEqual(Object.keys(before.Resources));
+      const ids = Object.keys(before.Resources);
+      expect(ids.filter((id) => text(after.Resources[id]) !== text(before.Resources[id]))).toEqual([]);
+      expect(after.Outputs).toEqual(before.Outputs);
+    }
+  });
+});
+
+describe("an adopted secrets key", () => {
+  it("is used unchanged, and the stack creates no key", async () => {
+    const { secretsKey } = names;
+    const template = await synthesized(configured({ secretsKey }));
+    expect(JSON.stringify(template.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
+    const { properties } = template.functionOf("events/deliver");
+    expect(at(properties, "Environment", "Variables", "SECRETS_KEY_ARN")).toBe(secretsKey);
+    const role = template.resources[target(properties.Role) ?? ""]?.Properties;
+    const statements = listed(at(role, "Policies", 0, "PolicyDocument", "Statement"));
+    const unwrapping = statements.find((statement) => listed(at(statement, "Action")).includes("kms:Decrypt"));
+    expect(at(unwrapping, "Resource")).toBe(secretsKey);
+  });
+});
+
+describe("an adopted user pool", () => {
+  it("is the issuer and gets invitations; the stack neither makes nor changes a pool", async () => {
+    const { userPool, userPoolClient } = names;
+    const template = await synthesized(configured({ userPool, userPoolClient, audience: "other" }));
+    expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
+    expect(template.all("AWS::Cognito::UserPoolClient")).toEqual([]);
+    const { properties } = template.functionOf("users/create");
+    expect(at(properties, "Environment", "Variables")).toMatchObject({ USER_POOL_ID: userPool });
+    const variables = at(template.functionOf("authorize").properties, "Environment", "Variables");
+    expect(variables).toMatchObject({ AUDIENCE: `${userPoolClient},other` });
+    const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
+    expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
+    expect(template.outputs.UserPoolId?.Value).toBe(userPool);
+    const role = template.resources[target(properties.Role) ?? ""]?.Properties;
+    const statements = listed(at(role, "Policies", 0, "PolicyDocument", "Statement"));
+    const inviting = statements.find((statement) =>
+      listed(at(statement, "Action")).includes("cognito-idp:AdminCreateUser"),
+    );
+    expect(JSON.stringify(at(inviting, "Resource"))).toContain(`:userpool/${userPool}"`);
+  });
+});
+
+describe("invalid names", () => {
+  it.each([
+    [{ table: "a b" }, "table: must be the name of a table"],
+    [{ table: names.table, bucket: names.bucket }, "secretsKey: needed with table; a new key cannot decrypt"],
+    [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
+    [{ secretsKey: "alias/mine" }, "secretsKey: must be the ARN of a key"],
+    [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
+    [{ userPool: names.userPool }, "userPoolClient: needed with userPool"],
+    [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],
+    [
+      { userPool: names.userPool, userPoolClient: "1a", issuer: "https://id.example.com", audience: "web" },
+      "userPool: conflicts with issuer",
+    ],
+    [
+      {
+        userPool: names.userPool,
+        userPoolClient: "1a",
+        mailFrom: "a@example.com",
+        sesIdentity: "arn:aws:ses:eu-west-1:123456789012:identity/example.com",
+      },
+      "mailFrom: an adopted user pool keeps its sender",
+    ],
+  ])("%j are refused, and the error names the key", (context, fault) => {
+    expect(() => configured(context)).toThrow(fault);
+  });
+});

@@ -1,0 +1,95 @@
+/** Tests all alarms of the template: the topic that they notify, the metrics that they watch, and the log filters of these metrics. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { ActivityUnreadable } from "#shared/company-index/activity/log.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import type { EventFunction } from "../../../infra/routes/route.ts";
+import { eventFunctions, routes } from "../../../infra/routes/routes.ts";
+import { at, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized();
+});
+
+const metricFilters = (name: string) =>
+  template
+    .all("AWS::Logs::MetricFilter")
+    .map(({ properties }) => properties)
+    .filter((properties) => at(properties, "MetricTransformations", 0, "MetricName") === name);
+
+describe("alarms", () => {
+  it("go to one encrypted topic over TLS, to which CloudWatch may publish and which sends mail", () => {
+    const [topic, ...more] = template.all("AWS::SNS::Topic");
+    expect(more).toEqual([]);
+    for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
+      expect(listed(properties.AlarmActions).map(target), id).toEqual([topic?.id]);
+      expect(listed(properties.OKActions).map(target), id).toEqual([topic?.id]);
+    }
+    const key = template.resources[target(topic?.properties.KmsMasterKeyId) ?? ""];
+    expect(key?.Properties.EnableKeyRotation).toBe(true);
+    const cloudWatch = { Effect: "Allow", Principal: { Service: "cloudwatch.amazonaws.com" } };
+    expect(listed(at(key?.Properties, "KeyPolicy", "Statement"))).toContainEqual(
+      expect.objectContaining({ ...cloudWatch, Action: ["kms:Decrypt", "kms:GenerateDataKey*"] }),
+    );
+    const statements = template
+      .all("AWS::SNS::TopicPolicy")
+      .flatMap(({ properties }) => listed(at(properties, "PolicyDocument", "Statement")));
+    expect(statements).toContainEqual(expect.objectContaining({ ...cloudWatch, Action: "sns:Publish" }));
+    expect(statements).toContainEqual(
+      expect.objectContaining({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+    );
+    const subscriptions = template.all("AWS::SNS::Subscription").map(({ properties }) => properties);
+    expect(subscriptions).toMatchObject([{ Protocol: "email", Endpoint: ownIdentity.alarmEmail }]);
+  });
+
+  it("watch the age of each stream's records, and throttles of each function and of all together", () => {
+    const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => ({
+      metric: properties.MetricName,
+      of: target(at(properties, "Dimensions", 0, "Value")),
+    }));
+    for (const { properties } of template.all("AWS::Lambda::EventSourceMapping")) {
+      const of = template.invokedBy(properties.FunctionName);
+      if (properties.StartingPosition !== undefined) expect(alarmed).toContainEqual({ metric: "IteratorAge", of });
+    }
+    for (const { file } of [eventFunctions.publish, eventFunctions.flush, eventFunctions.deliver]) {
+      expect(alarmed).toContainEqual({ metric: "Throttles", of: template.functionOf(file).id });
+    }
+    const ofAccount = alarmed.filter(({ of }) => of === undefined).map(({ metric }) => metric);
+    expect(ofAccount).toEqual(expect.arrayContaining(["Throttles", "ConcurrentExecutions"]));
+  });
+
+  it.each([
+    [new IndexUnreadable(), "segments"],
+    [new ActivityUnreadable(), "dayFacts"],
+  ] as const)("count the lines with %s of every function that reads %s", ({ name }, family) => {
+    const filters = metricFilters(name);
+    const FilterPattern = `{ ($.message.error = "${name}") || ($.message.cause = "${name}") }`;
+    for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
+    const readers = [...routes, ...Object.values<EventFunction>(eventFunctions)].filter(
+      ({ access }) => access.table?.[family] !== undefined,
+    );
+    const groups = readers.map(({ file }) =>
+      target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup")),
+    );
+    expect(filters.map(({ LogGroupName }) => target(LogGroupName)).toSorted()).toEqual([...new Set(groups)].toSorted());
+  });
+
+  it("count missing deliveries, and measure how late waiting deliveries are", () => {
+    const metrics: [string, string, string][] = [
+      ["MissingDeliveries", "delivery missing", "1"],
+      ["OldestDueSeconds", "deliveries waiting", "$.message.oldestDueSeconds"],
+      ["OverdueSeconds", "deliveries waiting", "$.message.overdueSeconds"],
+    ];
+    for (const [name, event, MetricValue] of metrics) {
+      const [filter, ...more] = metricFilters(name);
+      expect(more, name).toEqual([]);
+      expect(filter, name).toMatchObject({
+        FilterPattern: `{ $.message.event = "${event}" }`,
+        MetricTransformations: [{ MetricName: name, MetricValue }],
+      });
+    }
+    const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => properties.MetricName);
+    expect(alarmed).toContain("OverdueSeconds");
+    expect(alarmed).toContain("MissingDeliveries");
+  });
+});

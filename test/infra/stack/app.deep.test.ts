@@ -1,0 +1,211 @@
+/**
+ * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must find nothing in its templates. The app must refuse
+ * wrong settings.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Queue } from "aws-cdk-lib/aws-sqs";
+import { Stack } from "aws-cdk-lib/core";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { root } from "../../../infra/build/bundle.ts";
+import { capacityOf } from "../../../infra/settings/capacity.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { createAlarmTopic } from "../../../infra/stack/alarms.ts";
+import { addRulePacks } from "../../../infra/stack/rules.ts";
+import { createApp } from "../../../infra/synth.ts";
+import { sized } from "../../harness/tier.ts";
+
+/**
+ * The validation report. It contains only rule packs with findings, and no findings that the app accepts. If nothing is wrong, the list of
+ * the report is therefore empty.
+ */
+const Report = z.object({ pluginReports: z.array(z.unknown()) });
+
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+const settings = { PATH, NODE_COMPILE_CACHE };
+
+const alarmEmail = "operator@example.com";
+const identities = [
+  {
+    identity: "its own user pool",
+    context: {
+      preset: "production",
+      alarmEmail,
+      stage: "test",
+      console: "true",
+      domain: "api.example.com",
+      certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
+    },
+  },
+  { identity: "another issuer", context: { alarmEmail, issuer: "https://id.example.com", audience: "web,mobile" } },
+  {
+    identity: "what another deployment left",
+    context: {
+      alarmEmail,
+      table: "Left",
+      bucket: "left-bucket",
+      secretsKey: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+      userPool: "eu-west-1_Left",
+      userPoolClient: "left",
+    },
+  },
+];
+
+describe("cdk synth", () => {
+  it.each(identities.slice(0, sized({ short: 1, wide: identities.length })))(
+    "with $identity passes the rule packs and CloudFormation's rules without a warning",
+    { tags: "sized" },
+    ({ context }) => {
+      const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+      const run = spawnSync(process.execPath, ["infra/app.ts"], {
+        cwd: root,
+        encoding: "utf8",
+        env: {
+          ...settings,
+          CDK_OUTDIR: outdir,
+          CDK_CONTEXT_JSON: JSON.stringify(context),
+          // Bundling takes most of the time. In the short tier (the small size of the tests, see tier.ts), the app therefore uses the
+          // bundles in the cache. The local service of the API tests has already created them.
+          CI_CACHED_BUNDLES: String(sized({ short: 1, wide: 0 })),
+        },
+      });
+      expect(run.stderr).toBe("");
+      expect(run.status).toBe(0);
+      const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
+      expect(pluginReports).toEqual([]);
+    },
+  );
+
+  it("refuses a mistyped context key in one line, before it builds", () => {
+    const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: JSON.stringify({ tabel: "Left" }) };
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
+      cwd: root,
+      encoding: "utf8",
+      env,
+    });
+    const line = "context key tabel: unknown; docs/deploy.md lists all settings\n";
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
+    expect(readdirSync(outdir)).not.toContain("bundles");
+  });
+
+  it("warns that alarms have no recipient, unless the deployment names an address", () => {
+    const warnings = (alarmEmail?: string): string[] => {
+      const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
+      createAlarmTopic(new Stack(app, "Alarms"), alarmEmail);
+      const { messages } = app.synth().getStackByName("Alarms");
+      return messages.map(({ level, entry }) => `${level}: ${String(entry.data)}`);
+    };
+    expect(warnings()).toEqual([
+      expect.stringMatching(/^warning: Alarms have no recipient: deploy with -c alarmEmail=/),
+    ]);
+    expect(warnings("operator@example.com")).toEqual([]);
+  });
+
+  it("applies both rule packs, so a queue with default settings violates a rule of each", async () => {
+    const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
+    new Queue(new Stack(app, "Bare"), "Queue");
+    await addRulePacks(app);
+    expect(() => app.synth()).toThrow(/AwsSolutions-SQS3[\s\S]*Serverless-SQSRedrivePolicy/);
+  });
+});
+
+const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
+
+describe("settings", () => {
+  const read = (context: Record<string, unknown>) => () => readConfig(context);
+
+  it("have defaults for a deployment with its own user pool", () => {
+    expect(read({})()).toEqual({
+      audience: [],
+      webhookUrlPolicy: "public",
+      timeScale: 1,
+      capacity: capacityOf({ preset: "small" }),
+      retention: { logDays: 90, importFileDays: 30, recoveryDays: 35 },
+      watch: { runbook: "docs/runbook.md", canary: false },
+      allowedOrigins: [],
+      prospectShape: 2,
+      rollout: "at-once",
+      serverTiming: false,
+    });
+  });
+
+  it("have a preset for production that reserves concurrency for background work within the account's quota", () => {
+    const reserved = {
+      authorize: 50,
+      "events/publish": 20,
+      "index/flush": 20,
+      "events/deliver": 50,
+      "prospects/export": 50,
+      "prospects/import": 50,
+    };
+    const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
+    expect(read({ preset: "production" })().capacity).toMatchObject(production);
+    const small = { accountConcurrency: 10, deliverySenders: 2, jobs: 2, reserved: {} };
+    expect(read({})().capacity).toMatchObject(small);
+    expect(read({ preset: "production", accountConcurrency: "340" })().capacity.accountConcurrency).toBe(340);
+    expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
+      deliverySenders: 80,
+      reserved: {},
+    });
+  });
+
+  it("are text on the command line and JSON in cdk.json", () => {
+    const asText = {
+      issuer: "https://id.example.com",
+      audience: "web, mobile",
+      timeScale: "60",
+      allowedOrigins: "",
+      serverTiming: "true",
+    };
+    const asJson = { ...asText, audience: ["web", "mobile"], timeScale: 60, allowedOrigins: [], serverTiming: true };
+    expect(read(asText)()).toEqual(read(asJson)());
+    expect(read(asText)()).toMatchObject({ audience: ["web", "mobile"], timeScale: 60 });
+  });
+
+  it.each([
+    [{ issuer: "not a url", audience: "web" }, "issuer"],
+    [{ issuer: "http://id.example.com", audience: "web" }, "issuer: must begin with https"],
+    [{ issuer: "https://id.example.com" }, "audience"],
+    [{ mailFrom: "nobody", sesIdentity }, "mailFrom: must be an address"],
+    [{ mailFrom: "a@example.com\r\nBcc: b@x.test", sesIdentity }, "mailFrom: must be an address"],
+    [{ mailFrom: "a@example.com", sesIdentity: "example.com" }, "sesIdentity: must be the ARN"],
+    [{ mailFrom: "a@example.com" }, "sesIdentity: needed with mailFrom"],
+    [{ sesIdentity }, "mailFrom: needed with sesIdentity"],
+    [{ mailFrom: "a@notexample.com", sesIdentity }, "mailFrom: a@notexample.com is neither"],
+    [
+      { mailFrom: "a@example.com", sesIdentity, issuer: "https://id.example.com", audience: "web" },
+      "mailFrom: an issuer",
+    ],
+    [{ webhookUrlPolicy: "open" }, "webhookUrlPolicy"],
+    [{ timeScale: "0" }, "timeScale"],
+    [{ timeScale: "fast" }, "timeScale"],
+    [{ deliverySenders: "1" }, "deliverySenders"],
+    [{ deliverySenders: "3" }, "deliverySenders: 3 senders and 6 jobs leave fewer than 2 of the account's 10"],
+    [{ preset: "large" }, "preset"],
+    [{ accountConcurrency: "5" }, "accountConcurrency"],
+    [{ preset: "production", accountConcurrency: "339" }, "accountConcurrency: preset production reserves 240 of 339"],
+    [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
+    [{ serverTiming: "perhaps" }, "serverTiming"],
+    [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
+    // If the app accepted a mistyped key, it would deploy a new, empty table instead of importing the given one.
+    [{ tabel: "Left" }, "tabel: unknown"],
+    [{ logDays: "10" }, "logDays: must be one of 1, 3"],
+    [{ importFileDays: "14" }, "importFileDays"],
+    [{ recoveryDays: "36" }, "recoveryDays"],
+  ])("%j are refused, and the error names the key", (context, fault) => {
+    expect(read(context)).toThrow(fault);
+  });
+
+  it("may be mixed with the context keys of the CDK and of its feature flags", () => {
+    expect(read({ "aws:cdk:enable-path-metadata": true, "@aws-cdk/core:flag": true })).not.toThrow();
+  });
+
+  it("accept an issuer over http for development only", () => {
+    const local = { issuer: "http://127.0.0.1:3000/oidc", audience: "local", webhookUrlPolicy: "local" };
+    expect(read(local)()).toMatchObject({ issuer: local.issuer });
+  });
+});

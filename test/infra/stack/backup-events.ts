@@ -1,0 +1,100 @@
+/**
+ * The events of AWS Backup. Their fields are those of AWS's examples:
+ * https://docs.aws.amazon.com/aws-backup/latest/devguide/eventbridge.html
+ */
+import { createFilter } from "../../../infra/local/event-source.ts";
+import type { LogLine } from "../../../infra/local/options.ts";
+import { at, isFields, listed, type Template, target } from "../template.ts";
+
+const VAULT = "Canvassing-Data-9ab3e749";
+const vaultArn = (name: string): string => `arn:aws:backup:eu-west-1:123456789012:backup-vault:${name}`;
+
+interface BackupEvent {
+  readonly "detail-type": string;
+  readonly detail: object;
+}
+
+const copyOf = (state: string, vault = VAULT): BackupEvent => ({
+  "detail-type": "Backup Job State Change",
+  detail: {
+    backupJobId: "34176239-e96d-4e1d-9fad-529dbb3c3556",
+    backupVaultArn: vaultArn(vault),
+    backupVaultName: vault,
+    resourceArn: "arn:aws:dynamodb:eu-west-1:123456789012:table/Canvassing-Data-Table",
+    resourceType: "DynamoDB",
+    state,
+  },
+});
+
+const transfer = (state: string, vault = VAULT): BackupEvent => ({
+  "detail-type": "Copy Job State Change",
+  detail: {
+    copyJobId: "47C8EF56-74D8-059D-1301-C5BE1D5C926E",
+    sourceBackupVaultArn: vaultArn(vault),
+    destinationBackupVaultArn: vaultArn("elsewhere"),
+    resourceType: "DynamoDB",
+    state,
+  },
+});
+
+const restore = (status: string, resourceType = "DynamoDB"): BackupEvent => ({
+  "detail-type": "Restore Job State Change",
+  detail: { restoreJobId: "1B234A56-789B-01CD-2A34-4567A08901FD", percentDone: 0, resourceType, status },
+});
+
+export const successes: readonly BackupEvent[] = [
+  copyOf("RUNNING"),
+  copyOf("COMPLETED"),
+  transfer("COMPLETED"),
+  restore("COMPLETED"),
+];
+export const failures: readonly BackupEvent[] = [
+  ...["FAILED", "ABORTED", "EXPIRED"].map((state) => copyOf(state)),
+  transfer("FAILED"),
+  ...["FAILED", "ABORTED"].map((status) => restore(status)),
+  restore("FAILED", "DynamoDB.FullyManaged"),
+];
+/** Events that no rule logs: failed jobs of other vaults and of other types of resources, and the deletion of the vault. */
+export const foreign: readonly BackupEvent[] = [
+  copyOf("FAILED", "another"),
+  transfer("FAILED", "another"),
+  restore("FAILED", "EC2"),
+  { "detail-type": "Backup Vault State Change", detail: { backupVaultName: VAULT, state: "DELETED" } },
+];
+
+/**
+ * Returns the log lines that the EventBridge rules of the template write for these events. The field `file` of a line is the id of its
+ * rule.
+ */
+export function loggedBackupEvents(template: Template, events: readonly BackupEvent[]): LogLine[] {
+  return template.all("AWS::Events::Rule").flatMap(({ id, properties }) => {
+    if (properties.EventPattern === undefined) return [];
+    const matches = createFilter(id, { Filters: alternatives(template, properties.EventPattern) });
+    const group = groupOf(template, at(properties, "Targets", 0, "Arn"));
+    return events
+      .map((event) => ({ version: "0", source: "aws.backup", account: "123456789012", region: "eu-west-1", ...event }))
+      .filter(matches)
+      .map((event) => ({ file: id, group, text: JSON.stringify(event) }));
+  });
+}
+
+/**
+ * Returns an event pattern as a list of filters: one filter for each alternative below `$or`, or the whole pattern if it has no `$or`. In
+ * the filters, references to the vault are replaced by the vault's name or ARN.
+ */
+function alternatives(template: Template, pattern: unknown): { Pattern: string }[] {
+  const [vault] = template.all("AWS::Backup::BackupVault");
+  const text = JSON.stringify(pattern, (_, value: unknown) => {
+    if (target(value) !== vault?.id) return value;
+    return at(value, "Ref") !== undefined || at(value, "Fn::GetAtt", 1) === "BackupVaultName" ? VAULT : vaultArn(VAULT);
+  });
+  const { $or, ...common }: Record<string, unknown> = JSON.parse(text);
+  if ($or === undefined) return [{ Pattern: JSON.stringify(common) }];
+  return listed($or).map((one) => ({ Pattern: JSON.stringify({ ...common, ...(isFields(one) ? one : {}) }) }));
+}
+
+/** Returns the logical id of the log group that the ARN of a rule's target contains. */
+function groupOf(template: Template, arn: unknown): string {
+  const parts = listed(at(arn, "Fn::Join", 1)).map(target);
+  return parts.find((id) => id !== undefined && template.resources[id]?.Type === "AWS::Logs::LogGroup") ?? "";
+}

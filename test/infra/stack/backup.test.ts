@@ -1,0 +1,178 @@
+/** Tests the backup plan of AWS Backup, the lifecycle rules of the bucket, and a deployment that uses a restored table. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { people } from "../../../infra/security/people.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { readRetention } from "../../../infra/settings/retention.ts";
+import { at, listed, synthesized, type Template, target } from "../template.ts";
+import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
+
+const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
+const tableArn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Canvassing-restored";
+const tableStreamArn = `${tableArn}/stream/2026-11-22T10:00:00.000`;
+
+let production: Template;
+let restored: Template;
+beforeAll(async () => {
+  production = await synthesized(configured({ preset: "production", alarmEmail: "operator@example.com" }));
+  restored = await synthesized(
+    configured({ preset: "production", alarmEmail: "operator@example.com", activeTableStream: tableStreamArn }),
+  );
+});
+
+describe("the copies of AWS Backup", () => {
+  it("are daily for a week and monthly for a year, in a vault that outlives the stack", () => {
+    const [plan] = production.all("AWS::Backup::BackupPlan");
+    expect(listed(at(plan?.properties, "BackupPlan", "BackupPlanRule"))).toMatchObject([
+      { RuleName: "daily", ScheduleExpression: "cron(0 5 * * ? *)", Lifecycle: { DeleteAfterDays: 7 } },
+      {
+        RuleName: "monthly",
+        ScheduleExpression: "cron(0 5 1 * ? *)",
+        Lifecycle: { MoveToColdStorageAfterDays: 30, DeleteAfterDays: 365 },
+      },
+    ]);
+    const [vault] = production.all("AWS::Backup::BackupVault");
+    expect(vault?.id, "under another id, CloudFormation would make an empty vault").toBe("BackupsVault1F11AFCC");
+    expect(JSON.stringify(vault?.properties.BackupVaultName), "a new data stack must get a vault of its own").toContain(
+      "AWS::StackId",
+    );
+    expect(vault?.resource.DeletionPolicy).toBe("RetainExceptOnCreate");
+  });
+
+  it("can be restored with a role of the stack, which the policy of the eraser may pass", () => {
+    const [role, ...more] = production
+      .all("AWS::IAM::Role")
+      .filter(({ properties }) => JSON.stringify(properties).includes("AWSBackupServiceRolePolicyForRestores"));
+    expect(more).toEqual([]);
+    const [statement] = listed(at(role?.properties, "AssumeRolePolicyDocument", "Statement"));
+    expect(at(statement, "Principal", "Service")).toBe("backup.amazonaws.com");
+    // The policy of the eraser names the role only by the beginning of its name, `Canvassing`. The template gives the role no name and no
+    // path. CloudFormation then makes a name that begins with the name of the stack, and uses the path `/`.
+    expect(role?.properties).not.toHaveProperty("RoleName");
+    expect(role?.properties).not.toHaveProperty("Path");
+    const pass = people.eraser.rights.find(({ actions }) => actions.includes("iam:PassRole"));
+    expect(pass?.resources).toEqual(["arn:aws:iam::*:role/Canvassing*"]);
+    expect(target(production.stacks.data.Outputs?.RestoreRoleArn?.Value)).toBe(role?.id);
+  });
+
+  it("log each failed job of their vault and no failed job of others, and its alarm mails when it goes off and when it is over", () => {
+    for (const event of failures) {
+      expect(loggedBackupEvents(production, [event]), JSON.stringify(event)).toHaveLength(1);
+    }
+    expect(loggedBackupEvents(production, foreign)).toEqual([]);
+    expectMails("FailedBackupJobs");
+  });
+
+  /** Returns the alarm of the data stack that watches this metric. */
+  const alarmOn = (template: Template, metric: string) =>
+    template
+      .all("AWS::CloudWatch::Alarm")
+      .find(({ id, properties }) => properties.MetricName === metric && id in template.stacks.data.Resources);
+
+  function expectMails(metric: string): void {
+    const [topic] = production.all("AWS::SNS::Topic");
+    const alarm = alarmOn(production, metric);
+    for (const actions of [alarm?.properties.AlarmActions, alarm?.properties.OKActions]) {
+      expect(listed(actions).map(target)).toEqual([topic?.id]);
+    }
+    expect(Object.keys(production.stacks.data.Resources)).toContain(alarm?.id);
+  }
+
+  it("are missed after two days: only a completed copy of a table counts, and the alarm mails", () => {
+    const rule = target(at(listed(alarmOn(production, "Invocations")?.properties.Dimensions)[0], "Value"));
+    const logged = loggedBackupEvents(production, [...successes, ...failures, ...foreign]);
+    const counted = logged.filter(({ file }) => file === rule).map(({ text }) => JSON.parse(text));
+    expect(counted).toMatchObject([{ "detail-type": "Backup Job State Change", detail: { state: "COMPLETED" } }]);
+    expect(logged, "each job is logged once").toHaveLength(successes.length + failures.length);
+    const { Period, EvaluationPeriods } = alarmOn(production, "Invocations")?.properties ?? {};
+    expect(Number(Period) * Number(EvaluationPeriods)).toBe(2 * 86_400);
+    expectMails("Invocations");
+  });
+
+  it("are not missed if the plan makes only monthly copies", async () => {
+    const monthly = await synthesized(configured({ backupMonthlyDays: 120, alarmEmail: "operator@example.com" }));
+    expect(alarmOn(monthly, "FailedBackupJobs")).toBeDefined();
+    expect(alarmOn(monthly, "Invocations")).toBeUndefined();
+  });
+
+  it("select the service's table, and a restored one as well", () => {
+    const selected = (template: Template) =>
+      listed(at(template.all("AWS::Backup::BackupSelection")[0]?.properties, "BackupSelection", "Resources"));
+    const own = { "Fn::GetAtt": [production.all("AWS::DynamoDB::Table")[0]?.id, "Arn"] };
+    expect(selected(production)).toEqual([own]);
+    expect(selected(restored)).toEqual([own, tableArn]);
+  });
+
+  it.each([
+    [{ backupDailyDays: 14 }, [14]],
+    [{ backupMonthlyDays: 120 }, [120]],
+    [{}, []],
+  ])("with the preset small and %j are kept for %j days", async (context, days) => {
+    const rules = configured(context).backup;
+    expect(Object.values(rules ?? {}).filter((kept) => kept > 0)).toEqual(days);
+  });
+
+  it.each([
+    [{ backupDailyDays: 3 }, "backupDailyDays: must be 0 or at least 7"],
+    [{ backupMonthlyDays: 90 }, "backupMonthlyDays: must be 0 or at least 120"],
+    [{ activeTableStream: tableArn }, "activeTableStream: must be the ARN of a table's stream"],
+  ])("%j is refused", (context, fault) => {
+    expect(() => configured(context)).toThrow(fault);
+  });
+});
+
+describe("the output with the retention times", () => {
+  it("has those of the settings, and that of the longest copy", async () => {
+    const read = ({ outputs }: Template) => readRetention(String(outputs.Retention?.Value));
+    expect(read(production)).toEqual({ logDays: 90, recoveryDays: 35, backupDays: 365 });
+    const given = { logDays: "1827", recoveryDays: "7", backupDailyDays: "14", alarmEmail: "operator@example.com" };
+    expect(read(await synthesized(configured(given)))).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 14 });
+  });
+});
+
+describe("the files of the bucket", () => {
+  it("expire in every folder, and have no versions, because each is a copy that somebody else has or can make again", () => {
+    const [bucket] = production.all("AWS::S3::Bucket");
+    const rules = listed(at(bucket?.properties, "LifecycleConfiguration", "Rules"));
+    const days = Object.fromEntries(rules.map((rule) => [at(rule, "Prefix"), at(rule, "ExpirationInDays")]));
+    expect(days).toEqual({
+      undefined: undefined,
+      "uploads/": 30,
+      "imports/": 30,
+      "exports/": 8,
+      "bulk/": 65,
+      "company-exports/": 30,
+    });
+    expect(at(bucket?.properties, "VersioningConfiguration")).toBeUndefined();
+  });
+});
+
+describe("a service that uses a restored table", () => {
+  const text = (template: Template) => JSON.stringify(template.stacks.service.Resources);
+
+  it("names it in every function, policy, event source and output, and the old table nowhere", () => {
+    expect(restored.outputs.TableName?.Value).toBe("Canvassing-restored");
+    for (const { properties } of restored.all("AWS::Lambda::Function")) {
+      const name = at(properties, "Environment", "Variables", "TABLE_NAME");
+      expect([undefined, "Canvassing-restored"]).toContain(name);
+    }
+    const sources = restored.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties.EventSourceArn);
+    expect(sources.filter((arn) => arn === tableStreamArn)).toHaveLength(2);
+    expect(text(restored)).not.toContain("TableCD117FA1");
+    expect(text(production)).toContain("TableCD117FA1");
+  });
+
+  it("still names the old table in an output, because an erased company must disappear there, too", () => {
+    const { TableName, OwnTableName } = production.outputs;
+    expect(OwnTableName).toEqual(TableName);
+    expect(restored.outputs.OwnTableName).toEqual(OwnTableName);
+  });
+
+  it("leaves the data stack as it is, except the selection of its copies", () => {
+    const { data } = production.stacks;
+    const changed = Object.keys(data.Resources).filter(
+      (id) => JSON.stringify(data.Resources[id]) !== JSON.stringify(restored.stacks.data.Resources[id]),
+    );
+    expect(changed.map((id) => data.Resources[id]?.Type)).toEqual(["AWS::Backup::BackupSelection"]);
+    expect(restored.stacks.data.Outputs).toEqual(data.Outputs);
+  });
+});

@@ -1,0 +1,216 @@
+/** Tests the stack with the console: how CloudFront answers, who can read the bucket, and how the console signs users in. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
+import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized({ ...ownIdentity, console: {} });
+});
+
+const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
+/** Returns the text of a `Fn::Join`. A reference to a resource is written as `<logical id>`. */
+const joined = (value: unknown): string => {
+  const [separator, parts] = listed(at(value, "Fn::Join"));
+  return listed(parts)
+    .map((part) => (typeof part === "string" ? part : `<${target(part)}>`))
+    .join(String(separator));
+};
+const distribution = () => at(one(template.all("AWS::CloudFront::Distribution")).properties, "DistributionConfig");
+const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
+
+describe("the distribution", () => {
+  it("forwards the paths of the API without caching and without error pages", () => {
+    expect(behaviors().map((behavior) => at(behavior, "PathPattern"))).toEqual([
+      "/api/*",
+      "/docs",
+      "/openapi*",
+      "/health",
+    ]);
+    for (const behavior of behaviors()) {
+      expect(behavior).toMatchObject({
+        // The ids of the managed policies CachingDisabled and AllViewerExceptHostHeader. With both of them, CloudFront forwards the
+        // Authorization header.
+        CachePolicyId: "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",
+        OriginRequestPolicyId: "b689b0a8-53d0-40ab-baf2-68738e2966ac",
+        ViewerProtocolPolicy: "https-only",
+        AllowedMethods: ["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE"],
+      });
+      const [association] = listed(at(behavior, "FunctionAssociations"));
+      expect(target(at(association, "FunctionARN"))).toContain("ApiRequest");
+    }
+    expect(at(distribution(), "CustomErrorResponses")).toBeUndefined();
+  });
+
+  it("rewrites paths and sets the headers of pages for its files only", () => {
+    const pages = at(distribution(), "DefaultCacheBehavior");
+    const [association] = listed(at(pages, "FunctionAssociations"));
+    expect(target(at(association, "FunctionARN"))).toContain("PageRequest");
+    expect(target(at(pages, "ResponseHeadersPolicyId"))).toBeDefined();
+    const { properties } = one(template.all("AWS::CloudFront::ResponseHeadersPolicy"));
+    const policy = at(properties, "ResponseHeadersPolicyConfig", "SecurityHeadersConfig");
+    const contentPolicy = joined(at(policy, "ContentSecurityPolicy", "ContentSecurityPolicy"));
+    expect(contentPolicy).toContain("default-src 'none'; script-src 'self';");
+    const [bucket] = template.all("AWS::S3::Bucket").filter(({ id }) => id.startsWith("Files"));
+    expect(contentPolicy).toContain(
+      `connect-src 'self' https://<${bucket?.id}>.s3.<AWS::Region>.<AWS::URLSuffix>; worker-src`,
+    );
+    expect(at(policy, "StrictTransportSecurity", "AccessControlMaxAgeSec")).toBeGreaterThan(31_536_000);
+  });
+
+  it.each<[string, Partial<DeployConfig>, string]>([
+    ["of CloudFront, whose name nobody knows before the deployment", { console: {} }, "https://*.cloudfront.net"],
+    [
+      "of its own domain only",
+      {
+        console: {
+          domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1" },
+        },
+      },
+      "https://app.example.com",
+    ],
+  ])("may upload files to the bucket of the data stack from pages %s", async (_, settings, origin) => {
+    const { stacks } = await synthesized({ ...ownIdentity, allowedOrigins: [], ...settings });
+    const buckets = Object.values(stacks.data.Resources).filter(({ Type }) => Type === "AWS::S3::Bucket");
+    expect(buckets.map(({ Properties }) => at(Properties, "CorsConfiguration", "CorsRules"))).toEqual([
+      [
+        {
+          AllowedOrigins: [origin],
+          AllowedMethods: ["PUT"],
+          AllowedHeaders: ["content-type", "if-none-match"],
+          MaxAge: 600,
+        },
+      ],
+    ]);
+  });
+
+  it("is the only reader of the bucket, which has no public access", () => {
+    const bucket = template.all("AWS::S3::Bucket").find(({ id }) => id.startsWith("ConsolePages"));
+    expect(Object.values(at(bucket?.properties, "PublicAccessBlockConfiguration") ?? {})).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    const policy = template.all("AWS::S3::BucketPolicy").find(({ id }) => id.startsWith("ConsolePages"));
+    const allowed = listed(at(policy?.properties, "PolicyDocument", "Statement")).filter(
+      (statement) => at(statement, "Effect") === "Allow",
+    );
+    expect(allowed).toMatchObject([
+      { Action: "s3:GetObject", Principal: { Service: "cloudfront.amazonaws.com" }, Condition: { StringEquals: {} } },
+    ]);
+    expect(JSON.stringify(at(allowed[0], "Condition"))).toContain("AWS:SourceArn");
+  });
+
+  it("uses the API's own domain name as origin if the other one may be off", async () => {
+    const domain = { name: "api.example.com", certificate: "arn", basePath: "v1", keepsDefaultEndpoint: false };
+    const own = await synthesized({ ...ownIdentity, console: {}, domain });
+    const { properties } = one(own.all("AWS::CloudFront::Distribution"));
+    expect(at(properties, "DistributionConfig", "Origins")).toContainEqual(
+      expect.objectContaining({ DomainName: "api.example.com", OriginPath: "/v1" }),
+    );
+  });
+});
+
+describe("the files", () => {
+  it("are published in two steps: first the assets for a year, then the pages that name them", () => {
+    const copies = template.all("Custom::CDKBucketDeployment");
+    const [assets, pages] = copies.map(({ properties }) => properties);
+    expect(assets).toMatchObject({
+      Include: ["assets/*"],
+      SystemMetadata: { "cache-control": "public, max-age=31536000, immutable" },
+      Prune: false,
+    });
+    expect(pages).toMatchObject({
+      Exclude: ["assets/*"],
+      SystemMetadata: { "cache-control": "no-cache" },
+      Prune: false,
+    });
+    expect(listed(copies[1]?.resource.DependsOn)).toContain(copies[0]?.id);
+  });
+});
+
+describe("the client of the user pool", () => {
+  it("does code flow without a secret, for this address only, and its tokens cannot change the user", () => {
+    const client = template.all("AWS::Cognito::UserPoolClient").find(({ id }) => id.startsWith("ConsoleClient"));
+    expect(client?.properties).toMatchObject({
+      AllowedOAuthFlows: ["code"],
+      AllowedOAuthScopes: ["openid"],
+      GenerateSecret: false,
+      RefreshTokenValidity: 480,
+      WriteAttributes: ["locale"],
+    });
+    const host = { "Fn::GetAtt": [one(template.all("AWS::CloudFront::Distribution")).id, "DomainName"] };
+    const url = (path: string) => ({ "Fn::Join": ["", ["https://", host, path]] });
+    expect(client?.properties.CallbackURLs).toEqual([url("/api/session/callback")]);
+    expect(client?.properties.LogoutURLs).toEqual([url("/")]);
+    const { Variables } = one(template.all("AWS::ApiGateway::Stage")).properties;
+    expect(Variables).toEqual({
+      consoleUrl: { "Fn::Join": ["", ["https://", host]] },
+      consoleClient: { Ref: client?.id },
+    });
+  });
+
+  it("is not made for another issuer, whose secret only the functions of the sign-in may read", async () => {
+    const issuer = { issuer: "https://id.example.com", audience: ["app"] };
+    const console = { clientId: "web", secretParameter: "/canvassing/console-secret", scope: "api" };
+    const other = await synthesized({ ...ownIdentity, ...issuer, console });
+    expect(other.all("AWS::Cognito::UserPoolClient")).toEqual([]);
+    const readers = other
+      .all("AWS::Lambda::Function")
+      .filter(({ properties }) => at(properties, "Environment", "Variables", "CONSOLE_SECRET_PARAMETER") !== undefined)
+      .map(({ resource }) => resource.Metadata.file);
+    expect(readers.toSorted()).toEqual(["session/callback", "session/login", "session/logout", "session/refresh"]);
+    const granted = other
+      .all("AWS::IAM::Role")
+      .filter(({ properties }) => JSON.stringify(properties).includes("console-secret"));
+    expect(granted).toHaveLength(readers.length);
+  });
+});
+
+it("no resource of the stack depends on itself", () => {
+  const { Resources } = template.stacks.service;
+  const named = (value: unknown): string[] => {
+    if (!isFields(value)) return [];
+    const direct = target(value);
+    const subs = JSON.stringify(value["Fn::Sub"] ?? "").matchAll(/\$\{(\w+)/g);
+    return [
+      ...(direct === undefined ? [] : [direct]),
+      ...[...subs].map(([, id = ""]) => id),
+      ...Object.values(value).flatMap(named),
+    ];
+  };
+  const needs = new Map(
+    Object.entries(Resources).map(([id, { Properties, DependsOn }]) => [
+      id,
+      new Set([...named(Properties), ...listed(DependsOn).map(String)].filter((other) => other in Resources)),
+    ]),
+  );
+  const settled = new Set<string>();
+  for (let before = -1; before !== settled.size; ) {
+    before = settled.size;
+    for (const [id, others] of needs) if ([...others].every((other) => settled.has(other))) settled.add(id);
+  }
+  expect([...needs.keys()].filter((id) => !settled.has(id))).toEqual([]);
+});
+
+it.each([
+  [{ consoleDomain: "app.example.com" }, "consoleDomain: needs console"],
+  [{ console: true, consoleDomain: "app.example.com" }, "consoleCertificate: needed"],
+  [{ console: true, consoleSecret: "/x" }, "consoleClient: needed"],
+  [{ console: true, issuer: "https://id.example.com", audience: "a" }, "consoleClient: needed"],
+  [{ console: true, consoleClient: "web" }, "consoleClient: needs an issuer"],
+  [{ console: true, basemapOrigins: "https://tiles.example.com" }, "basemapStyleUrl: needed"],
+  [{ console: true, basemapStyleUrl: "https://maps.example.com/s.json", basemapOrigins: "*" }, "* is not an origin"],
+  [{ basemapStyleUrl: "https://maps.example.com/s.json" }, "basemapStyleUrl: needs console"],
+  [
+    {
+      console: true,
+      consoleCertificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1",
+      consoleDomain: "a.example.com",
+    },
+    "us-east-1",
+  ],
+])("the settings %j are refused", (context, message) => {
+  expect(() => readConfig(context)).toThrow(message);
+});

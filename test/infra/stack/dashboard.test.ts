@@ -1,0 +1,163 @@
+/**
+ * Tests what the dashboard shows, and that the saved queries of the runbook exist. Also tests the price of alarms, custom metrics and
+ * dashboard.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { root } from "../../../infra/build/bundle.ts";
+import { PRICES_DATE, prices } from "../../../infra/settings/prices.ts";
+import { FREE_METRICS } from "../../../infra/stack/dashboard.ts";
+import { at, listed, synthesized, type Template, withBackups } from "../template.ts";
+import { customMetrics } from "./custom-metrics.ts";
+
+let template: Template;
+let body: Dashboard;
+beforeAll(async () => {
+  template = await synthesized(withBackups);
+  const [dashboard, ...more] = template.all("AWS::CloudWatch::Dashboard");
+  expect(more).toEqual([]);
+  body = Dashboard.parse(JSON.parse(joined(dashboard?.properties.DashboardBody)));
+});
+
+/** Returns the text of a `Fn::Join`. Each value that only AWS knows is replaced by the JSON of its reference. */
+function joined(value: unknown): string {
+  const parts = listed(at(value, "Fn::Join", 1));
+  return parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part).replaceAll('"', "'"))).join("");
+}
+
+const Widget = z.object({
+  type: z.string(),
+  properties: z.looseObject({
+    title: z.optional(z.string()),
+    alarms: z.optional(z.array(z.string())),
+    metrics: z._default(z.array(z.array(z.unknown())), []),
+    query: z.optional(z.string()),
+  }),
+});
+const Dashboard = z.object({ widgets: z.array(Widget) });
+type Dashboard = z.infer<typeof Dashboard>;
+
+/**
+ * Returns the metrics on the dashboard. Each of them is a text with namespace, name and dimensions. The function leaves out expressions,
+ * which are computed from other metrics.
+ */
+const metrics = (): string[] =>
+  body.widgets.flatMap(({ properties }) =>
+    properties.metrics
+      .filter(([first]) => typeof first === "string")
+      .map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
+  );
+
+/**
+ * On the dashboard, an alarm is either a reference (`Fn::GetAtt`) or an ARN. Returns its logical id in the first case, and its name in the
+ * second case.
+ */
+const nameOfAlarm = (arn: string): string =>
+  /^\{'Fn::GetAtt':\['(\w+)','Arn'\]\}$/.exec(arn)?.[1] ?? /:alarm:([\w-]+)$/.exec(arn)?.[1] ?? arn;
+
+describe("the dashboard", () => {
+  it("has one name for each deployment and region", () => {
+    const [dashboard] = template.all("AWS::CloudWatch::Dashboard");
+    expect(joined(dashboard?.properties.DashboardName)).toBe("Canvassing-{'Ref':'AWS::Region'}");
+  });
+
+  it.each([
+    "AWS/ApiGateway Count",
+    "AWS/ApiGateway 4XXError",
+    "AWS/ApiGateway 5XXError",
+    "AWS/ApiGateway Latency",
+    "AWS/Lambda Throttles",
+    "AWS/Lambda ConcurrentExecutions",
+    "AWS/Lambda IteratorAge FunctionName {'Ref':'EventsEventsPublish",
+    "AWS/Lambda IteratorAge FunctionName {'Ref':'EventsIndexFlush",
+    "AWS/DynamoDB ConsumedReadCapacityUnits",
+    "AWS/DynamoDB ConsumedWriteCapacityUnits",
+    "AWS/SQS ApproximateAgeOfOldestMessage",
+    "Canvassing OldestDueSeconds",
+  ])("shows %s", (start) => {
+    expect(metrics().filter((metric) => metric.startsWith(start))).not.toEqual([]);
+  });
+
+  it("shows the state of each alarm of both stacks", () => {
+    const shown = body.widgets.flatMap(({ properties }) => properties.alarms ?? []).map(nameOfAlarm);
+    const all = template.all("AWS::CloudWatch::Alarm").map(({ id, properties }) => properties.AlarmName ?? id);
+    expect(shown.toSorted()).toEqual(all.map(String).toSorted());
+    expect(all).toEqual(
+      expect.arrayContaining(["Canvassing-Data-copies-fail", "Canvassing-Data-no-copy-for-two-days"]),
+    );
+  });
+
+  it("shows the depth of each dead-letter queue, the queues of jobs, and the runs of imports", () => {
+    const shown = metrics().filter((metric) => metric.includes("ApproximateNumberOfMessagesVisible"));
+    // Six dead-letter queues, and the three queues of imports, exports and bulk jobs.
+    expect(shown).toHaveLength(6 + 3);
+    const job = metrics().filter((metric) => metric.includes("JobWork"));
+    expect(job.map((metric) => metric.split(" ")[1])).toEqual(expect.arrayContaining(["Invocations", "Errors"]));
+  });
+
+  it("shows the latency of each route group, failed requests, webhook attempts and errors by queries of the logs", () => {
+    const queries = body.widgets.flatMap(({ properties }) =>
+      properties.query === undefined ? [] : [properties.title],
+    );
+    expect(queries).toEqual(["Latency by route group", "Failed requests", "Webhook attempts", "Errors"]);
+  });
+
+  it("shows dollars a day by the dated table of prices", () => {
+    const dollars = body.widgets.find(({ properties }) => properties.title === "Dollars a day");
+    const expressions = z.parse(
+      z.array(z.object({ label: z.string(), expression: z.string() })),
+      dollars?.properties.metrics.filter(([first]) => typeof first === "object").flat(),
+    );
+    const of = (label: string) => expressions.find((one) => one.label === label)?.expression ?? "";
+    expect(expressions.map(({ label }) => label)).toEqual([
+      "API Gateway",
+      "table reads",
+      "table writes",
+      "Lambda",
+      "logs",
+      "SQS",
+    ]);
+    const [, dollarsPerRequest] = /^FILL\(\w+, 0\) \* ([\d.]+)$/.exec(of("API Gateway")) ?? [];
+    expect(Number(dollarsPerRequest)).toBe(prices.apiGateway.request);
+    for (const { expression } of expressions)
+      expect(expression).toMatch(/^FILL\(\w+, 0\) \* -?\d+\.\d+( \+ FILL\(\w+, 0\) \* -?\d+\.\d+)*$/);
+    expect(JSON.stringify(body)).toContain(`on ${PRICES_DATE}`);
+  });
+});
+
+describe("saved queries", () => {
+  const names = () => template.all("AWS::Logs::QueryDefinition").map(({ properties }) => String(properties.Name));
+
+  it("exist under each name that the runbook mentions, and the runbook mentions each", () => {
+    const runbook = readFileSync(join(root, "docs/runbook.md"), "utf8");
+    const mentioned = [...runbook.matchAll(/saved query\s`([^`]+)`/g)].map(([, name]) => `Canvassing/${name}`);
+    expect([...new Set(mentioned)].toSorted()).toEqual(names().toSorted());
+  });
+
+  it("read logs that the stack has", () => {
+    for (const { id, properties } of template.all("AWS::Logs::QueryDefinition")) {
+      const groups = listed(properties.LogGroupNames).map((group) => String(at(group, "Ref")));
+      expect(groups.length, id).toBeGreaterThan(0);
+      for (const group of groups) expect(template.resources[group]?.Type, id).toBe("AWS::Logs::LogGroup");
+    }
+  });
+});
+
+describe("the cost of watching", () => {
+  it("is stated in docs/deploy.md: alarms, custom metrics, and a dashboard that is free", () => {
+    const alarms = template.all("AWS::CloudWatch::Alarm").length;
+    const custom = customMetrics(template).size;
+    const { alarmMonth, metricMonth } = prices.cloudWatch;
+    const dollars = (alarms * alarmMonth + custom * metricMonth).toFixed(2);
+    const text = readFileSync(join(root, "docs/deploy.md"), "utf8").replaceAll(/\s+/g, " ");
+    const stated = /\d+ alarms, at most \d+ custom metrics and one dashboard cost at most \$[\d.]+ a month/.exec(
+      text,
+    )?.[0];
+    expect(stated).toBe(
+      `${alarms} alarms, at most ${custom} custom metrics and one dashboard cost at most $${dollars} a month`,
+    );
+    expect(new Set(metrics()).size).toBeLessThanOrEqual(FREE_METRICS);
+  });
+});

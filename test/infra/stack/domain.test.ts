@@ -1,0 +1,108 @@
+/**
+ * Tests the API's own domain name. It must survive the deletion of both stacks, must point to the new API after the next deployment, and
+ * must be the only address that clients see.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { openApiDocument } from "#shared/http/document.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { proxyEvent } from "../../harness/proxy-event.ts";
+import { at, synthesized, type Template, target } from "../template.ts";
+
+const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab";
+const context = { domain: "api.example.com", certificate, basePath: "canvassing", alarmEmail: "operator@example.com" };
+
+let without: Template;
+let owned: Template;
+let both: Template;
+beforeAll(async () => {
+  without = await synthesized(readConfig({ alarmEmail: context.alarmEmail }));
+  owned = await synthesized(readConfig(context));
+  both = await synthesized(readConfig({ ...context, defaultEndpoint: "true" }));
+});
+
+const one = <T>(found: readonly T[]): T => {
+  const [first, ...more] = found;
+  if (first === undefined || more.length > 0) throw new Error(`expected one, found ${found.length}`);
+  return first;
+};
+
+describe("a domain", () => {
+  it("is retained with the data, and accepts TLS 1.2 and newer", () => {
+    const { Resources, Outputs } = owned.stacks.data;
+    const [id, domain] = one(
+      Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::ApiGateway::DomainName"),
+    );
+    expect(id).toBe("Domain");
+    expect(domain).toMatchObject({
+      DeletionPolicy: "RetainExceptOnCreate",
+      UpdateReplacePolicy: "Retain",
+      Properties: {
+        DomainName: "api.example.com",
+        RegionalCertificateArn: certificate,
+        EndpointConfiguration: { Types: ["REGIONAL"] },
+        SecurityPolicy: "TLS_1_2",
+      },
+    });
+    expect(Outputs.DomainTarget?.Value).toEqual({ "Fn::GetAtt": ["Domain", "RegionalDomainName"] });
+    expect(Outputs.DomainTargetZone?.Value).toEqual({ "Fn::GetAtt": ["Domain", "RegionalHostedZoneId"] });
+  });
+
+  it("is mapped to the API by the service, without an import that would forbid to change the domain", () => {
+    const { properties } = one(owned.all("AWS::ApiGateway::BasePathMapping"));
+    expect(properties).toMatchObject({ DomainName: "api.example.com", BasePath: "canvassing" });
+    expect(owned.resources[target(properties.RestApiId) ?? ""]?.Type).toBe("AWS::ApiGateway::RestApi");
+    expect(owned.resources[target(properties.Stage) ?? ""]?.Type).toBe("AWS::ApiGateway::Stage");
+    expect(JSON.stringify(owned.stacks.service)).not.toMatch(/ImportValue":"[^"]*Domain/);
+  });
+
+  it("is the address that the outputs show, and API Gateway's own URL answers only if the operator wants it", () => {
+    expect(owned.outputs.ApiUrl?.Value).toBe("https://api.example.com/canvassing");
+    expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
+    const isOff = (from: Template) => one(from.all("AWS::ApiGateway::RestApi")).properties.DisableExecuteApiEndpoint;
+    expect([without, owned, both].map(isOff)).toEqual([undefined, true, undefined]);
+    // API Gateway applies the setting only with a new deployment of the API. The id of a deployment contains a hash, so different ids mean
+    // that CloudFormation creates a new deployment.
+    const deployment = (from: Template) => one(from.all("AWS::ApiGateway::Deployment")).id;
+    expect(deployment(owned)).not.toBe(deployment(both));
+  });
+
+  it("does not change who may call from a browser", () => {
+    const cors = (from: Template) => at(one(from.all("AWS::S3::Bucket")).properties, "CorsConfiguration");
+    expect(cors(owned)).toEqual(cors(without));
+  });
+});
+
+it("the OpenAPI document names the base path as its server", async () => {
+  const file = join(owned.directory, "openapi.json");
+  writeFileSync(file, JSON.stringify({ info: {}, servers: [{ url: "/" }] }));
+  vi.stubEnv("WEBHOOK_URL_POLICY", "public");
+  const serve = openApiDocument(pathToFileURL(file));
+  const server = async (path: string) => {
+    const event = proxyEvent(null);
+    const requestContext = { ...event.requestContext, path };
+    const { body } = await serve({ ...event, resource: "/openapi.json", requestContext });
+    return at(JSON.parse(body), "servers", 0, "url");
+  };
+  expect(await server("/canvassing/openapi.json")).toBe("/canvassing");
+  expect(await server("/live/openapi.json")).toBe("/live");
+  expect(await server("/openapi.json")).toBe("/");
+  vi.unstubAllEnvs();
+});
+
+describe("wrong settings", () => {
+  it.each([
+    [{ ...context, certificate: undefined }, "certificate: needed with domain"],
+    [{ certificate }, "certificate: needs domain"],
+    [{ basePath: "a" }, "basePath: needs domain"],
+    [{ defaultEndpoint: "false" }, "defaultEndpoint: needs domain"],
+    [{ ...context, basePath: "/a" }, "basePath: must be one part"],
+    [{ ...context, domain: "https://api.example.com" }, "domain: must be a domain name"],
+    [{ ...context, domain: "API.example.com" }, "domain: must be a domain name"],
+    [{ ...context, certificate: "mine" }, "certificate: must be the ARN"],
+  ])("%j are refused, and the error names the key", (given, fault) => {
+    expect(() => readConfig(given)).toThrow(fault);
+  });
+});

@@ -1,0 +1,379 @@
+/**
+ * Tests the OpenAPI definition from which API Gateway is created: the error answers of the gateway itself, the methods, the authorizer, and
+ * the stage.
+ */
+import { ResponseType } from "aws-cdk-lib/aws-apigateway";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { Problem } from "#shared/problem.ts";
+import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
+import type { Route } from "../../../infra/routes/route.ts";
+import { authorizer, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
+import { methodsOf } from "../../../infra/stack/api-definition.ts";
+import { at, isFields, listed, ownIdentity, synthesized, synthesizedAnew, type Template, target } from "../template.ts";
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized();
+});
+
+const definition = () => template.all("AWS::ApiGateway::RestApi")[0]?.properties.Body;
+const entries = (value: unknown): [string, unknown][] => (isFields(value) ? Object.entries(value) : []);
+
+const gatewayAnswers = () =>
+  entries(at(definition(), "x-amazon-apigateway-gateway-responses")).map(([type, answer]) => ({ type, answer }));
+
+const ANY = "x-amazon-apigateway-any-method";
+
+const methods = () =>
+  entries(at(definition(), "paths")).flatMap(([path, item]) =>
+    entries(item).map(([verb, operation]) => ({
+      path,
+      method: verb === ANY ? "ANY" : verb.toUpperCase(),
+      operation,
+      integration: at(operation, "x-amazon-apigateway-integration"),
+    })),
+  );
+const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
+/**
+ * `proxied`, `heads` and `others` return API Gateway's methods by kind. The methods in `proxied` call functions. The methods in `heads` are
+ * those for HEAD. The methods in `others` are the catch-all methods (ANY), which answer 405.
+ */
+const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
+const heads = () => methods().filter(({ method }) => method === "HEAD");
+const others = () => methods().filter(({ method }) => method === "ANY");
+
+function fileOf(integration: unknown): string {
+  const [invoked] = listed(at(integration, "uri", "Fn::Join", 1)).filter((part) => /Function/.test(target(part) ?? ""));
+  return String(template.resources[template.invokedBy(invoked) ?? ""]?.Metadata.file);
+}
+
+/** Returns the files of the functions that a role may invoke. */
+function invokedWith(roleArn: unknown): string[] {
+  const policies = template.resources[target(roleArn) ?? ""]?.Properties.Policies;
+  const allowed = listed(at(policies, 0, "PolicyDocument", "Statement", "0", "Resource"));
+  return allowed.map((arn) => String(template.resources[template.invokedBy(arn) ?? ""]?.Metadata.file));
+}
+
+const parseProblem = (body: string) => z.parse(Problem, JSON.parse(body));
+
+describe("errors of API Gateway", () => {
+  it("have a template of the project for every response type", () => {
+    const known = Object.values(ResponseType).flatMap((type) =>
+      type instanceof ResponseType ? [type.responseType] : [],
+    );
+    expect(known.length).toBeGreaterThan(15);
+    expect(
+      gatewayAnswers()
+        .map(({ type }) => type)
+        .toSorted(),
+    ).toEqual(known.toSorted());
+  });
+
+  it("are problem bodies with the status of the answer, a known code and the request's id", () => {
+    for (const { type, answer } of gatewayAnswers()) {
+      expect(Object.keys(at(answer, "responseTemplates") ?? {}), type).toEqual(["application/problem+json"]);
+      const problem = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
+      expect(String(problem.status), type).toBe(at(answer, "statusCode"));
+      expect(problem.type, type).toBe(`urn:problem:${problem.code}`);
+      expect(problem.requestId, type).toBe("$context.requestId");
+      expect(at(answer, "responseParameters", "gatewayresponse.header.X-Request-Id"), type).toBe("context.requestId");
+    }
+  });
+
+  it("are 404 for an unknown path, 429 with Retry-After for a throttled request, 504 for a late function", () => {
+    const answerTo = (type: string) => {
+      const answer = at(definition(), "x-amazon-apigateway-gateway-responses", type);
+      const { status, code } = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
+      const retryAfter = at(answer, "responseParameters", "gatewayresponse.header.Retry-After");
+      return [status, code, ...(retryAfter === undefined ? [] : [retryAfter])];
+    };
+    expect(answerTo("MISSING_AUTHENTICATION_TOKEN")).toEqual([404, "not_found"]);
+    expect(answerTo("RESOURCE_NOT_FOUND")).toEqual([404, "not_found"]);
+    expect(answerTo("REQUEST_TOO_LARGE")).toEqual([413, "payload_too_large"]);
+    expect(answerTo("UNSUPPORTED_MEDIA_TYPE")).toEqual([415, "unsupported_media_type"]);
+    expect(answerTo("THROTTLED")).toEqual([429, "rate_limited", "'1'"]);
+    expect(answerTo("INTEGRATION_FAILURE")).toEqual([502, "internal"]);
+    expect(answerTo("INTEGRATION_TIMEOUT")).toEqual([504, "unavailable"]);
+  });
+
+  it("are 401 with a challenge for a bad token, and 503 with Retry-After when the authorizer fails", () => {
+    const header = (type: string, name: string) =>
+      at(
+        definition(),
+        "x-amazon-apigateway-gateway-responses",
+        type,
+        "responseParameters",
+        `gatewayresponse.header.${name}`,
+      );
+    const status = (type: string) => at(definition(), "x-amazon-apigateway-gateway-responses", type, "statusCode");
+    expect([status("UNAUTHORIZED"), header("UNAUTHORIZED", "WWW-Authenticate")]).toEqual(["401", "'Bearer'"]);
+    for (const type of ["AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"]) {
+      expect([status(type), header(type, "Retry-After"), header(type, "WWW-Authenticate")]).toEqual([
+        "503",
+        "'1'",
+        undefined,
+      ]);
+    }
+    expect([status("ACCESS_DENIED"), header("ACCESS_DENIED", "WWW-Authenticate")]).toEqual([
+      "401",
+      "context.authorizer.challenge",
+    ]);
+  });
+
+  it("contain nothing of the request except its id; only the answer to a denied token contains the authorizer's reason", () => {
+    const withReason = gatewayAnswers().filter(({ answer }) => JSON.stringify(answer).includes("context.authorizer"));
+    expect(withReason.map(({ type }) => type)).toEqual(["ACCESS_DENIED"]);
+    const templates = [
+      ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
+      ...methods().flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
+    ];
+    const variables = JSON.stringify(templates).match(/\$[\w.!{[]+/g) ?? [];
+    expect(new Set(variables)).toEqual(new Set(["$context.requestId", "$context.authorizer.reason"]));
+  });
+});
+
+describe("methods", () => {
+  const byPath = (table: readonly Route[]) => Map.groupBy(table, ({ path }) => path);
+
+  it("are those of the route table, each answered by its own function", () => {
+    const calls = proxied().map(({ path, method, integration }) => `${method} ${path} ${fileOf(integration)}`);
+    expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
+  });
+
+  it("answer HEAD by the function of GET, with the same rights", () => {
+    const gets = proxied().filter(({ method }) => method === "GET");
+    expect(gets.length).toBeGreaterThan(30);
+    const same = (all: ReturnType<typeof methods>) =>
+      all.map(({ path, operation }) => ({ path, operation })).toSorted((a, b) => a.path.localeCompare(b.path));
+    expect(same(heads())).toEqual(same(gets));
+  });
+
+  it("stream exactly as the route table says, and wait longer than the function may run", () => {
+    expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
+    for (const { path, method, integration } of proxied()) {
+      const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
+      const { properties: run } = template.functionOf(route?.file ?? "");
+      const isStreamed = route?.streamed === true;
+      expect(at(integration, "responseTransferMode"), path).toBe(isStreamed ? "STREAM" : undefined);
+      const action = isStreamed ? "2021-11-15/functions/" : "2015-03-31/functions/";
+      expect(JSON.stringify(at(integration, "uri")), path).toContain(action);
+      expect(JSON.stringify(at(integration, "uri")), path).toContain(
+        isStreamed ? "/response-streaming-invocations" : "/invocations",
+      );
+      expect(Number(at(integration, "timeoutInMillis") ?? 29_000), path).toBeGreaterThan(1_000 * Number(run.Timeout));
+    }
+  });
+
+  it("that a known path does not have are answered by one function, for every media type", () => {
+    const paths = [...byPath(routes).keys()].toSorted();
+    expect(
+      others()
+        .map(({ path }) => path)
+        .toSorted(),
+    ).toEqual(paths);
+    for (const { path, operation, integration } of others()) {
+      expect(at(integration, "type"), path).toBe("aws_proxy");
+      expect(fileOf(integration), path).toBe(methodNotAllowed.file);
+      expect(at(operation, "security"), path).toBeUndefined();
+    }
+  });
+
+  it("answer preflights of the one configured origin without a function, and allow the header Authorization", () => {
+    const known = ofType("mock").filter(({ path }) => byPath(routes).has(path));
+    expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
+    for (const { path, integration } of known) {
+      expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
+      const response = at(integration, "responses", "default");
+      const header = (name: string) => at(response, "responseParameters", `method.response.header.${name}`);
+      expect(at(response, "statusCode"), path).toBe("204");
+      expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
+      expect(header("Access-Control-Allow-Headers"), path).toContain("Authorization");
+      expect(header("Access-Control-Allow-Methods"), path).toBe(
+        `'${(byPath(routes).get(path) ?? []).flatMap(methodsOf).join(",")}'`,
+      );
+    }
+    for (const { type, answer } of gatewayAnswers()) {
+      expect(
+        at(answer, "responseParameters", "gatewayresponse.header.Access-Control-Allow-Origin"),
+        type,
+      ).toBeDefined();
+    }
+  });
+
+  it("answer preflights of unknown paths, so that the page can read the answer 404", () => {
+    const unknown = methods().filter(({ path }) => !byPath(routes).has(path));
+    const parents = new Set(
+      routes.flatMap(({ path }) => path.split("/").map((_, i, parts) => parts.slice(0, i).join("/") || "/")),
+    );
+    const expected = [...parents, "/{proxy+}"].filter((path) => !byPath(routes).has(path));
+    expect(unknown.map(({ path, method }) => `${method} ${path}`).toSorted()).toEqual(
+      expected.map((path) => `OPTIONS ${path}`).toSorted(),
+    );
+    for (const { path, integration } of unknown) {
+      const header = (name: string) =>
+        at(integration, "responses", "default", "responseParameters", `method.response.header.${name}`);
+      expect(at(integration, "type"), path).toBe("mock");
+      expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
+      expect(header("Access-Control-Allow-Methods"), path).toBe("'GET,HEAD,POST,PUT,PATCH,DELETE'");
+    }
+    const notFound = at(definition(), "x-amazon-apigateway-gateway-responses", "MISSING_AUTHENTICATION_TOKEN");
+    expect(at(notFound, "responseParameters")).toMatchObject({
+      "gatewayresponse.header.Access-Control-Allow-Origin": "'https://app.example.com'",
+      "gatewayresponse.header.Access-Control-Expose-Headers": expect.stringContaining("WWW-Authenticate"),
+    });
+  });
+
+  it("are fewer than API Gateway's limit of 300 resources", () => {
+    const resources = methods().flatMap(({ path }) =>
+      path.split("/").map((_, i, parts) => parts.slice(0, i + 1).join("/")),
+    );
+    expect(new Set(resources).size).toBeLessThan(300);
+  });
+
+  it("send no CORS header if no origin is configured", async () => {
+    const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
+    expect(JSON.stringify(closed.resources)).not.toContain("Access-Control");
+    expect(JSON.stringify(closed.resources)).not.toMatch(/options/i);
+  });
+});
+
+describe("the authorizer", () => {
+  const scheme = () => at(definition(), "components", "securitySchemes", "caller");
+  const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
+
+  it("verifies the caller of every route except the public documents, the health check and the sign-in of the console", () => {
+    for (const { path, method, operation } of proxied()) {
+      const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
+      const isPublic =
+        ["/docs", "/openapi.json", "/openapi-3.0.json", "/health"].includes(path) || path.startsWith("/api/session/");
+      expect(at(operation, "security"), `${method} ${path}`).toEqual(
+        isPublic ? undefined : [{ caller: [] }, { company: [] }],
+      );
+      expect(route?.public === true, path).toBe(isPublic);
+    }
+  });
+
+  it("is one function, called only if the Authorization header has the form of a bearer token or a session", () => {
+    expect(scheme()).toMatchObject({ type: "apiKey", name: "Authorization", in: "header" });
+    expect(settings()).toMatchObject({ type: "token", identityValidationExpression: AUTHORIZATION_PATTERN });
+    const uri = at(settings(), "authorizerUri");
+    expect(JSON.stringify(uri)).toContain("2015-03-31/functions/");
+    expect(fileOf({ uri })).toBe(authorizer.file);
+    expect(invokedWith(at(settings(), "authorizerCredentials"))).toContain(authorizer.file);
+  });
+
+  it("is asked again after 60 s, and ends before API Gateway stops waiting", () => {
+    expect(at(settings(), "authorizerResultTtlInSeconds")).toBe(60);
+    expect(Number(template.functionOf(authorizer.file).properties.Timeout)).toBeLessThan(29);
+  });
+
+  it("knows the address of the keys: the pool's documented path, or the configured address", async () => {
+    const keysOf = ({ functionOf }: Template) =>
+      at(functionOf(authorizer.file).properties, "Environment", "Variables", "JWKS_URI");
+    const pool = at(template.functionOf(authorizer.file).properties, "Environment", "Variables", "ISSUER");
+    expect(keysOf(template)).toEqual({ "Fn::Join": ["", [pool, "/.well-known/jwks.json"]] });
+    const issuer = { issuer: "https://issuer.example", audience: ["app"] };
+    expect(keysOf(await synthesized({ ...ownIdentity, ...issuer }))).toBeUndefined();
+    const jwksUri = "https://keys.example/jwks";
+    expect(keysOf(await synthesized({ ...ownIdentity, ...issuer, jwksUri }))).toBe(jwksUri);
+  });
+});
+
+it("each function is invoked with a role that may invoke it", () => {
+  const invoking = methods().filter(({ integration }) => at(integration, "type") === "aws_proxy");
+  expect(invoking.length).toBeGreaterThan(routes.length);
+  for (const { path, method, integration } of invoking) {
+    expect(invokedWith(at(integration, "credentials")), `${method} ${path}`).toContain(fileOf(integration));
+  }
+});
+
+describe("stage", () => {
+  const stage = () => template.all("AWS::ApiGateway::Stage")[0]?.properties;
+
+  it("is throttled and logs one JSON line per request, without query, headers or addresses", () => {
+    expect(at(stage(), "MethodSettings", 0)).toMatchObject({
+      ResourcePath: "/*",
+      HttpMethod: "*",
+      DataTraceEnabled: false,
+      ThrottlingRateLimit: expect.any(Number),
+      ThrottlingBurstLimit: expect.any(Number),
+    });
+    const line: unknown = JSON.parse(String(at(stage(), "AccessLogSetting", "Format")));
+    const logged = isFields(line) ? Object.values(line).map(String) : [];
+    for (const name of ["requestId", "authorizer.companyId", "authorizer.userId"])
+      expect(logged).toContain(`$context.${name}`);
+    for (const value of logged)
+      expect(value).not.toMatch(
+        /identity|authorizer\.(?!(?:request|company|user)Id$)|querystring|\$input|context\.path$|error\.message/,
+      );
+  });
+
+  it("gets a new deployment when a route or an answer changes", async () => {
+    const deploymentOf = ({ all }: Template) => all("AWS::ApiGateway::Deployment").map(({ id }) => id);
+    expect(deploymentOf(template)).toHaveLength(1);
+    expect(deploymentOf(await synthesizedAnew())).toEqual(deploymentOf(template));
+    const other = await synthesized({ ...ownIdentity, allowedOrigins: ["https://other.example.com"] });
+    expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
+  });
+
+  it("has separate throttles for public documents, sign-ins, imports, exports, bulk jobs, work on territories and map pins, so that other routes keep their rate", () => {
+    const [common, ...own] = listed(at(stage(), "MethodSettings"));
+    const limited = routes.filter(({ rate }) => rate !== undefined);
+    expect(limited.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
+      "GET /api/prospects/export",
+      "GET /api/prospects/pins",
+      "GET /api/session/callback",
+      "GET /api/session/login",
+      "GET /docs",
+      "GET /health",
+      "GET /openapi-3.0.json",
+      "GET /openapi.json",
+      "POST /api/prospects/bulk",
+      "POST /api/prospects/exports",
+      "POST /api/prospects/import",
+      "POST /api/prospects/imports",
+      "POST /api/session/logout",
+      "POST /api/session/refresh",
+      "POST /api/territories/import",
+      "POST /api/territories/{id}/runs",
+      "POST /api/webhooks/{id}/replay",
+      "POST /api/webhooks/{id}/test",
+    ]);
+    const all = own.reduce<number>((sum, setting) => sum + Number(at(setting, "ThrottlingRateLimit")), 0);
+    expect(all).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 2);
+    expect(own.map((setting) => `${at(setting, "HttpMethod")} ${at(setting, "ResourcePath")}`)).toEqual(
+      limited.flatMap((route) => methodsOf(route).map((method) => `${method} /${route.path.replaceAll("/", "~1")}`)),
+    );
+    for (const setting of own) {
+      expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
+      expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
+      // A method with its own settings does not inherit the stage's settings, so its settings must repeat them.
+      for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
+    }
+  });
+});
+
+describe("the definition", () => {
+  it("compresses buffered answers of at least a minimum size, and passes files on as bytes", () => {
+    expect(at(definition(), "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
+    expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual(["multipart/form-data"]);
+  });
+
+  it("replaces the whole API at each deployment, keeps the endpoint regional, and has the name that the metrics use", () => {
+    const [api] = template.all("AWS::ApiGateway::RestApi");
+    expect(api?.properties).toMatchObject({
+      Mode: "overwrite",
+      Parameters: { endpointConfigurationTypes: "REGIONAL" },
+      EndpointConfiguration: { Types: ["REGIONAL"] },
+    });
+    const [alarm] = template
+      .all("AWS::CloudWatch::Alarm")
+      .filter(({ properties }) => properties.Namespace === "AWS/ApiGateway");
+    expect(at(alarm?.properties, "Dimensions", 0)).toEqual({
+      Name: "ApiName",
+      Value: at(definition(), "info", "title"),
+    });
+    expect(api?.properties.Name).toBe(at(definition(), "info", "title"));
+  });
+});

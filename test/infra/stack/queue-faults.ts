@@ -1,0 +1,54 @@
+/** Puts messages into the queues of a local service, and reads the metrics of the queues. */
+import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import { expect } from "vitest";
+import { sqsAt } from "../../../infra/local/clients.ts";
+import type { LocalService } from "../../../infra/local/service.ts";
+import type { Template } from "../template.ts";
+import type { Observed } from "./observed.ts";
+
+export async function depths(service: LocalService): Promise<Observed["queues"]> {
+  const found = Object.entries(await service.queues());
+  return Object.fromEntries(found.map(([id, { waiting }]) => [id, { visible: waiting, oldestSeconds: 0 }]));
+}
+
+export async function sendToDeliver({ outputs }: LocalService, MessageBody: string): Promise<void> {
+  const { SqsEndpoint, DeliveryQueueUrl: QueueUrl } = outputs;
+  await sqsAt(SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
+}
+
+/** Sends one message to each dead-letter queue. */
+export async function fillDeadLetters(service: LocalService): Promise<Partial<Observed>> {
+  const sqs = sqsAt(service.outputs.SqsEndpoint);
+  for (const QueueUrl of service.outputs.DeadLetterQueueUrls) {
+    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "{}" }));
+  }
+  return { queues: await depths(service) };
+}
+
+/**
+ * Simulates a message that has waited in the delivery queue for 31 minutes. It sends the message to another queue, which no function reads,
+ * and computes the age of the message from its time of sending.
+ */
+export async function leaveMessage(service: LocalService, template: Template): Promise<Partial<Observed>> {
+  const sqs = sqsAt(service.outputs.SqsEndpoint);
+  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "Unread" }));
+  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "{}" }));
+  const received = await sqs.send(
+    new ReceiveMessageCommand({ QueueUrl, MessageSystemAttributeNames: ["SentTimestamp"], VisibilityTimeout: 0 }),
+  );
+  const sentMs = Number(received.Messages?.[0]?.Attributes?.SentTimestamp);
+  const { id } =
+    template.all("AWS::SQS::Queue").find(({ id }) => service.outputs.DeliveryQueueUrl.endsWith(`/${id}`)) ?? {};
+  return { queues: { [id ?? ""]: { visible: 1, oldestSeconds: (Date.now() + 31 * 60_000 - sentMs) / 1_000 } } };
+}
+
+/**
+ * Calls the publisher with a change that it can neither publish nor store in the queue of poison records (records that always fail),
+ * because SQS refuses such a large message. The publisher reports the change as failed, and its invocation succeeds.
+ */
+export async function failRecord(service: LocalService): Promise<Partial<Observed>> {
+  const NewImage = { type: { S: "prospect" }, name: { S: "x".repeat(1_100_000) } };
+  const Records = [{ dynamodb: { SequenceNumber: "1", NewImage } }];
+  expect(await service.invoke("events/publish", { Records })).toEqual({ batchItemFailures: [{ itemIdentifier: "1" }] });
+  return {};
+}

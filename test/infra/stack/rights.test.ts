@@ -1,0 +1,212 @@
+/** Tests that every function has exactly the IAM rights that the route table declares for it. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { DUE_INDEX, families } from "#shared/db/keys.ts";
+import { type Access, usesSecretsKey } from "../../../infra/routes/route.ts";
+import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
+import { at, isFields, listed, synthesized, type Template, target } from "../template.ts";
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized();
+});
+
+interface Statement {
+  readonly actions: readonly string[];
+  readonly resources: readonly unknown[];
+  readonly condition: unknown;
+}
+
+function statementsOf(properties: unknown): Statement[] {
+  return listed(at(properties, "Policies"))
+    .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
+    .map((statement) => ({
+      actions: listed(at(statement, "Action")).map(String),
+      resources: listed(at(statement, "Resource")),
+      condition: at(statement, "Condition"),
+    }));
+}
+
+function roleOf(file: string) {
+  const id = target(template.functionOf(file).properties.Role);
+  const role = template.resources[id ?? ""];
+  if (role === undefined) throw new Error(`${file} has no role`);
+  return role;
+}
+
+const accessByFile: readonly { file: string; access: Access }[] = [
+  ...routes,
+  authorizer,
+  methodNotAllowed,
+  ...Object.values(eventFunctions),
+];
+
+/**
+ * Returns the rights of the function's role on the table, each as `action family`. A family is a group of keys, for example the keys of
+ * prospects.
+ */
+function grantedOnTable(file: string): string[] {
+  const names = Object.entries(families);
+  return statementsOf(roleOf(file).Properties)
+    .filter(({ condition }) => condition !== undefined)
+    .flatMap(({ actions, condition }) => {
+      const patterns = listed(at(condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys"));
+      const touched = patterns.map((pattern) => names.find(([, known]) => known === pattern)?.[0] ?? String(pattern));
+      return actions.flatMap((action) => touched.map((family) => `${action} ${family}`));
+    })
+    .toSorted();
+}
+
+function declaredOnTable({ table = {} }: Access): string[] {
+  const declared = Object.entries(table).flatMap(([family, actions]) =>
+    (actions ?? []).map((action) => `dynamodb:${action} ${family}`),
+  );
+  return declared.toSorted();
+}
+
+describe("rights", () => {
+  it("are one role for each function, without a managed policy", () => {
+    const roles = accessByFile.map(({ file }) => target(template.functionOf(file).properties.Role));
+    expect(new Set(roles).size).toBe(roles.length);
+    for (const { file } of accessByFile) expect(roleOf(file).Properties.ManagedPolicyArns, file).toBeUndefined();
+    expect(template.all("AWS::IAM::Policy")).toEqual([]);
+  });
+
+  it("contain no wildcard in an action or a resource", () => {
+    for (const { id, properties } of template.all("AWS::IAM::Role")) {
+      for (const { actions, resources } of statementsOf(properties)) {
+        for (const action of actions) expect(action, id).not.toContain("*");
+        for (const resource of resources) {
+          // A resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time. No other wildcard is
+          // allowed.
+          const inFolder = actions.every((action) => action.startsWith("s3:"))
+            ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports|bulk)\/\*"/, "")
+            : JSON.stringify(resource);
+          expect(inFolder, id).not.toContain("*");
+        }
+      }
+    }
+  });
+
+  it("reach the table only by the key families that the function declares", () => {
+    for (const { file, access } of accessByFile) expect(grantedOnTable(file), file).toEqual(declaredOnTable(access));
+  });
+
+  it("refuse a table request without a key, and are for the table and its due index only", () => {
+    const [table] = template.all("AWS::DynamoDB::Table");
+    for (const { file } of accessByFile) {
+      for (const { actions, resources, condition } of statementsOf(roleOf(file).Properties)) {
+        const isTableData = actions.some((action) => /^dynamodb:(?!\w*(?:Stream|Shard|Records))/.test(action));
+        if (!isTableData) continue;
+        expect(condition, file).toMatchObject({ Null: { "dynamodb:LeadingKeys": "false" } });
+        const isIndex = JSON.stringify(condition).includes(families.due);
+        const [resource, ...more] = resources;
+        expect(more, file).toEqual([]);
+        if (isIndex) expect(JSON.stringify(resource), file).toContain(`/index/${DUE_INDEX.name}`);
+        else expect(target(resource), file).toBe(table?.id);
+      }
+    }
+  });
+
+  it("never include a read of the whole table, and allow no PartiQL except inserts", () => {
+    expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL(?!Insert"))/);
+  });
+
+  it("write to the function's own log group only", () => {
+    for (const { file } of accessByFile) {
+      const logs = statementsOf(roleOf(file).Properties).filter(({ actions }) =>
+        actions.some((action) => action.startsWith("logs:")),
+      );
+      const group = target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup"));
+      expect(
+        logs.flatMap(({ resources }) => resources.map((resource) => target(resource))),
+        file,
+      ).toEqual([group]);
+    }
+  });
+
+  it("to the key of secrets belong to functions that need secrets or sessions; a tag and a condition name the one purpose", () => {
+    const granted = accessByFile.flatMap(({ file }) => {
+      const { Properties } = roleOf(file);
+      const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));
+      if (own.length === 0) return [];
+      const tags = listed(Properties.Tags)
+        .filter((tag) => at(tag, "Value") === "use")
+        .map((tag) => String(at(tag, "Key")));
+      return own.map(({ actions, condition }) => ({ file, actions: actions.toSorted(), condition, tags }));
+    });
+    const only = (purpose: string) => ({
+      condition: { StringEquals: { "kms:EncryptionContext:purpose": purpose } },
+      tags: [purpose],
+    });
+    const sessions = only("console-sessions");
+    const webhooks = only("webhook-secrets");
+    // `sync/changes` must also decrypt older cursors. They were made before cursors had a data key of their own, and are encrypted with the
+    // data key of webhook secrets.
+    const tagged = { tags: ["sync-cursors", "webhook-secrets"] };
+    expect(granted).toEqual([
+      { file: "session/callback", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...sessions },
+      { file: "session/refresh", actions: ["kms:Decrypt"], ...sessions },
+      { file: "sync/changes", actions: ["kms:Decrypt"], ...webhooks, ...tagged },
+      { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...only("sync-cursors"), ...tagged },
+      { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "authorize", actions: ["kms:Decrypt"], ...sessions },
+      { file: "events/deliver", actions: ["kms:Decrypt"], ...webhooks },
+    ]);
+  });
+
+  it("let API Gateway call exactly the functions of the routes, the authorizer and the one for 405", () => {
+    const invokers = template
+      .all("AWS::IAM::Role")
+      .flatMap(({ properties }) => statementsOf(properties))
+      .filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
+    const callable = invokers.flatMap(({ resources }) => resources.map((resource) => template.invokedBy(resource)));
+    expect(callable.toSorted()).toEqual(
+      [authorizer, methodNotAllowed, ...routes].map(({ file }) => template.functionOf(file).id).toSorted(),
+    );
+  });
+});
+
+describe("environment", () => {
+  const variablesOf = (file: string): string[] => {
+    const variables = at(template.functionOf(file).properties, "Environment", "Variables");
+    return isFields(variables) ? Object.keys(variables) : [];
+  };
+
+  it("names exactly the resources that the function has a right to", () => {
+    const routeFiles = new Set([...routes, methodNotAllowed].map(({ file }) => file));
+    for (const { file, access } of accessByFile) {
+      const expected = [
+        ...(access.table === undefined ? [] : ["TABLE_NAME"]),
+        ...(access.issuer === undefined && access.console === undefined ? [] : ["ISSUER"]),
+        ...(access.issuer === undefined ? [] : ["AUDIENCE", "JWKS_URI"]),
+        ...(file === authorizer.file ? ["THROTTLE_KEY_PREFIX"] : []),
+        ...(access.identityProvider === undefined ? [] : ["USER_POOL_ID"]),
+        ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
+        ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
+        ...(usesSecretsKey(access) ? ["SECRETS_KEY_ARN"] : []),
+        ...(access.poisonRecords === undefined ? [] : ["POISON_RECORDS_URL"]),
+        ...(access.importQueue === undefined ? [] : ["IMPORT_QUEUE_URL"]),
+        ...(access.exportQueue === undefined ? [] : ["EXPORT_QUEUE_URL"]),
+        ...(access.bulkQueue === undefined ? [] : ["BULK_QUEUE_URL"]),
+        ...(access.settings ?? []),
+        ...(routeFiles.has(file) ? ["ALLOWED_ORIGINS"] : []),
+      ];
+      expect(variablesOf(file).toSorted(), file).toEqual(expected.toSorted());
+    }
+  });
+
+  it("names the issuer for the authorizer and the sign-in of the console only, because no other function verifies a token", () => {
+    const verifiers = ["session/callback", "session/refresh", "authorize"];
+    expect(accessByFile.filter(({ access }) => access.issuer !== undefined).map(({ file }) => file)).toEqual(verifiers);
+    const readers = accessByFile.filter(({ access }) => access.table?.identity?.includes("GetItem") === true);
+    expect(readers.map(({ file }) => file)).toEqual(verifiers);
+  });
+
+  it("uses every family of keys", () => {
+    const touched = new Set(accessByFile.flatMap(({ access }) => Object.keys(access.table ?? {})));
+    const known: string[] = Object.keys(families) satisfies string[];
+    const untouched = known.filter((family) => !touched.has(family));
+    expect(untouched).toEqual([]);
+  });
+});

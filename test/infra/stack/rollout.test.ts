@@ -1,0 +1,131 @@
+/**
+ * Tests that a production deployment replaces the busiest functions gradually, and that all callers call these functions through their
+ * aliases in every deployment.
+ */
+import { beforeAll, expect, test } from "vitest";
+import { capacityOf, PROVISIONED } from "../../../infra/settings/capacity.ts";
+import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+
+let template: Template;
+let direct: Template;
+let small: Template;
+beforeAll(async () => {
+  template = await synthesized({ ...ownIdentity, rollout: "canary" });
+  direct = await synthesized();
+  small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
+});
+
+const aliases = () => template.all("AWS::Lambda::Alias");
+/** Returns the id of the alias for each function that has one, by the logical id of the function. */
+const aliasOf = () => new Map(aliases().map(({ id, properties }) => [target(properties.FunctionName) ?? "", id]));
+
+/** Returns the logical ids of all resources to which a value refers. */
+function references(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(references);
+  if (!isFields(value)) return [];
+  const own = target(value);
+  const inText =
+    typeof value["Fn::Sub"] === "string" ? [...value["Fn::Sub"].matchAll(/\$\{(\w+)/g)].map((m) => m[1] ?? "") : [];
+  return [...(own === undefined ? [] : [own]), ...inText, ...Object.values(value).flatMap(references)];
+}
+
+test("the functions of daily work have an alias, and others have none", () => {
+  const files = aliases().map(({ properties }) => {
+    const id = target(properties.FunctionName) ?? "";
+    return String(template.resources[id]?.Metadata.file);
+  });
+  expect(files.length).toBe(aliasOf().size);
+  for (const file of [
+    "authorize",
+    "prospects/list",
+    "prospects/update",
+    "notes/create",
+    "events/publish",
+    "index/flush",
+  ]) {
+    expect(files).toContain(file);
+  }
+  for (const file of ["users/create", "prospects/export", "prospects/import", "prospects/bulk"])
+    expect(files).not.toContain(file);
+});
+
+test("without a gradual rollout, CloudFormation moves the aliases at once", () => {
+  expect(direct.all("AWS::CodeDeploy::Application")).toEqual([]);
+  expect(direct.all("AWS::CodeDeploy::DeploymentGroup")).toEqual([]);
+  for (const { resource } of direct.all("AWS::Lambda::Alias")) expect(resource).not.toHaveProperty("UpdatePolicy");
+});
+
+test("neither another rollout nor another preset changes what API Gateway and the event sources invoke, and who may invoke it", () => {
+  const invoked = ({ all }: Template) => ({
+    aliases: all("AWS::Lambda::Alias").map(({ id, properties: { FunctionName, Name } }) => ({
+      id,
+      FunctionName,
+      Name,
+    })),
+    api: all("AWS::ApiGateway::RestApi").map(({ properties }) => properties.Body),
+    roles: all("AWS::IAM::Role")
+      .filter(({ id }) => id.includes("Invoker"))
+      .map(({ id, properties }) => ({ id, properties })),
+    sources: all("AWS::Lambda::EventSourceMapping").map(({ id, properties }) => [id, properties.FunctionName]),
+  });
+  expect(invoked(template).roles).toHaveLength(2);
+  expect(invoked(direct)).toEqual(invoked(template));
+  expect(invoked(small)).toEqual(invoked(template));
+});
+
+test("the functions that Lambda may keep ready have an alias, because ready environments belong to an alias", () => {
+  for (const file of PROVISIONED) expect([...aliasOf().keys()]).toContain(template.functionOf(file).id);
+});
+
+test("CodeDeploy moves each alias to the new version: a tenth of the calls for five minutes, and back if errors are seen", () => {
+  for (const { id, properties, resource } of aliases()) {
+    const version = template.resources[target(properties.FunctionVersion) ?? ""];
+    expect(version?.Type, id).toBe("AWS::Lambda::Version");
+    expect(target(version?.Properties.FunctionName), id).toBe(target(properties.FunctionName));
+    const policy = at(resource, "UpdatePolicy", "CodeDeployLambdaAliasUpdate");
+    const group = template.resources[target(at(policy, "DeploymentGroupName")) ?? ""];
+    expect(template.resources[target(at(policy, "ApplicationName")) ?? ""]?.Type, id).toBe(
+      "AWS::CodeDeploy::Application",
+    );
+    expect(group?.Properties, id).toMatchObject({
+      DeploymentConfigName: "CodeDeployDefault.LambdaCanary10Percent5Minutes",
+      AutoRollbackConfiguration: { Enabled: true, Events: expect.arrayContaining(["DEPLOYMENT_STOP_ON_ALARM"]) },
+    });
+    const alarms = listed(at(group?.Properties, "AlarmConfiguration", "Alarms")).map((one) => target(at(one, "Name")));
+    const metrics = alarms.map((alarm) => at(template.resources[alarm ?? ""]?.Properties, "MetricName"));
+    expect(metrics, id).toContain("5XXError");
+    expect(metrics.filter((name) => name === "Errors").length, id).toBeGreaterThanOrEqual(3);
+    expect(alarms.length, id).toBeLessThanOrEqual(10);
+  }
+});
+
+test("the API, its role and the event sources call the alias and never the function behind it", () => {
+  const behind = new Set(aliasOf().keys());
+  const [api] = template.all("AWS::ApiGateway::RestApi");
+  const called = new Set(references(api?.properties.Body));
+  expect([...called].filter((id) => behind.has(id))).toEqual([]);
+  const mapped = template
+    .all("AWS::Lambda::EventSourceMapping")
+    .flatMap(({ properties }) => references(properties.FunctionName));
+  expect(mapped.filter((id) => behind.has(id))).toEqual([]);
+  const invokers = template.all("AWS::IAM::Role").filter(({ id }) => id.includes("Invoker"));
+  const allowed = new Set(invokers.flatMap(({ properties }) => references(properties.Policies)));
+  expect([...allowed].filter((id) => behind.has(id))).toEqual([]);
+  for (const alias of aliasOf().values()) {
+    expect(called.has(alias) || mapped.includes(alias), alias).toBe(true);
+    if (called.has(alias)) expect(allowed.has(alias), alias).toBe(true);
+  }
+});
+
+test("no resource depends on itself", () => {
+  const { Resources } = template.stacks.service;
+  const done = new Set<string>();
+  function visit(id: string, path: readonly string[]): void {
+    expect(path.includes(id) ? [...path, id].join(" -> ") : "").toBe("");
+    const resource = Resources[id];
+    if (done.has(id) || resource === undefined) return;
+    for (const next of [...references(resource), ...listed(resource.DependsOn).map(String)]) visit(next, [...path, id]);
+    done.add(id);
+  }
+  for (const id of Object.keys(Resources)) visit(id, []);
+});

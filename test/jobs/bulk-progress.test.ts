@@ -1,0 +1,131 @@
+/** Tests the counts that a bulk job shows while it handles a chunk, also if it is killed, and how many write units they cost. */
+import { beforeEach, expect, test } from "vitest";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { JobContext } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { TableBusy } from "#shared/errors.ts";
+import { createBulk } from "#shared/jobs/bulk/create.ts";
+import { presentJob } from "#shared/jobs/bulk/read.ts";
+import type { Job } from "#shared/jobs/bulk/schema.ts";
+import { StoredBulk, sumOf } from "#shared/jobs/bulk/stored.ts";
+import { updateProspect } from "#shared/prospects/write.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newStage, resultsOf, type Stage, storedJob } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+let harness: FaultyJobs;
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+/** Number of records of a job. They are one chunk, which has up to 512 records. The job handles them in groups of 64. */
+const COUNT = 200;
+const [SLOW_MS, FAST_MS] = [4_000, 100];
+
+async function newJob({ caller, ids, statusIds }: Stage): Promise<JobMessage> {
+  const context = harness.sound();
+  const set = { currentStatusId: statusIds[0] ?? null };
+  const job = await createBulk(context, { ...context, jobs: { send: async () => undefined } }, caller, {
+    ids: [...ids],
+    action: { set },
+  });
+  if (!("id" in job)) throw new Error("a dry run is no job");
+  return { kind: "bulk", companyId: caller.companyId, id: job.id };
+}
+
+const shown = (job: StoredBulk): Job => presentJob(job, { users: new Map() });
+
+/**
+ * Wraps a context so that reading each group of records takes `groupMs` milliseconds. `report` gets each state of the job that is written.
+ * Each call of the table fails after `groups` groups were read.
+ */
+function grouped(groupMs: number, report: (job: Job) => void, groups = Number.POSITIVE_INFINITY): JobContext {
+  const { table, ...context } = harness.sound();
+  let left = groups;
+  const alive = (): void => {
+    if (left < 0) throw new TableBusy("as planned");
+  };
+  return {
+    ...context,
+    table: {
+      ...table,
+      batchGet: async (wanted, options) => {
+        if (wanted.length > 2) left--;
+        alive();
+        const items = await table.batchGet(wanted, options);
+        now.ms += groupMs;
+        return items;
+      },
+      transact: async (writes) => {
+        alive();
+        await table.transact(writes);
+      },
+      write: async (entry) => {
+        alive();
+        const item = await table.write(entry);
+        if (item?.type === "bulkJob") report(shown(StoredBulk.parse(item)));
+        return item;
+      },
+    },
+  };
+}
+
+const isRising = (numbers: readonly number[]): boolean =>
+  numbers.every((n, i) => i === 0 || n >= (numbers[i - 1] ?? 0));
+
+test("a job shows after each slow group of records how many it has changed", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(stage);
+  const seen: Job[] = [];
+  expect(
+    await harness.run(
+      grouped(SLOW_MS, (one) => seen.push(one)),
+      job,
+    ),
+  ).toBe(true);
+  expect([...new Set(seen.map(({ changed }) => changed))]).toEqual([0, 64, 128, 192, 200]);
+  for (const one of seen) expect(sumOf(one) + one.unprocessed).toBe(COUNT);
+  expect(shown(await storedJob(harness, job))).toMatchObject({ state: "completed", changed: COUNT, unprocessed: 0 });
+});
+
+test("the shown counts of a job that is killed within a chunk do not decrease, and are exact at its end", async () => {
+  const stage = await newStage(harness, COUNT);
+  const job = await newJob(stage);
+  const seen: Job[] = [];
+  const report = (one: Job): void => void seen.push(one);
+  for (const groups of [2, 3, 1, 4]) {
+    await harness.run(grouped(SLOW_MS, report, groups), job);
+    now.ms += 600_000;
+  }
+  expect(seen.at(-1)?.state).toBe("running");
+  await harness.run(grouped(SLOW_MS, report), job);
+  expect(isRising(seen.map(({ changed }) => changed))).toBe(true);
+  expect(Math.max(...seen.map(({ changed }) => changed))).toBe(COUNT);
+  for (const one of seen) expect(sumOf(one) + one.unprocessed).toBe(COUNT);
+  expect(shown(await storedJob(harness, job))).toMatchObject({ state: "completed", changed: COUNT, unprocessed: 0 });
+  expect((await resultsOf(harness, job)).map(({ outcome }) => outcome)).toEqual(Array(COUNT).fill("changed"));
+});
+
+test("progress costs at most one write in three seconds, and the job at most 1.1 times the units of single changes", async () => {
+  const single = await newStage(harness, COUNT);
+  const [currentStatusId = null] = single.statusIds;
+  const { usage: ofSingle } = await metered(async () => {
+    for (const id of single.ids) await updateProspect(harness.sound(), single.caller, id, { currentStatusId });
+  });
+  const costOf = async (groupMs: number) => {
+    const job = await newJob(await newStage(harness, COUNT));
+    let writes = 0;
+    const { usage } = await metered(() =>
+      harness.run(
+        grouped(groupMs, () => void writes++),
+        job,
+      ),
+    );
+    return { writes, units: usage.writeUnits };
+  };
+  const [fast, slow] = [await costOf(FAST_MS), await costOf(SLOW_MS)];
+  expect(slow.writes).toBe(fast.writes + 3);
+  expect(slow.units).toBeLessThanOrEqual(1.1 * ofSingle.writeUnits);
+});

@@ -1,0 +1,202 @@
+/**
+ * Tests that faults of the deployment end no import, export or bulk job: a missing bucket, table or queue, and wrong credentials,
+ * permissions or KMS keys. The job continues when the fault is repaired.
+ */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { openObjects, s3Client } from "#shared/aws/s3.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { JobContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { beginExport } from "#shared/jobs/export/requests.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { LEASE_MS, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
+import { exportKeys, importKeys } from "#shared/jobs/s3-keys.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { newJob, newStage, rowsOf, runOnce, storedJob } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+  vi.unstubAllEnvs();
+});
+
+/**
+ * Number of executions that fail because of a fault of the deployment. After any other fault, a job ends if `MAX_FRUITLESS_RUNS` executions
+ * in a row make no progress. This number is larger.
+ */
+const RUNS = MAX_FRUITLESS_RUNS + 3;
+const FILE = Buffer.from("name,lat,lng\nn0,39.7,-104.9\nn1,39.7,-104.8\n");
+const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
+const hasUpload = ({ companyId, id }: JobMessage): boolean =>
+  harness.bucket.files.has(importKeys.uploaded(companyId, id));
+
+/** Starts an S3 server without any bucket. */
+async function serverWithoutBucket(): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume();
+    const body = request.method === "HEAD" ? "" : "<Error><Code>NoSuchBucket</Code></Error>";
+    response.writeHead(404, { "Content-Type": "application/xml" }).end(body);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+}
+
+test("an import does not end if the whole bucket is missing, even after the time for the upload", async () => {
+  vi.stubEnv("BUCKET_NAME", "files");
+  const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
+  const endpoint = await serverWithoutBucket();
+  const objects = openObjects(() => s3Client({ endpoint, region: "eu-west-1", credentials, attempts: 1 }));
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, FILE);
+  for (let run = 0; run < RUNS; run++) {
+    now.ms += LEASE_MS + 3_600_000;
+    expect(await harness.run({ ...harness.sound(), objects }, job)).toBe(false);
+  }
+  expect(await summary(job)).toMatchObject({ state: "awaiting_upload" });
+  expect(hasUpload(job)).toBe(true);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "completed", imported: 2 });
+});
+
+describe.each([
+  "AccessDeniedException",
+  "ExpiredTokenException",
+  "UnrecognizedClientException",
+  "InvalidSignatureException",
+  "ResourceNotFoundException",
+  "KMSAccessDeniedException",
+])("while the table answers %s", (code) => {
+  /** Lets the table refuse an operation. The job can still write its own row, so that it counts its executions. */
+  const refuse = (refused: string): void =>
+    db.plan((operation) => (operation === refused ? { kind: "error", code, status: 400 } : { kind: "pass" }));
+
+  /** Executes the job several times. Each execution must fail, so that its message returns to the queue. */
+  async function expectFruitless(run: () => Promise<boolean>): Promise<void> {
+    for (let runs = 0; runs < RUNS; runs++) {
+      expect(await run()).toBe(false);
+      now.ms += 1_000;
+    }
+  }
+
+  test("an import waits and keeps its upload, and completes afterwards", async () => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, FILE);
+    refuse("BatchWriteItem");
+    await expectFruitless(() => harness.run(harness.faulty(), job));
+    expect(await summary(job)).toMatchObject({ state: "running" });
+    expect(hasUpload(job)).toBe(true);
+    await harness.settle();
+    expect(await summary(job)).toMatchObject({ state: "completed", imported: 2 });
+  });
+
+  test("an export waits, and completes afterwards", async () => {
+    const company = await newCompany(harness.sound());
+    await createProspect(harness.sound(), company.caller, { name: "n0" });
+    const { companyId } = company.caller;
+    const { id } = await beginExport(harness.sound(), harness.sound().jobs, company.caller, {});
+    const job = { kind: "export", companyId, id } as const;
+    const stored = async () => StoredExport.parse(await harness.sound().table.get(keys.export(companyId, id)));
+    refuse("Query");
+    await expectFruitless(() => harness.run(harness.faulty(), job));
+    expect(await stored()).toMatchObject({ state: "running" });
+    await harness.settle();
+    expect(await stored()).toMatchObject({ state: "completed", total: 1 });
+    expect(harness.bucket.files.has(exportKeys.file(companyId, id))).toBe(true);
+  });
+
+  test("a bulk job waits and counts no record as failed, and completes afterwards", async () => {
+    const stage = await newStage(harness, 6);
+    const [statusId = 0] = stage.statusIds.slice(-1);
+    const job = await newJob(harness, stage, { statusId });
+    refuse("TransactWriteItems");
+    await expectFruitless(() => runOnce(harness.faulty(), stage, job));
+    expect(await storedJob(harness, job)).toMatchObject({ state: "running", changed: 0, failed: 0 });
+    db.plan(() => ({ kind: "pass" }));
+    expect(await runOnce(harness.sound(), stage, job)).toBe(true);
+    expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 6, failed: 0 });
+    expect((await rowsOf(harness, stage)).map((row) => row.statusId)).toEqual(stage.ids.map(() => statusId));
+  });
+});
+
+test("an import waits while its queue refuses the messages, and completes afterwards", async () => {
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, FILE);
+  const refusal = Object.assign(new Error("as planned"), { name: "QueueDoesNotExist" });
+  const jobs: JobContext["jobs"] = { send: () => Promise.reject(refusal), returnIn: async () => undefined };
+  // Each execution has only one second left, so it must send a message with which another execution continues the import. The queue refuses
+  // this message.
+  for (let run = 0; run < RUNS; run++) {
+    expect(await harness.run({ ...harness.sound(), jobs }, job, () => 1_000)).toBe(false);
+    now.ms += 1_000;
+  }
+  expect(await summary(job)).toMatchObject({ state: "running" });
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "completed", imported: 2 });
+});
+
+test("an import still fails after ten executions that a fault of the code has ended", async () => {
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, FILE);
+  const put = () => Promise.reject(new TypeError("a fault of the code"));
+  const context = { ...harness.sound(), objects: { ...harness.bucket, put } };
+  for (let run = 0; run <= MAX_FRUITLESS_RUNS; run++) {
+    await harness.run(context, job);
+    now.ms += 1_000;
+  }
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "failed" });
+});
+
+describe("if the bucket has deleted the parts of the error report", () => {
+  const faults = (rows: number) => Array.from({ length: rows }, (_, row) => ({ row, message: "x".repeat(1_000_000) }));
+  const newReport = () => ErrorReport.open(harness.bucket, { companyId: 1, id: 2 }, null);
+
+  test("the next part and the end of the report throw ReportLost", async () => {
+    const report = await newReport();
+    await report.add(faults(7));
+    const state = await report.checkpoint(7);
+    harness.bucket.uploads.clear();
+    await expect(report.add(faults(7))).rejects.toBeInstanceOf(ReportLost);
+    const later = await ErrorReport.open(harness.bucket, { companyId: 1, id: 2 }, state);
+    await expect(later.finish()).rejects.toBeInstanceOf(ReportLost);
+    harness.bucket.files.clear();
+    await expect(ErrorReport.open(harness.bucket, { companyId: 1, id: 2 }, state)).rejects.toBeInstanceOf(ReportLost);
+  });
+
+  test("an import checks the whole file again, and neither fails nor loses its upload", async () => {
+    const company = await newCompany(harness.sound());
+    const { companyId } = company.caller;
+    const bad = Array.from({ length: 2_500 }, (_, i) => `bad${i},no number,0`);
+    const job = await harness.uploaded(company.caller, Buffer.concat([FILE, Buffer.from(bad.join("\n"))]));
+    expect(await harness.run(harness.sound(), job, () => 1_000)).toBe(true);
+    const { job: at } = await findImport(harness.sound(), companyId, job.id);
+    const { rest = "" } = at?.progress.report ?? {};
+    expect(harness.bucket.files.delete(rest)).toBe(true);
+    expect(await harness.run(harness.sound(), job)).toBe(true);
+    expect(await summary(job)).toMatchObject({ state: "running", processed: 0, skipped: 0 });
+    expect(hasUpload(job)).toBe(true);
+    await harness.settle();
+    expect(await summary(job)).toMatchObject({ state: "completed", imported: 2, skipped: 2_500, processed: 2_502 });
+    const report = Buffer.from(harness.bucket.files.get(importKeys.report(companyId, job.id)) ?? []).toString();
+    expect(report.trimEnd().split("\r\n")).toHaveLength(2_501);
+  });
+});

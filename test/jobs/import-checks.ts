@@ -1,0 +1,78 @@
+/** Makes CSV files for import jobs, and checks what a job has left in the table. */
+import { expect } from "vitest";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
+import { listAddresses } from "#shared/prospects/list/addresses.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
+import type { Company } from "../harness/warm-function.ts";
+import type { FaultyJobs } from "./faulty-jobs.ts";
+
+export async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
+  const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
+  return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
+}
+
+const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
+/**
+ * Returns a CSV file with `count` valid rows. Each row has an address, a status and two tags, and every third row has a note. In
+ * addition, `faults` invalid rows follow.
+ */
+export const fileOf = (count: number, faults = 0): Buffer =>
+  Buffer.from(
+    csvText([
+      header,
+      ...Array.from({ length: count }, (_, i) => [
+        ...[`n${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
+        i % 3 === 0 ? `note ${i}` : "",
+      ]),
+      ...Array.from({ length: faults }, (_, i) => [`bad${i}`, "", "", "", "", "", "", "No such status", "", ""]),
+    ]),
+  );
+
+/**
+ * Returns functions with which the tests of one file check what an import has written. `harness` returns the object that executes the jobs
+ * of the current test.
+ */
+export function importChecks(db: FaultyDynamoDb, harness: () => FaultyJobs) {
+  const list = (context: ApiContext, { caller }: Company) =>
+    listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
+  const summary = async ({ companyId, id }: JobMessage) =>
+    summaryOf(await findImport(harness().sound(), companyId, id));
+
+  async function expectOnce(company: Company, count: number): Promise<void> {
+    const context = harness().sound();
+    const { companyId } = company.caller;
+    const { items, total } = await list(context, company);
+    expect(total).toBe(count);
+    expect(items.map(({ name }) => name)).toEqual(Array.from({ length: count }, (_, i) => `n${i}`).slice(0, 500));
+    expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
+    expect(await checkIndex(context.table, companyId)).toEqual([]);
+    expect(await addressesOf(context, companyId)).toHaveLength(Math.min(count, 500));
+  }
+
+  async function expectNothing(company: Company): Promise<void> {
+    const context = harness().sound();
+    const { companyId } = company.caller;
+    expect((await list(context, company)).total).toBe(0);
+    expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
+    expect(await addressesOf(context, companyId)).toEqual([]);
+  }
+
+  /**
+   * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain the
+   * rows that an import may leave: reference data (users, statuses, tags), idempotency keys, records of imports, the search index, the log
+   * of the users' activity, and ranges of reserved ids.
+   */
+  async function left({ caller: { companyId } }: Company): Promise<string[]> {
+    const found = await db.keysOf(`C#${companyId}#`);
+    return found
+      .map(({ pk, sk }) => `${pk} ${sk}`)
+      .filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|FL|XM|X|[PA]R) /.test(key));
+  }
+
+  return { list, summary, expectOnce, expectNothing, left };
+}

@@ -1,0 +1,155 @@
+/** Tests which past assignments the row of a prospect keeps, and how many bytes they need. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import * as limits from "#shared/limits.ts";
+import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
+
+const BEGIN_MS = Date.UTC(2026, 0, 1);
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+interface Assignment {
+  readonly user: number | null;
+  readonly ms: number;
+}
+
+interface Interval {
+  readonly user: number | null;
+  readonly from: number;
+  readonly until: number;
+}
+
+type Fields = Parameters<typeof reassignedAt>[0];
+const created: Fields = { assignedToUserId: null, createdAt: new Date(BEGIN_MS).toISOString() };
+
+/** Assigns a prospect to each user in turn. Returns its fields, the past intervals, and the time of the last reassignment. */
+function assigned(steps: readonly Assignment[]) {
+  let prospect: Fields = { ...created, assignedToUserId: steps[0]?.user ?? null };
+  const intervals: Interval[] = [];
+  let nowMs = BEGIN_MS;
+  for (const [i, { user, ms }] of steps.entries()) {
+    intervals.push({ user, from: nowMs, until: nowMs + ms });
+    nowMs += ms;
+    prospect = { ...prospect, ...reassignedAt(prospect, nowMs), assignedToUserId: steps[i + 1]?.user ?? null };
+  }
+  return { prospect, intervals, nowMs };
+}
+
+const callerOf = (userId: number): Caller => ({ companyId: 1, userId, role: "sales", permissions: [] });
+const isKnown = (prospect: Fields, user: number, ms: number): boolean =>
+  wasAssigned(callerOf(user), prospect, new Date(ms).toISOString());
+/** Removes each step that assigns the prospect to the user who already has it. Such a step does not end the earlier assignment. */
+const changing = (steps: readonly Assignment[]): Assignment[] =>
+  steps.filter(({ user }, i) => i === 0 || user !== steps[i - 1]?.user);
+const assignment = (maxMs: number) =>
+  fc.record({ user: fc.option(fc.integer({ min: 1, max: 4 })), ms: fc.integer({ min: 1, max: maxMs }) });
+const daily = (days: number): Assignment[] =>
+  Array.from({ length: days }, (_, day) => ({ user: 1_000_000 + day, ms: DAY_MS }));
+const bytesOf = ({ pastAssignments, earlierAssignments }: Fields): number =>
+  JSON.stringify({ pastAssignments, ...(earlierAssignments?.length !== 0 && { earlierAssignments }) }).length;
+
+/**
+ * Returns all assignments, each with its user, its beginning and its end. The functions of an earlier deployment stored them in this form.
+ */
+const inFull = (intervals: readonly Interval[]): [number, number, number][] =>
+  intervals.map(({ user, from, until }) => [user ?? 0, from, until]);
+
+describe("the row of a prospect", () => {
+  test("knows who had the prospect at each time of the last 60 days", () => {
+    const sequences = fc.array(assignment(5 * DAY_MS), {
+      minLength: 1,
+      maxLength: limits.pastAssignments,
+      size: "max",
+    });
+    fc.assert(
+      fc.property(sequences, fc.integer({ min: 1, max: 4 }), fc.nat(), (steps, user, at) => {
+        const { prospect, intervals, nowMs } = assigned(changing(steps));
+        const oldest = Math.max(BEGIN_MS, nowMs - limits.factAgeMs);
+        const times = [oldest + (at % (nowMs - oldest + 1)), ...intervals.flatMap(({ from, until }) => [from, until])];
+        for (const ms of times.filter((time) => time >= oldest)) {
+          const had = intervals.some((one) => one.user === user && one.from <= ms && ms <= one.until);
+          expect(isKnown(prospect, user, ms)).toBe(had);
+        }
+      }),
+    );
+  });
+
+  test("needs hardly more bytes than when it had only the ten newest assignments", () => {
+    /** Returns the bytes that this number of assignments needs in the earlier form, with the beginning and the end of each assignment. */
+    const bytesBefore = (count: number): number => {
+      return bytesOf({ ...created, pastAssignments: inFull(assigned(daily(count)).intervals) });
+    };
+    const more = (count: number): number => bytesOf(assigned(daily(count)).prospect) - bytesBefore(Math.min(count, 10));
+    expect(Array.from({ length: 10 }, (_, i) => more(i + 1))).toEqual([0, 0, 0, 0, 0, 16, -5, -26, -47, -68]);
+    expect(more(60)).toBeLessThan(800);
+  });
+
+  test("loses an assignment 61 days after its end", () => {
+    const { prospect } = assigned([{ user: 1, ms: DAY_MS }, { user: 2, ms: 61 * DAY_MS }, ...[{ user: 3, ms: 1 }]]);
+    expect(prospect.pastAssignments?.map(([user]) => user)).toEqual([2, 3]);
+  });
+
+  test("loses the shortest assignments after too many, and no user gets the time of another one", () => {
+    const sequences = fc.array(assignment(HOUR_MS / 10), { minLength: 150, maxLength: 300, size: "max" });
+    fc.assert(
+      fc.property(sequences, fc.integer({ min: 1, max: 4 }), (steps, user) => {
+        const { prospect, intervals } = assigned(changing([{ user: 5, ms: DAY_MS }, ...steps]));
+        expect(bytesOf(prospect)).toBeLessThan(3_072);
+        expect(isKnown(prospect, 5, BEGIN_MS + HOUR_MS)).toBe(true);
+        for (const { from, until } of intervals) {
+          const middle = Math.floor((from + until) / 2);
+          const owners = intervals.filter((one) => one.from <= middle && middle <= one.until).map((one) => one.user);
+          if (isKnown(prospect, user, middle)) expect(owners).toContain(user);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
+
+test("a function whose clock is slow ends an assignment no earlier than it began", () => {
+  const before = { ...created, assignedToUserId: 1 };
+  const { assignedAt, pastAssignments } = reassignedAt(before, BEGIN_MS - 5_000);
+  expect(assignedAt).toBe(created.createdAt);
+  expect(pastAssignments).toEqual([[1, BEGIN_MS, BEGIN_MS]]);
+});
+
+describe("while functions of two deployments run side by side", () => {
+  /**
+   * The assignment fields that the functions of the earlier deployment know. When they read a row, they remove all other fields, and so
+   * does this schema.
+   */
+  const Earlier = z.object({
+    assignedToUserId: z.nullable(z.int()),
+    assignedAt: z.optional(z.string()),
+    createdAt: z.string(),
+    pastAssignments: z.optional(z.array(z.tuple([z.int(), z.int(), z.int()]))),
+  });
+
+  test("the earlier functions read the newest assignments", () => {
+    const { prospect, intervals } = assigned(daily(30));
+    const read = Earlier.parse(prospect);
+    for (const { user, from } of intervals.slice(-limits.newestAssignments))
+      expect(isKnown(read, user ?? 0, from + HOUR_MS)).toBe(true);
+  });
+
+  test("a row that the earlier functions have written keeps all its assignments", () => {
+    const { prospect, intervals } = assigned(daily(10));
+    const row = Earlier.parse({ ...prospect, pastAssignments: inFull(intervals) });
+    const nowMs = BEGIN_MS + 31 * DAY_MS;
+    const next = { ...row, ...reassignedAt({ ...row, assignedToUserId: 9 }, nowMs) };
+    for (const [user, from] of row.pastAssignments ?? []) expect(isKnown(next, user, from + HOUR_MS)).toBe(true);
+    expect(isKnown(next, 9, nowMs - HOUR_MS)).toBe(true);
+  });
+
+  test("a row that the earlier functions have cut does not claim to name all assignees", () => {
+    const cut = { ...created, assignedToUserId: 9, pastAssignments: inFull(assigned(daily(10)).intervals) };
+    const [nowMs, record] = [BEGIN_MS + 10 * DAY_MS, { createdAt: created.createdAt, createdBy: null }];
+    expect(holdersOf(cut, record, nowMs)).toBeUndefined();
+    const next = { ...cut, ...reassignedAt(cut, nowMs) };
+    expect(holdersOf(next, record, nowMs)).toBeUndefined();
+    expect(holdersOf(next, record, nowMs + 60 * DAY_MS)).toContain(9);
+  });
+});

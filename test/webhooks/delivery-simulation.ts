@@ -1,0 +1,222 @@
+/**
+ * Simulates sender functions that run in parallel, with a fair queue and slow receivers. The simulated clock advances only while all
+ * functions wait, so that hours pass in seconds.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { messageGroup, type Queued } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
+import { secretsOn } from "#shared/secrets/secrets.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { QueueMessage } from "#shared/webhooks/messages.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { calledBy } from "../harness/killable.ts";
+import { newOwner } from "../harness/warm-function.ts";
+import { bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
+
+/** The answer of a receiver. `ms` is its latency in milliseconds. */
+export type Answer = Partial<Exchange> & { readonly ms: number };
+
+export interface Hook {
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly url: string;
+}
+
+export interface Sent {
+  readonly url: string;
+  readonly post: Post;
+  readonly at: number;
+}
+
+interface Waiting {
+  readonly message: QueueMessage;
+  readonly at: number;
+}
+
+let hooks = 0;
+
+export class DeliverySimulation {
+  clock = START;
+  readonly sent: Sent[] = [];
+  readonly hooks: Hook[] = [];
+  readonly queue: Waiting[] = [];
+  /** Number of messages that were sent to the queue until now. */
+  queued = 0;
+  /** Maximum number of senders that were busy at the same time for a company. The key is the company's id. */
+  readonly busiest = new Map<number, number>();
+  readonly inFlight = new Map<string, number>();
+  /** Maximum number of concurrent requests to a receiver. The key is the receiver's URL. */
+  readonly mostInFlight = new Map<string, number>();
+  readonly context: EventContext;
+  sweeps = true;
+  answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
+  readonly #db: FaultyDynamoDb;
+  readonly #secrets: Secrets;
+  readonly #count: number;
+  readonly #busy = new Map<number, number>();
+  /** Number of busy senders for a message group. The key is the name of the group. */
+  readonly #busyGroups = new Map<string, number>();
+  readonly #timers: { at: number; ring: () => void }[] = [];
+  #calls = 0;
+  #running = 0;
+
+  constructor(db: FaultyDynamoDb, count: number, timeScale = 1) {
+    this.#db = db;
+    this.#secrets = secretsOn(db.direct);
+    this.#count = count;
+    const table = calledBy((work) => this.#counted(work), db.direct);
+    this.context = {
+      table,
+      // Calls to the key service are counted, because the simulated clock must not advance while such a call runs.
+      secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
+      clock: { now: () => this.clock },
+      wait: (ms) => this.#rest(ms),
+      timeScale,
+      senders: count,
+      queue: {
+        returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
+        send: async (entries: readonly Queued<QueueMessage>[]) => {
+          for (const { message, delaySeconds } of entries) {
+            this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
+            this.queued++;
+          }
+        },
+      },
+      post: (post) => this.#post(post),
+      savePoisonRecord: () => Promise.reject(new Error("no poison record is expected")),
+    };
+  }
+
+  async hook(event = "prospect.created"): Promise<Hook> {
+    const plain = contextOn(this.#db.direct, { now: () => START });
+    const sub = `simulated-${hooks++}`;
+    const { companyId } = await newOwner(plain);
+    const url = `http://127.0.0.1:1/${sub}`;
+    const webhook = await createWebhook(plain, companyId, { name: "x", url, registrations: [] });
+    await createRegistration(plain, companyId, webhook.id, {
+      event,
+      filter: null,
+      delayMinutes: 0,
+      triggerMode: "automatic",
+      manualTriggerButtonText: null,
+    });
+    const made = { companyId, webhookId: webhook.id, url };
+    this.hooks.push(made);
+    return made;
+  }
+
+  /** Publishes changes of prospects that a bulk job has made. All of them are published together, in groups of 25 as in the service. */
+  async publishBulk({ companyId }: Hook, first: number, count: number): Promise<void> {
+    const reads = batchReads(this.context);
+    for (let at = 0; at < count; at += 25) {
+      const changes = Array.from({ length: Math.min(25, count - at) }, (_, i) =>
+        bulkChange(companyId, first + at + i, { updatedAt: iso(this.clock) }),
+      );
+      await publishChanges(this.context, reads, changes);
+    }
+  }
+
+  async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
+    const reads = batchReads(this.context);
+    const createdAt = iso(this.clock);
+    for (let i = 0; i < count; i++) {
+      const after = { ...createdProspect(companyId, first + i), createdAt, updatedAt: createdAt };
+      await publishChanges(this.context, reads, [{ before: undefined, after }]);
+    }
+  }
+
+  /** Runs the senders until this time. The sweeper, which sends lost messages again, runs once a minute. */
+  async runUntil(end: number): Promise<void> {
+    for (;;) {
+      this.#dispatch();
+      await this.#quiet();
+      if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
+      const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
+      // The clock advances to the next time at which something becomes due. Messages that are already due do not count: they wait for a
+      // free sender, so advancing the clock would not help.
+      const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
+      const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
+      if (next > end) break;
+      this.clock = Math.max(this.clock, next);
+      if (next === sweepAt) await sweep(this.context, { assume: "messages-kept" });
+      for (const timer of this.#timers.filter(({ at }) => at <= this.clock)) {
+        this.#timers.splice(this.#timers.indexOf(timer), 1);
+        timer.ring();
+      }
+      await this.#quiet();
+    }
+    this.clock = Math.max(this.clock, end);
+  }
+
+  /** Gives messages to free senders. As in SQS, the next message comes from the message group with the fewest busy senders. */
+  #dispatch(): void {
+    while (this.#running < this.#count) {
+      let best = -1;
+      for (const [i, { message, at }] of this.queue.entries()) {
+        if (at > this.clock) continue;
+        const other = this.queue[best]?.message;
+        if (other === undefined || this.#busyWith(message) < this.#busyWith(other)) best = i;
+        if (this.#busyWith(message) === 0) break;
+      }
+      const [next] = best === -1 ? [] : this.queue.splice(best, 1);
+      if (next === undefined) return;
+      void this.#consume(next.message);
+    }
+  }
+
+  #busyWith(message: QueueMessage): number {
+    return this.#busyGroups.get(messageGroup(message)) ?? 0;
+  }
+
+  async #consume(message: QueueMessage): Promise<void> {
+    const { companyId } = message;
+    this.#running++;
+    raise(this.#busy, companyId, 1, this.busiest);
+    raise(this.#busyGroups, messageGroup(message), 1);
+    await consume({ context: this.context }, message, false);
+    raise(this.#busyGroups, messageGroup(message), -1);
+    raise(this.#busy, companyId, -1);
+    this.#running--;
+  }
+
+  async #post(post: Post): Promise<Exchange> {
+    this.sent.push({ url: post.url, post, at: this.clock });
+    const { ms, ...answer } = this.answers(post, this.clock);
+    raise(this.inFlight, post.url, 1, this.mostInFlight);
+    if (ms > 0) await this.#rest(ms);
+    raise(this.inFlight, post.url, -1);
+    return { status: 200, error: null, answer: "", retryAfter: undefined, ...answer, latencyMs: ms };
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
+  }
+
+  /** Waits until no call to the table or to the key service is running. */
+  async #quiet(): Promise<void> {
+    for (let calm = 0; calm < 3; ) {
+      await turn();
+      calm = this.#calls === 0 ? calm + 1 : 0;
+    }
+  }
+
+  async #counted<T>(call: () => Promise<T>): Promise<T> {
+    this.#calls++;
+    return call().finally(() => {
+      this.#calls--;
+    });
+  }
+}
+
+function raise<Key>(counts: Map<Key, number>, key: Key, by: number, most?: Map<Key, number>): void {
+  const count = (counts.get(key) ?? 0) + by;
+  counts.set(key, count);
+  if (most !== undefined) most.set(key, Math.max(most.get(key) ?? 0, count));
+}

@@ -1,0 +1,198 @@
+/** Tests that the sample receivers in docs/receivers store each webhook delivery once, and store no invalid request. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { afterEach, describe, expect, test } from "vitest";
+import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
+import { root } from "../../infra/build/bundle.ts";
+import { at } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+interface Language {
+  readonly language: string;
+  readonly command: readonly [string, ...string[]];
+  readonly version: string;
+}
+const languages: readonly Language[] = [
+  { language: "TypeScript", command: [process.execPath, "receiver.ts"], version: "--version" },
+  { language: "Python", command: ["python3", "receiver.py"], version: "--version" },
+  { language: "Go", command: ["go", "run", "receiver.go"], version: "version" },
+];
+const secrets = ["a secret in plain text", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+const cases = languages.flatMap((language) => secrets.map((secret) => ({ ...language, secret })));
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function isInstalled(command: string, version: string): Promise<boolean> {
+  const child = spawn(command, [version], { stdio: "ignore" });
+  return new Promise((resolve) => child.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0)));
+}
+
+interface Sample {
+  readonly url: string;
+  /** Returns the ids of the deliveries that the sample receiver has stored. */
+  kept(): string[];
+  bodyOf(id: string): string;
+  /** Removes the folder in which the sample receiver stores deliveries. */
+  removeInbox(): void;
+}
+
+async function start([command, ...args]: Language["command"], secret: string): Promise<Sample> {
+  const inbox = mkdtempSync(join(tmpdir(), "receiver-"));
+  const child: ChildProcess = spawn(command, args, {
+    cwd: join(root, "docs/receivers"),
+    env: { ...process.env, WEBHOOK_SECRET: secret, HOST: "127.0.0.1", PORT: "0", INBOX: inbox },
+    stdio: ["ignore", "pipe", "inherit"],
+    // `go run` starts a child process, which must be killed too. The receiver therefore runs in a separate process group.
+    detached: true,
+  });
+  cleanUps.push(async () => {
+    const ended = once(child, "exit");
+    if (child.pid !== undefined && child.exitCode === null) {
+      process.kill(-child.pid, "SIGKILL");
+      await ended;
+    }
+    rmSync(inbox, { recursive: true, force: true });
+  });
+  if (child.stdout === null) throw new Error("nothing to read from");
+  const [line] = await once(createInterface(child.stdout), "line");
+  const url = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/.exec(String(line))?.[1];
+  return {
+    url: present(url),
+    kept: () => readdirSync(inbox).map((name) => name.replace(/\.json$/, "")),
+    bodyOf: (id) => readFileSync(join(inbox, `${id}.json`), "utf8"),
+    removeInbox: () => rmSync(inbox, { recursive: true }),
+  };
+}
+
+async function send(url: string, headers: object, body: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  request(url, { method: "POST", headers: { ...headers, "Content-Length": Buffer.byteLength(body) } }, (response) => {
+    response.resume().on("end", () => resolve(response.statusCode ?? 0));
+  })
+    .on("error", reject)
+    .end(body);
+  return promise;
+}
+
+async function register(url: string, secretKey: string) {
+  const body = { name: uniqueName(), url, secretKey, registrations: [{ event: "prospect.created" }] };
+  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+  cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
+  return webhook.id;
+}
+
+const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
+
+async function delivered(id: number, count: number) {
+  const query = { params: { path: { id }, query: { status: "delivered" as const } } };
+  for (let tries = 0; tries < 400; tries++) {
+    const { items } = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", query));
+    if (items.length === count) return items;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return expect.fail(`${count} deliveries did not arrive`);
+}
+
+describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
+  test("the receiver stores the id and body that the service's delivery log shows, also during a rotation of the secret", async ({
+    skip,
+  }) => {
+    if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
+    const sample = await start(command, secret);
+    const webhook = await register(sample.url, secret);
+    await newProspect();
+    const [first] = await delivered(webhook, 1);
+    const path = { params: { path: { id: webhook, deliveryId: present(first).id } } };
+    const detail = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", path));
+    expect(detail.attempts).toMatchObject([{ status: 204 }]);
+    expect(sample.kept()).toEqual([detail.id]);
+    expect(sample.bodyOf(detail.id)).toBe(detail.body);
+
+    // After a rotation, the service signs with both secrets for some time. A receiver that knows only the old secret must still accept a
+    // delivery.
+    dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(webhook), body: {} }), 201);
+    await newProspect();
+    const both = await delivered(webhook, 2);
+    expect(sample.kept().toSorted()).toEqual(both.map(({ id }) => id).toSorted());
+    expect(both.map(({ attemptCount }) => attemptCount)).toEqual([1, 1]);
+  });
+
+  test("a delivery that cannot be stored is answered with 500, so that the service sends it again", async ({
+    skip,
+  }) => {
+    if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
+    const sample = await start(command, secret);
+    sample.removeInbox();
+    const headers = signatureHeaders({ secretKey: secret }, "1", "{}", Date.now());
+    expect(await send(sample.url, headers, "{}")).toBe(500);
+  });
+
+  test("a repeated delivery is kept once; a delivery that is changed, old or signed with another secret is not kept", async ({
+    skip,
+  }) => {
+    if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
+    const copy = await startReceiver();
+    cleanUps.push(copy.close);
+    await register(copy.url, secret);
+    await newProspect();
+    await copy.until(1);
+    const { headers, body, event } = present(copy.receipts[0]);
+    const sample = await start(command, secret);
+    const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+    const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]));
+    const minutes = (count: number) =>
+      signatureHeaders({ secretKey: secret }, event.id, body, Date.now() + count * 60_000);
+
+    expect(await send(sample.url, signed, body.replace("Ada", "Eve"))).toBe(401);
+    expect(await send(sample.url, signed, `${body}\n`)).toBe(401);
+    expect(await send(sample.url, { ...signed, "webhook-id": `${event.id}0` }, body)).toBe(401);
+    expect(await send(sample.url, { ...signed, "webhook-signature": "v1," }, body)).toBe(401);
+    expect(await send(sample.url, { ...signed, "webhook-signature": "" }, body)).toBe(401);
+    expect(await send(sample.url, {}, body)).toBe(401);
+    expect(await send(sample.url, minutes(-6), body)).toBe(401);
+    expect(await send(sample.url, minutes(6), body)).toBe(401);
+    const stranger = signatureHeaders({ secretKey: "another secret" }, event.id, body, Date.now());
+    expect(await send(sample.url, stranger, body)).toBe(401);
+    const elsewhere = signatureHeaders({ secretKey: secret }, "../escaped", body, Date.now());
+    expect(await send(sample.url, elsewhere, body)).toBe(401);
+    // The receiver may answer 413 and close the connection before the client has sent the whole body. The client may then see only a broken
+    // connection.
+    const tooLarge = await send(sample.url, signed, "x".repeat(1_000_001)).catch(() => "cut off");
+    expect([413, "cut off"]).toContain(tooLarge);
+    expect(sample.kept()).toEqual([]);
+
+    const again = await Promise.all(
+      [signed, signed, minutes(4), minutes(-4)].map((one) => send(sample.url, one, body)),
+    );
+    expect(again).toEqual([204, 204, 204, 204]);
+    expect(sample.kept()).toEqual([event.id]);
+    expect(sample.bodyOf(event.id)).toBe(body);
+  });
+});
+
+test("the TypeScript sample fails with a message if its port is in use, also at its first start", async () => {
+  const other = await startReceiver();
+  const inbox = join(mkdtempSync(join(tmpdir(), "receiver-")), "new");
+  const child = spawn(process.execPath, ["receiver.ts"], {
+    cwd: join(root, "docs/receivers"),
+    env: { ...process.env, WEBHOOK_SECRET: "a secret in plain text", PORT: new URL(other.url).port, INBOX: inbox },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+  await other.close();
+  expect(code).toBe(1);
+  expect(errors).toContain("EADDRINUSE");
+});
