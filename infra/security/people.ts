@@ -73,10 +73,10 @@ export const people: Readonly<Record<Person, Rights>> = {
       {
         actions: [
           ...["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"],
-          "dynamodb:BatchWriteItem",
+          ...["dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem"],
         ],
         resources: rows,
-        why: "`index`, `webhooks`, `canary` and `dead-letters` read and repair rows",
+        why: "`index`, `webhooks`, `canary` and `dead-letters` read, check and repair rows",
       },
       {
         actions: ["dynamodb:PartiQLInsert"],
