@@ -1,4 +1,5 @@
 /** POST /api/prospects/search: lists prospects like GET /api/prospects, but takes the filters from the request body. */
+import { unconditional } from "#shared/http/etag.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 import { streamPage } from "#shared/http/streaming.ts";
 import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
@@ -16,6 +17,7 @@ export const handler = streamPage(
     isRead: true,
     response: ProspectPage,
   },
-  ({ context, caller, body: { filter, ...pages } }) => listProspects(context, caller, { ...filter, ...pages }),
+  ({ context, caller, body: { filter, ...pages } }) =>
+    listProspects(context, caller, { ...filter, ...pages }, unconditional),
   jsonBody(),
 );

@@ -25,24 +25,26 @@ export function fingerprint(...parts: readonly (string | number)[]): string {
     .slice(0, 22);
 }
 
-/** Thrown to end a request whose client already has the current response. The service then answers 304. */
-export class NotModified extends Error {
+/** The result of a request whose client already has the current response. The service then answers 304. */
+export class NotModified {
   readonly etag: string;
   constructor(etag: string) {
-    super("the client has the current answer");
     this.etag = etag;
   }
 }
 
-/** Compares the tags that the client has sent with the state of the records, and sets the tag of the response. */
-export interface Validator {
+/**
+ * Compares the tags that the client has sent with the state of the records, and sets the tag of the response. `Current` is the result that
+ * `check` can return.
+ */
+export interface Validator<Current = NotModified> {
   /** True if the client has sent a tag. */
   readonly isAsked: boolean;
   /**
-   * Throws NotModified if one of the client's tags has this fingerprint and has not expired. Call it before the work that a 304 saves.
-   * `now` is the current time in milliseconds since 1970.
+   * Returns NotModified if one of the client's tags has this fingerprint and has not expired, and undefined otherwise. Call it before the
+   * work that a 304 saves. `now` is the current time in milliseconds since 1970.
    */
-  check(current: string, now: number): void;
+  check(current: string, now: number): Current | undefined;
   /**
    * Sets the tag of the response. Some responses change at a known time without a write. For such a response, `validUntil` is the last
    * millisecond at which it is valid. The tag then includes `validUntil`.
@@ -51,7 +53,7 @@ export interface Validator {
 }
 
 /** A validator for callers without an HTTP request. Its functions do nothing. */
-export const unconditional: Validator = { isAsked: false, check: () => undefined, tag: () => undefined };
+export const unconditional: Validator<never> = { isAsked: false, check: () => undefined, tag: () => undefined };
 
 /** @param set receives the ETag of the response */
 export function validatorOf({ headers }: Pick<Request, "headers">, set: (etag: string) => void): Validator {
@@ -64,8 +66,9 @@ export function validatorOf({ headers }: Pick<Request, "headers">, set: (etag: s
       for (const tag of sent) {
         const [known, until] = tag.split(".");
         const isValid = until === undefined || now <= Number.parseInt(until, 36);
-        if (known === current && isValid) throw new NotModified(`W/"${tag}"`);
+        if (known === current && isValid) return new NotModified(`W/"${tag}"`);
       }
+      return undefined;
     },
     tag: (current, until) => set(`W/"${until === undefined ? current : `${current}.${until.toString(36)}`}"`),
   };

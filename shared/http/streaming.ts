@@ -42,13 +42,18 @@ export function streamEndpoint<
   Body extends z.ZodMiniType,
 >(
   contract: Contract<Path, Query, Body, Response>,
-  work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
+  work: (
+    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
+  ) => Promise<z.input<Response> | NotModified>,
   body?: MiddlewareObj<ApiEvent>,
 ): StreamEndpoint {
   return streaming(
     contract,
     async function* (call) {
-      yield JSON.stringify(checked(contract.response, await work(call)));
+      const result = await work(call);
+      if (result instanceof NotModified) return result;
+      yield JSON.stringify(checked(contract.response, result));
+      return undefined;
     },
     body,
   );
@@ -70,13 +75,16 @@ export function streamPage<
   contract: Contract<Path, Query, Body, z.ZodMiniObject<Shape>>,
   work: (
     call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<z.output<z.ZodMiniObject<Shape>> & Page>,
+  ) => Promise<(z.output<z.ZodMiniObject<Shape>> & Page) | NotModified>,
   body?: MiddlewareObj<ApiEvent>,
 ): StreamEndpoint {
   return streaming(
     contract,
     async function* (call) {
-      yield pageText(contract.response.def.shape.items.def.element, await work(call));
+      const page = await work(call);
+      if (page instanceof NotModified) return page;
+      yield pageText(contract.response.def.shape.items.def.element, page);
+      return undefined;
     },
     body,
   );
@@ -110,6 +118,7 @@ export function streamItems<
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* jsonArray(contract.response.def.element, await work(call));
+    return undefined;
   });
 }
 
@@ -118,10 +127,13 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   contract: Contract<Path, Query, Body>,
   work: (
     call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<Iterable<Piece> | AsyncIterable<Piece>>,
+  ) => Promise<Iterable<Piece> | AsyncIterable<Piece> | NotModified>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
-    yield* await work(call);
+    const pieces = await work(call);
+    if (pieces instanceof NotModified) return pieces;
+    yield* pieces;
+    return undefined;
   });
 }
 
@@ -132,12 +144,16 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
  */
 export function streamBytes<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>,
-  work: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Uint8Array | undefined>,
+  work: (
+    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
+  ) => Promise<Uint8Array | NotModified | undefined>,
   gzipLevel?: number,
 ): StreamEndpoint {
   const bytesOf = async function* (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) {
     const bytes = await work(call);
+    if (bytes instanceof NotModified) return bytes;
     if (bytes !== undefined) yield bytes;
+    return undefined;
   };
   return streaming(contract, bytesOf, undefined, gzipLevel);
 }
@@ -148,8 +164,12 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* await work(call);
+    return undefined;
   });
 }
+
+/** The pieces of a response body. If the client already has the current response, there are no pieces, and NotModified is returned. */
+type Pieces = AsyncGenerator<Piece, NotModified | undefined>;
 
 /**
  * Makes the streaming handler. If an error occurs before the first byte, the client gets a problem body. A later error closes the
@@ -157,7 +177,7 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
  */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
+  piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Pieces,
   body?: MiddlewareObj<ApiEvent>,
   gzipLevel?: number,
 ): StreamEndpoint {
@@ -171,10 +191,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
       added.ETag = etag;
     });
     const generated = piecesOf({ ...call, header, validator });
-    const first = await generated.next().catch((error: unknown) => {
-      if (error instanceof NotModified) return error;
-      throw error;
-    });
+    const first = await generated.next();
     if (request.method === "HEAD") await generated.return(undefined);
     const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
     const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
@@ -182,7 +199,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
       // Lambda sends the headers together with the first piece, so there must be one piece, even if it is empty.
       pieces: [""],
     });
-    if (first instanceof NotModified) return withoutBody(304, { ...common, ETag: first.etag });
+    if (first.value instanceof NotModified) return withoutBody(304, { ...common, ETag: first.value.etag });
     if (first.done === true) return withoutBody(204, { ...contentHeaders(contract), ...added, ...common });
     const headers = { ...contentHeaders(contract), ...added, ...common };
     return {
@@ -278,7 +295,10 @@ export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterabl
   return allOf(await pieces.next(), pieces);
 }
 
-async function* allOf(first: IteratorResult<Piece, unknown>, others: AsyncGenerator<Piece>): AsyncGenerator<Piece> {
+async function* allOf(
+  first: IteratorResult<Piece, unknown>,
+  others: AsyncGenerator<Piece, unknown>,
+): AsyncGenerator<Piece> {
   if (first.done === true) return;
   yield first.value;
   yield* others;

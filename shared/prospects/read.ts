@@ -194,15 +194,16 @@ async function readVisible(
  * additional round trip first reads only the prospect's row, which shows whether the copy is current. Throws `not_found` if the prospect
  * does not exist or the caller may not see it.
  */
-export async function readProspect(
+export async function readProspect<Current = never>(
   context: ReadContext,
   caller: Caller,
   id: number,
-  validator: Validator = unconditional,
-): Promise<ProspectDetail> {
+  validator: Validator<Current> = unconditional,
+): Promise<ProspectDetail | Current> {
   const { companyId } = caller;
   const before = validator.isAsked ? await currentState(context, caller, id) : undefined;
-  if (before !== undefined) validator.check(before, context.clock.now());
+  const notModified = before === undefined ? undefined : validator.check(before, context.clock.now());
+  if (notModified !== undefined) return notModified;
   const [beginMs, learnedBefore] = [context.clock.now(), learned];
   const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
   const [{ prospect, item }, notes, details, dictionary] = await Promise.all([

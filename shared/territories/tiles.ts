@@ -25,18 +25,19 @@ const colors = [
 ] as const;
 
 /** Returns the bytes of the tile. Returns undefined if no polygon is in the tile. */
-export async function territoryTile(
+export async function territoryTile<Current = never>(
   context: ReadContext,
   { companyId }: Caller,
   tile: Tile,
-  validator: Validator = unconditional,
-): Promise<Uint8Array | undefined> {
+  validator: Validator<Current> = unconditional,
+): Promise<Uint8Array | Current | undefined> {
   const all = await territoryShapes(context, companyId);
   const shapes = all.filter((shape) => isVisible(shape, tile));
   const digest = new MultisetDigest();
   for (const { id, version } of shapes) digest.add(id, version);
   const current = fingerprint("territory tile", companyId, tile.z, tile.x, tile.y, shapes.length, ...digest.sums);
-  validator.check(current, context.clock.now());
+  const notModified = validator.check(current, context.clock.now());
+  if (notModified !== undefined) return notModified;
   validator.tag(current);
   return tileOfShapes(shapes, tile);
 }

@@ -83,12 +83,12 @@ const SNAPSHOTS = 10;
  * Returns one page. A warm function makes two round trips to DynamoDB: one for the search index, and one for the rows of the page. Both are
  * repeated if a row is newer than the index. Throws TableBusy if this happens `SNAPSHOTS` times.
  */
-export async function listProspects(
+export async function listProspects<Current = never>(
   context: ReadContext,
   caller: Caller,
   query: ListQuery & ShapedFilter,
-  validator: Validator = unconditional,
-): Promise<ProspectPage> {
+  validator: Validator<Current> = unconditional,
+): Promise<ProspectPage | Current> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
   const rowsOf = pageRows(context.table, companyId);
@@ -97,7 +97,8 @@ export async function listProspects(
     const refs = pageOf(matches, (page - 1) * pageSize, pageSize);
     const fingerprintOf = (rows: readonly Versioned[]): string =>
       fingerprint("list", companyId, names.version, page, pageSize, matches.total, ...rows.flatMap(versionOf));
-    if (validator.isAsked) validator.check(fingerprintOf(refs), context.clock.now());
+    const notModified = validator.isAsked ? validator.check(fingerprintOf(refs), context.clock.now()) : undefined;
+    if (notModified !== undefined) return notModified;
     const rows = await rowsOf(refs, names.version, (row) => {
       return belongs(row, criteria, names) && refs.some((ref) => ref.id === row.id && isAsFar(row, ref, criteria));
     });

@@ -33,15 +33,16 @@ export type MapPin = z.infer<typeof MapPin>;
  * Yields the JSON text of an array of pins in pieces. Use each piece before you request the next one, because all pieces share one buffer.
  * The pins have no defined order.
  */
-export async function mapPins(
+export async function mapPins<Current = never>(
   context: ReadContext,
   caller: Caller,
   filter: ProspectFilter,
-  validator: Validator = unconditional,
-): Promise<Iterable<Uint8Array | string>> {
+  validator: Validator<Current> = unconditional,
+): Promise<Iterable<Uint8Array | string> | Current> {
   const { names, matches } = await findFiltered(context, caller, filter, { onMap: true });
   const current = fingerprint("pins", caller.companyId, names.version, ...digestOf(matches));
-  validator.check(current, context.clock.now());
+  const notModified = validator.check(current, context.clock.now());
+  if (notModified !== undefined) return notModified;
   validator.tag(current);
   return pinPieces(matches, (statusId) => {
     const status = statusId === null ? undefined : names.statuses.get(statusId);

@@ -26,18 +26,19 @@ export const TILE_CELLS = 16;
 export const TILE_GZIP_LEVEL = 4;
 
 /** Returns the bytes of the tile. Returns undefined if no match is in the tile. */
-export async function prospectTile(
+export async function prospectTile<Current = never>(
   context: ReadContext,
   caller: Caller,
   tile: Tile,
   { bbox, ...filter }: ProspectFilter,
-  validator: Validator = unconditional,
-): Promise<Uint8Array | undefined> {
+  validator: Validator<Current> = unconditional,
+): Promise<Uint8Array | Current | undefined> {
   const areas = bbox === undefined ? [] : [boxArea(bbox)];
   const { names, matches } = await findFiltered(context, caller, { ...filter, areas }, { box: boxAround(tile) });
   const place = [tile.z, tile.x, tile.y];
   const current = fingerprint("tile", caller.companyId, names.version, ...place, ...digestOf(matches));
-  validator.check(current, context.clock.now());
+  const notModified = validator.check(current, context.clock.now());
+  if (notModified !== undefined) return notModified;
   validator.tag(current);
   return tileOf(matches, tile, names);
 }
