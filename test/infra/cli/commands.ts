@@ -10,7 +10,7 @@ type Command = readonly [name: string, file: string];
 
 /** Returns the name and the file of each admin command, each bench, the load tests, and the test of the documents for newcomers. */
 export const commandFiles = (): Command[] =>
-  scriptsThat(/^node ((?:infra\/cli\/|test\/bench\/|test\/load\/|test\/newcomer)\S*\.ts)$/);
+  scriptsThat(/^(?:exec )?node ((?:infra\/cli\/|test\/bench\/|test\/load\/|test\/newcomer)\S*\.ts)$/);
 
 /** Returns the name and the file of each command that generates or checks files of the project. Each of these files exports `main`. */
 export const generatorFiles = (): Command[] => scriptsThat(/^node (infra\/(?!cli\/|local\/)\S+\.ts)$/);
