@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { cachedBundle } from "./build/bundle-cache.ts";
 import { type DeployConfig, readConfig } from "./settings/config.ts";
+import type { Place } from "./settings/place.ts";
 import { addRulePacks } from "./stack/rules.ts";
 import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();
 // Read the settings before the build. The build takes most of the time, so wrong settings are reported early.
-const config = configOrExit(app.node.getAllContext());
+const config = configOrExit(app.node.getAllContext(), placeIn(process.env));
 const bundles = join(app.outdir, "bundles");
 // With `CI_CACHED_BUNDLES=1`, the bundles come from a cache if their sources have not changed. Only CI and tests set this variable. A
 // deployment always builds the bundles.
@@ -20,11 +21,19 @@ await addRulePacks(app);
 app.synth();
 
 /** Returns the settings. If they are wrong, it prints a line for each wrong context key and ends the process with exit code 1. */
-function configOrExit(context: Readonly<Record<string, unknown>>): DeployConfig {
+function configOrExit(context: Readonly<Record<string, unknown>>, place: Place): DeployConfig {
   try {
-    return readConfig(context);
+    return readConfig(context, place);
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error));
     process.exit(1);
   }
+}
+
+/**
+ * Returns the region and the account of the deployment. The command `cdk` finds them as it does for the deployment, and passes them to this
+ * process. It does not pass the account if it has no credentials.
+ */
+function placeIn({ CDK_DEFAULT_REGION, CDK_DEFAULT_ACCOUNT, AWS_REGION }: NodeJS.ProcessEnv): Place {
+  return { region: CDK_DEFAULT_REGION ?? AWS_REGION, account: CDK_DEFAULT_ACCOUNT };
 }

@@ -154,15 +154,10 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const { warmEnvironments = 0 } = given;
   const provisioned: Capacity["provisioned"] =
     warmEnvironments === 0 ? {} : Object.fromEntries(PROVISIONED.map((file) => [file, warmEnvironments]));
-  // Lambda takes both reserved and provisioned concurrency from the unreserved executions of the account. So this sum contains both.
-  const kept = [...Object.values(reserved), ...Object.values(provisioned)];
-  const sum = kept.reduce<number>((total, one = 0) => total + one, 0);
-  if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
-    throw new Error(
-      `context key accountConcurrency: preset ${preset} reserves ${sum} of ${accountConcurrency}, and Lambda requires ${UNRESERVED} ` +
-        "unreserved; ask AWS for a higher quota, or deploy with -c preset=small",
-    );
-  }
+  assertUnreserved({ preset, ...given }, accountConcurrency, {
+    reserved: sumOf(reserved),
+    provisioned: sumOf(provisioned),
+  });
   const { requests, jobs } = plan;
   const memoryMb = { ...plan.memoryMb, ...(given.listMemory !== undefined && { "prospects/list": given.listMemory }) };
   const background = deliverySenders + KINDS_OF_JOBS * jobs;
@@ -179,4 +174,40 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   }
   const company = companyThrottle(requests, given.companyRate);
   return { accountConcurrency, requests, company, deliverySenders, jobs, reserved, memoryMb, provisioned };
+}
+
+const sumOf = (executions: Capacity["reserved"]): number =>
+  Object.values(executions).reduce<number>((total, one = 0) => total + one, 0);
+
+/**
+ * Throws an error if Lambda would refuse the reserved and provisioned concurrency. Lambda takes both from the unreserved executions of the
+ * account. The message blames the given setting that causes the excess: without it, the default values fit.
+ */
+function assertUnreserved(
+  { preset, ...given }: CapacityChoice,
+  account: number,
+  { reserved, provisioned }: Readonly<Record<"reserved" | "provisioned", number>>,
+): void {
+  const sum = reserved + provisioned;
+  const least = sum + UNRESERVED;
+  if (sum === 0 || least <= account) return;
+  const unreserved = `and Lambda requires ${UNRESERVED} unreserved`;
+  const raise = `set accountConcurrency to the account's quota if it is at least ${least}`;
+  if (reserved === 0 || reserved + UNRESERVED <= account) {
+    const others = reserved === 0 ? "" : `, with ${reserved} of preset ${preset},`;
+    throw new Error(
+      `context key warmEnvironments: ${given.warmEnvironments} for each of ${PROVISIONED.length} functions${others} reserves ${sum} of the ` +
+        `account's ${account} concurrent executions, ${unreserved}; leave out warmEnvironments, or ${raise}`,
+    );
+  }
+  if (given.accountConcurrency === undefined) {
+    throw new Error(
+      `context key deliverySenders: preset ${preset} with ${given.deliverySenders} senders reserves ${sum} of ${account}, ${unreserved}; ` +
+        `set fewer senders, or ${raise}`,
+    );
+  }
+  throw new Error(
+    `context key accountConcurrency: preset ${preset} reserves ${sum} of ${account}, ${unreserved}; ` +
+      `ask AWS for a quota of at least ${least}, or deploy with -c preset=small`,
+  );
 }

@@ -7,6 +7,7 @@ import type { Basemap } from "../build/edge.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { basemapOf } from "./console-settings.ts";
 import { Context, MAIL_FROM, SES_IDENTITY, TABLE_STREAM } from "./context.ts";
+import { type Place, placeFaults } from "./place.ts";
 import type { Retention } from "./retention.ts";
 import { type BackupPlan, backupPlanOf } from "./retention.ts";
 
@@ -114,23 +115,26 @@ export interface Adopted {
 }
 
 /**
- * Matches the names of settings. Other keys of the CDK context, such as `aws:cdk:...` and feature flags, contain characters that no
- * setting's name contains.
+ * Matches the context keys of the CDK: its own settings, its feature flags, what it has looked up in an account, and two keys of the command
+ * `cdk`. Every other key must be a setting.
  */
-const SETTING = /^[A-Za-z]\w*$/;
+const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
 
 /**
  * Returns the settings. Throws an error that contains each unknown context key and each key with an invalid value. An unknown key is an
  * error, because it may be mistyped. For example, if the key `table` were mistyped and ignored, the deployment would begin with a new,
  * empty table.
+ *
+ * @param place the region and the account of the deployment, as far as they are known. A resource of another place is an error, too.
  */
-export function readConfig(context: Readonly<Record<string, unknown>>): DeployConfig {
+export function readConfig(context: Readonly<Record<string, unknown>>, place: Place = {}): DeployConfig {
   const known = new Set(Object.keys(Context.shape));
-  const unknown = Object.keys(context).filter((key) => SETTING.test(key) && !known.has(key));
+  const unknown = Object.keys(context).filter((key) => !CDK_KEY.test(key) && !known.has(key));
   const parsed = z.safeParse(Context, context);
   const faults = [
-    ...unknown.map((key) => `context key ${key}: unknown; docs/deploy.md lists all settings`),
-    ...(parsed.error?.issues ?? []).map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`),
+    ...unknown.map((key) => `context key ${key}: unknown${suggestion(key)}; docs/deploy.md lists all settings`),
+    ...(parsed.error?.issues ?? []).map((issue) => `context key ${String(issue.path[0])}: ${issue.message}`),
+    ...(parsed.success ? placeFaults(parsed.data, place) : []),
   ];
   if (!parsed.success || faults.length > 0) throw new Error(faults.join("\n"));
   const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
@@ -202,6 +206,17 @@ export function readConfig(context: Readonly<Record<string, unknown>>): DeployCo
   };
   assertConsistent(config);
   return config;
+}
+
+/** Returns a hint at the setting that differs from the key only by case, by other characters than letters, or by an `s` at its end. */
+function suggestion(key: string): string {
+  const plain = (text: string): string =>
+    text
+      .replaceAll(/[^a-z]/gi, "")
+      .toLowerCase()
+      .replace(/s$/, "");
+  const meant = Object.keys(Context.shape).find((name) => plain(name) === plain(key));
+  return meant === undefined ? "" : `, perhaps ${meant}`;
 }
 
 function domainOf(given: {

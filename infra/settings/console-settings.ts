@@ -2,12 +2,15 @@
 import * as z from "zod/mini";
 import type { Basemap } from "../build/edge.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { BasemapOrigins, DOMAIN_NAME, Flag, matching } from "./values.ts";
+import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching, Url } from "./values.ts";
+
+/** This message does not contain the value, because an operator may have given the secret itself. */
+const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
 
 export const consoleSettings = {
   console: z._default(Flag, false).register(settingTexts, {
     topic: "Console",
-    description: "`true` or `false`",
+    description: FLAG,
     default: "`false`",
     effect:
       "[the console](#the-console) in the browser, on the same address as the API. The deployment has the output `ConsoleUrl`. Build it before with `npm run console`; otherwise a page says that it is missing",
@@ -37,16 +40,15 @@ export const consoleSettings = {
     effect: "the issuer must support the authorization code flow with PKCE",
     cost: "none",
   }),
-  consoleSecret: matching(/^\/[\w./-]{1,500}$/, "the name of a parameter: /canvassing/console-secret").register(
-    settingTexts,
-    {
+  consoleSecret: z
+    .optional(z.string(PARAMETER).check(z.regex(/^\/[\w./-]{1,500}$/, PARAMETER)))
+    .register(settingTexts, {
       topic: "Console",
       description: "name of the SSM parameter (SecureString) with the secret of `consoleClient`",
       default: "none: a public client, which PKCE protects",
       effect: "the functions of the sign-in read the parameter. A warm function keeps the secret until it ends",
       cost: "none",
-    },
-  ),
+    }),
   consoleScope: matching(
     /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/,
     "scopes with blanks between",
@@ -57,7 +59,7 @@ export const consoleSettings = {
     effect: "some issuers need a scope of the API before they return a JWT as access token",
     cost: "none",
   }),
-  basemapStyleUrl: z.optional(z.url("must be a URL")).register(settingTexts, {
+  basemapStyleUrl: z.optional(Url).register(settingTexts, {
     topic: "Console",
     description: "URL of a MapLibre style for the base map",
     default: "an outline of the land, without internet and key",

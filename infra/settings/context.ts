@@ -8,12 +8,21 @@ import { consoleSettings } from "./console-settings.ts";
 import { STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { DOMAIN_NAME, Flag, isOrigin, List, matching, origins } from "./values.ts";
+import {
+  DOMAIN_NAME,
+  FLAG,
+  Flag,
+  List,
+  matching,
+  must,
+  numeric,
+  OriginsOrAll,
+  oneOf,
+  Url,
+  wholeNumber,
+} from "./values.ts";
 
-export const AllowedOrigins = z._default(
-  origins((text) => text === "*" || isOrigin(text)),
-  [],
-);
+export const AllowedOrigins = z._default(OriginsOrAll, []);
 
 /**
  * `MAIL_FROM` matches a sender's address with or without a name. `SES_IDENTITY` matches the ARN of an SES identity, which ends with the
@@ -27,8 +36,7 @@ export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");
 
-const count = (least: number, most: number) =>
-  z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(least), z.maximum(most)));
+const count = (least: number, most: number) => z.optional(wholeNumber(least, most));
 
 const address = {
   stage: matching(STAGE_NAME, "2 to 20 lower-case letters, digits and hyphens, such as test").register(settingTexts, {
@@ -52,7 +60,8 @@ const address = {
     "the ARN of a certificate: arn:aws:acm:REGION:ACCOUNT:certificate/ID",
   ).register(settingTexts, {
     topic: "Name and address",
-    description: "ARN of the certificate of `domain` in AWS Certificate Manager, in the region of the deployment",
+    description:
+      "ARN of the certificate of `domain` in AWS Certificate Manager, in the region and account of the deployment",
     default: "none; required with `domain`",
     effect: "a later change replaces the certificate without an interruption",
     cost: "none for a public certificate of ACM",
@@ -66,7 +75,7 @@ const address = {
   }),
   defaultEndpoint: z.optional(Flag).register(settingTexts, {
     topic: "Name and address",
-    description: "`true` or `false`",
+    description: FLAG,
     default: "`false` with `domain`, otherwise `true`",
     effect: "with `true`, API Gateway's own URL answers beside `domain`: for apps that still use this URL",
     cost: "none",
@@ -74,7 +83,7 @@ const address = {
 };
 
 const size = {
-  preset: z._default(z.enum(presets), "small").register(settingTexts, {
+  preset: z._default(oneOf(presets), "small").register(settingTexts, {
     topic: "Size",
     description: "`small` or `production`",
     effect: "[the use of the account's concurrency](#concurrency). `small` fits a new account",
@@ -97,7 +106,7 @@ const size = {
   }),
   webAcl: z.optional(Flag).register(settingTexts, {
     topic: "Size",
-    description: "`true` or `false`",
+    description: FLAG,
     default: "`false`; `true` with the preset `production`",
     effect:
       "[AWS WAF](security.md#web-acl) refuses floods from one address, oversized requests and known attacks before API Gateway sees them",
@@ -133,7 +142,7 @@ const size = {
 };
 
 const users = {
-  issuer: z.optional(z.url("must be a URL")).register(settingTexts, {
+  issuer: z.optional(Url).register(settingTexts, {
     topic: "Users and their mail",
     description: "URL of an OpenID Connect issuer that marks access tokens by `token_use` or `typ: at+jwt`",
     default: "a new Cognito user pool",
@@ -141,7 +150,7 @@ const users = {
       "users sign in there, and the deployment makes no user pool. A change of the issuer gives all users a new identity",
     cost: "none here. A Cognito user pool costs money for each active user above its free tier",
   }),
-  jwksUri: z.optional(z.url("must be a URL")).register(settingTexts, {
+  jwksUri: z.optional(Url).register(settingTexts, {
     topic: "Users and their mail",
     description: "URL of the public keys of `issuer`",
     default: "the user pool's, or the one in the issuer's discovery document",
@@ -155,43 +164,35 @@ const users = {
     effect: "other clients of the same issuer may call the API too",
     cost: "none",
   }),
-  mailFrom: z
-    .optional(
-      z.string().check(z.regex(MAIL_FROM, "must be an address, or a name with one: Acme <no-reply@example.com>")),
-    )
-    .register(settingTexts, {
-      topic: "Users and their mail",
-      description: 'sender of the user pool\'s mail: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
-      default: "Cognito's own sender",
-      effect: "invitations and password resets go through SES. Cognito's own sender sends about 50 mails a day",
-      cost: "SES's price for each mail",
-    }),
-  sesIdentity: z
-    .optional(
-      z
-        .string()
-        .check(
-          z.regex(SES_IDENTITY, "must be the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com"),
-        ),
-    )
-    .register(settingTexts, {
-      topic: "Users and their mail",
-      description: "ARN of the verified address or domain of `mailFrom`",
-      default: "none",
-      effect: "SES sends only for a verified identity. The account must be out of the sandbox of SES",
-      cost: "none",
-    }),
+  mailFrom: matching(MAIL_FROM, "an address, or a name with one: Acme <no-reply@example.com>").register(settingTexts, {
+    topic: "Users and their mail",
+    description: 'sender of the user pool\'s mail: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
+    default: "Cognito's own sender",
+    effect: "invitations and password resets go through SES. Cognito's own sender sends about 50 mails a day",
+    cost: "SES's price for each mail",
+  }),
+  sesIdentity: matching(
+    SES_IDENTITY,
+    "the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com",
+  ).register(settingTexts, {
+    topic: "Users and their mail",
+    description: "ARN of the verified address or domain of `mailFrom`",
+    default: "none",
+    effect: "SES sends only for a verified identity. The account must be out of the sandbox of SES",
+    cost: "none",
+  }),
 };
 
 const clients = {
   allowedOrigins: AllowedOrigins.register(settingTexts, {
     topic: "Clients and webhooks",
-    description: "browser origins, comma-separated, such as `https://app.example.com`",
+    description: "browser origins, comma-separated, such as `https://app.example.com`; `*` for all origins",
     effect:
-      "web pages of these origins may call the API, and may use the presigned URLs of the bucket. Apps on phones need no entry",
+      "web pages of these origins may call the API, and may use the presigned URLs of the bucket. Apps on phones need no entry. " +
+      "No other origin than the console's own can use the cookie of the console, even with `*`: other pages must send an access token",
     cost: "none: API Gateway bills a preflight like a request, and calls no function for it",
   }),
-  webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public").register(settingTexts, {
+  webhookUrlPolicy: z._default(oneOf(["public", "local"]), "public").register(settingTexts, {
     topic: "Clients and webhooks",
     description: "`public` or `local`",
     effect:
@@ -273,7 +274,7 @@ const backups = {
 const retention = {
   logDays: z
     ._default(
-      z.coerce.number().check(z.refine((days) => LOG_DAYS.includes(days), `must be one of ${LOG_DAYS.join(", ")}`)),
+      numeric(`one of ${LOG_DAYS.join(", ")}`, (days) => LOG_DAYS.includes(days)),
       standardRetention.logDays,
     )
     .register(settingTexts, {
@@ -283,32 +284,26 @@ const retention = {
       cost: "CloudWatch's price of stored logs",
     }),
   importFileDays: z
-    ._default(
-      z.coerce.number().check(z.int("must be a whole number"), z.minimum(LEAST_IMPORT_FILE_DAYS), z.maximum(3_650)),
-      standardRetention.importFileDays,
-    )
+    ._default(wholeNumber(LEAST_IMPORT_FILE_DAYS, 3_650), standardRetention.importFileDays)
     .register(settingTexts, {
       topic: "Retention",
       description: "days: at least 15, because an import may wait for 14 days in a dead-letter queue",
       effect: "S3 deletes uploaded files, and reports of faulty rows, that are older",
       cost: "S3's price of stored files",
     }),
-  recoveryDays: z
-    ._default(
-      z.coerce.number().check(z.int("must be a whole number"), z.minimum(1), z.maximum(35)),
-      standardRetention.recoveryDays,
-    )
-    .register(settingTexts, {
-      topic: "Retention",
-      description: "days: 1 to 35",
-      effect:
-        "[point-in-time recovery](keep.md#restore-the-whole-table) reaches back so far. Deleted data can be restored as long",
-      cost: "none: the price depends on the size of the table only",
-    }),
+  recoveryDays: z._default(wholeNumber(1, 35), standardRetention.recoveryDays).register(settingTexts, {
+    topic: "Retention",
+    description: "days: 1 to 35",
+    effect:
+      "[point-in-time recovery](keep.md#restore-the-whole-table) reaches back so far. Deleted data can be restored as long",
+    cost: "none: the price depends on the size of the table only",
+  }),
 };
 
+const RUNBOOK = must("an address without # and blanks, of at most 300 characters");
+
 const alarms = {
-  alarmEmail: z.optional(z.email("must be an e-mail address")).register(settingTexts, {
+  alarmEmail: z.optional(z.email(must("an e-mail address"))).register(settingTexts, {
     topic: "Alarms",
     description: "address that gets the alarms",
     default: "none, and `cdk synth` warns",
@@ -317,7 +312,7 @@ const alarms = {
     cost: "none: 1000 mails a month are free",
   }),
   runbook: z
-    ._default(z.string().check(z.regex(/^[^\s#]{1,300}$/, "must be an address without #")), "docs/runbook.md")
+    ._default(z.string(RUNBOOK).check(z.regex(/^[^\s#]{1,300}$/, RUNBOOK)), "docs/runbook.md")
     .register(settingTexts, {
       topic: "Alarms",
       description: "address at which operators read [docs/runbook.md](runbook.md), such as its URL in your repository",
@@ -326,7 +321,7 @@ const alarms = {
     }),
   canary: z.optional(Flag).register(settingTexts, {
     topic: "Alarms",
-    description: "`true` or `false`",
+    description: FLAG,
     default: "`true` with the preset `production`, otherwise `false`",
     effect:
       "a function runs the [smoke test](#watch) every five minutes in a company of its own. An alarm goes off if it fails. `npm run canary -- create` makes the company",
@@ -335,7 +330,7 @@ const alarms = {
 };
 
 const release = {
-  rollout: z.optional(z.enum(["canary", "at-once"])).register(settingTexts, {
+  rollout: z.optional(oneOf(["canary", "at-once"])).register(settingTexts, {
     topic: "Releases",
     description: "`canary` or `at-once`",
     default: "`at-once`; `canary` with the preset `production`",
@@ -344,7 +339,10 @@ const release = {
     cost: "none: CodeDeploy is free for Lambda",
   }),
   prospectShape: z
-    ._default(z.coerce.number().check(z.refine((shape) => shape === 1 || shape === 2, "must be 1 or 2")), 2)
+    ._default(
+      numeric("1 or 2", (shape) => shape === 1 || shape === 2),
+      2,
+    )
     .register(settingTexts, {
       topic: "Releases",
       description: "the shape in which functions write the rows of prospects: 2, or 1 as in release 0.1.0",
@@ -355,15 +353,20 @@ const release = {
 };
 
 const rehearsal = {
-  timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1).register(settingTexts, {
-    topic: "Rehearsal and development",
-    description: "a number above 0",
-    effect: "webhook delays, retries and debounce windows are this many times faster",
-    cost: "none",
-  }),
+  timeScale: z
+    ._default(
+      numeric("a number above 0", (value) => value > 0 && Number.isFinite(value)),
+      1,
+    )
+    .register(settingTexts, {
+      topic: "Rehearsal and development",
+      description: "a number above 0",
+      effect: "webhook delays, retries and debounce windows are this many times faster",
+      cost: "none",
+    }),
   serverTiming: z._default(Flag, false).register(settingTexts, {
     topic: "Rehearsal and development",
-    description: "`true` or `false`",
+    description: FLAG,
     effect:
       "adds a `Server-Timing` header with the table units and calls of each answer. The local service always does",
     cost: "some more bytes for each answer",

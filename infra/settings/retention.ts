@@ -59,10 +59,12 @@ export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): Backup
     monthlyDays: monthlyDays ?? defaults[preset].monthlyDays,
   };
   if (plan.dailyDays !== 0 && plan.dailyDays < WEEK) {
-    throw new Error(`context key backupDailyDays: must be 0 or at least ${WEEK}`);
+    throw new Error(`context key backupDailyDays: must be 0 or at least ${WEEK}, and not ${plan.dailyDays}`);
   }
   if (plan.monthlyDays !== 0 && plan.monthlyDays < COLD_AFTER_DAYS + COLD_DAYS) {
-    throw new Error(`context key backupMonthlyDays: must be 0 or at least ${COLD_AFTER_DAYS + COLD_DAYS}`);
+    throw new Error(
+      `context key backupMonthlyDays: must be 0 or at least ${COLD_AFTER_DAYS + COLD_DAYS}, and not ${plan.monthlyDays}`,
+    );
   }
   return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
 }

@@ -1,37 +1,83 @@
 /** Defines schemas of values that several settings have. */
 import * as z from "zod/mini";
 
-export const matching = (pattern: RegExp, what: string) =>
-  z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));
+/** Maximum number of characters of a wrong value that an error message contains. */
+const SHOWN = 100;
 
-export const Flag = z.union([z.boolean(), z.stringbool()]);
+/** Returns a wrong value as an error message shows it. A text has quotes, so that an operator sees blanks at its ends. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;
+}
+
+/** Returns the error of a schema. The message contains what the schema accepts, and the value that it got. */
+export const must = (what: string) => ({
+  error: ({ input }: { readonly input?: unknown }): string => `must be ${what}, and not ${shown(input)}`,
+});
+
+export const matching = (pattern: RegExp, what: string) =>
+  z.optional(z.string(must(what)).check(z.regex(pattern, must(what))));
+
+export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(choices, must(choices.join(" or ")));
+
+export const Url = z.url(must("a URL"));
+
+/** The values of a flag, as docs/deploy.md shows them. */
+export const FLAG = "`true` or `false`, in lower case";
+/** Accepts the two words as text (from the command line) and as JSON (from cdk.json). No other spelling is accepted, such as `yes` or `TRUE`. */
+export const Flag = z.pipe(
+  z.union([z.boolean(), z.enum(["true", "false"])], must("true or false")),
+  z.transform((value) => value === true || value === "true"),
+);
+
+const DECIMAL = /^\d{1,15}(?:\.\d{1,15})?$/;
+
+/**
+ * Accepts a number in decimal digits: as text (from the command line) or as JSON (from cdk.json). An empty text is no number, although
+ * JavaScript converts it to 0.
+ * @param what the accepted numbers, for the error message
+ */
+export const numeric = (what: string, accepts: (value: number) => boolean) =>
+  z.pipe(
+    z.custom<number | string>(
+      (value) =>
+        (typeof value === "number" || (typeof value === "string" && DECIMAL.test(value))) && accepts(Number(value)),
+      must(what),
+    ),
+    z.transform(Number),
+  );
+
+export const wholeNumber = (least: number, most: number) =>
+  numeric(
+    `a whole number from ${least} to ${most}`,
+    (value) => Number.isInteger(value) && value >= least && value <= most,
+  );
 
 export const DOMAIN_NAME = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/;
 
 /** Accepts a comma-separated string (from the command line) or a JSON list (from cdk.json). */
 export const List = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
+  z.union([z.string(), z.array(z.string())], must("a text with commas between the values, or a list of texts")),
   z.transform((value) =>
     (typeof value === "string" ? value.split(",") : value).map((part) => part.trim()).filter((part) => part !== ""),
   ),
 );
 
+/** An origin as the error messages and docs/deploy.md show it. */
+const ORIGIN = "an origin such as https://app.example.com";
+
 export const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
-export const origins = (accepts: (text: string) => boolean) =>
-  z.pipe(
-    List,
-    z.array(
-      z.string().check(
-        z.refine(accepts, {
-          error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
-        }),
-      ),
-    ),
-  );
+export const Origins = z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN)))));
+
+/** Also accepts `*`, which allows all origins. */
+export const OriginsOrAll = z.pipe(
+  List,
+  z.array(z.string().check(z.refine((text) => text === "*" || isOrigin(text), must(`${ORIGIN}, or *`)))),
+);
 
 /**
  * Origins from which the console may load the tiles, fonts and icons of its map. The content security policy of the console's pages allows
  * these origins. A wildcard would weaken this policy, so it is refused.
  */
-export const BasemapOrigins = z.optional(origins(isOrigin));
+export const BasemapOrigins = z.optional(Origins);

@@ -237,9 +237,13 @@ test.each([
   [
     [],
     { ALLOWED_ORIGINS: "https://a.test, app" },
-    "ALLOWED_ORIGINS: app is not an origin such as https://app.example.com",
+    'ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "app"',
   ],
-  [[], { ALLOWED_ORIGINS: "https://a.test/" }, "ALLOWED_ORIGINS: https://a.test/ is not an origin"],
+  [
+    [],
+    { ALLOWED_ORIGINS: "https://a.test/" },
+    'ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "https://a.test/"',
+  ],
   [[], { LOCAL_TIME_SCALE: "0" }, "LOCAL_TIME_SCALE: the value is not valid"],
 ])("%j %j is refused in one line", async (args, env, message) => {
   const { code, output } = start(args, env);

@@ -92,6 +92,27 @@ describe("cdk synth", () => {
     expect(readdirSync(outdir)).not.toContain("bundles");
   });
 
+  it.each([[{ CDK_DEFAULT_REGION: "eu-west-1", AWS_REGION: "us-east-2" }], [{ AWS_REGION: "eu-west-1" }]])(
+    "refuses a certificate of another region than the deployment, which %j names",
+    (environment) => {
+      const certificate = "arn:aws:acm:us-east-2:123456789012:certificate/1234abcd";
+      const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
+        cwd: root,
+        encoding: "utf8",
+        env: {
+          ...settings,
+          ...environment,
+          CDK_OUTDIR: mkdtempSync(join(tmpdir(), "canvassing-app-")),
+          CDK_CONTEXT_JSON: JSON.stringify({ domain: "api.example.com", certificate }),
+        },
+      });
+      expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 2]);
+      expect(stderr).toContain(
+        "context key certificate: its region is us-east-2, and the deployment's region is eu-west-1;",
+      );
+    },
+  );
+
   it("warns that alarms have no recipient, unless the deployment names an address", () => {
     const warnings = (alarmEmail?: string): string[] => {
       const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
@@ -187,7 +208,10 @@ describe("settings", () => {
     [{ deliverySenders: "3" }, "deliverySenders: 3 senders and 6 jobs leave fewer than 2 of the account's 10"],
     [{ preset: "large" }, "preset"],
     [{ accountConcurrency: "5" }, "accountConcurrency"],
-    [{ preset: "production", accountConcurrency: "339" }, "accountConcurrency: preset production reserves 240 of 339"],
+    [
+      { preset: "production", accountConcurrency: "339" },
+      "accountConcurrency: preset production reserves 240 of 339, and",
+    ],
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],

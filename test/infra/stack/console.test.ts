@@ -201,7 +201,10 @@ it.each([
   [{ console: true, issuer: "https://id.example.com", audience: "a" }, "consoleClient: needed"],
   [{ console: true, consoleClient: "web" }, "consoleClient: needs an issuer"],
   [{ console: true, basemapOrigins: "https://tiles.example.com" }, "basemapStyleUrl: needed"],
-  [{ console: true, basemapStyleUrl: "https://maps.example.com/s.json", basemapOrigins: "*" }, "* is not an origin"],
+  [
+    { console: true, basemapStyleUrl: "https://maps.example.com/s.json", basemapOrigins: "*" },
+    'basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
+  ],
   [{ basemapStyleUrl: "https://maps.example.com/s.json" }, "basemapStyleUrl: needs console"],
   [
     {

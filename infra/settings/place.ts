@@ -1,0 +1,53 @@
+/**
+ * Checks that the AWS resources which the settings name are in the region and the account of the deployment. Without this check,
+ * CloudFormation would refuse such a resource only after it has created others.
+ */
+
+/** The region and the account of a deployment. Each is undefined if it is not known. */
+export interface Place {
+  readonly region?: string | undefined;
+  readonly account?: string | undefined;
+}
+
+const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
+const POOL_ID = /^([\w-]+)_/;
+
+/**
+ * Says for each setting with a resource whether AWS requires the region and the account of the deployment. `sesIdentity` is not in the list,
+ * because Cognito sends mail by identities of several regions.
+ */
+const rules = {
+  // API Gateway uses only certificates of its own region and account.
+  certificate: { region: true, account: true },
+  // CloudFront uses only certificates in us-east-1. The schema of the setting requires this region.
+  consoleCertificate: { region: false, account: true },
+  // KMS does not decrypt with a key of another region. The policy of a key may allow its use by another account.
+  secretsKey: { region: true, account: false },
+  // The functions find the table by its name in their own region and account.
+  activeTableStream: { region: true, account: true },
+  // The functions find the user pool by its id in their own region.
+  userPool: { region: true, account: false },
+} as const;
+
+/** Returns one line for each setting whose resource is in a wrong region or account. What is not known is not checked. */
+export function placeFaults(
+  settings: { readonly [key in keyof typeof rules]?: string | undefined },
+  { region, account }: Place,
+): string[] {
+  return Object.entries(rules).flatMap(([key, rule]) => {
+    const value = Object.entries(settings).find(([name]) => name === key)?.[1] ?? "";
+    const [, foundRegion, foundAccount] = ARN.exec(value) ?? POOL_ID.exec(value) ?? [];
+    if (rule.region && differ(foundRegion, region)) {
+      const remedy = `name a resource in ${region}, or set AWS_REGION=${foundRegion} to deploy there`;
+      return [`context key ${key}: its region is ${foundRegion}, and the deployment's region is ${region}; ${remedy}`];
+    }
+    if (rule.account && differ(foundAccount, account)) {
+      const known = `its account is ${foundAccount}, and the deployment's account is ${account}`;
+      return [`context key ${key}: ${known}; name a resource of this account`];
+    }
+    return [];
+  });
+}
+
+const differ = (found: string | undefined, expected: string | undefined): boolean =>
+  found !== undefined && expected !== undefined && found !== expected;

@@ -1,0 +1,213 @@
+/** Tests the messages with which `cdk synth` refuses settings. An operator must see the key, the given value, and what is accepted. */
+import { describe, expect, it } from "vitest";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { Context } from "../../../infra/settings/context.ts";
+
+const read = (context: Readonly<Record<string, unknown>>) => () => readConfig(context);
+const ID = "1234abcd-12ab-34cd-56ef-1234567890ab";
+
+describe("a value that a setting does not accept", () => {
+  it.each(Object.keys(Context.shape))("is in the message about %s, with the key and what is accepted", (key) => {
+    const message = new RegExp(`^context key ${key}: must be [^\\n]+, and not \\{\\}$`, "m");
+    const hidden = /^context key consoleSecret: must be the name of a parameter: [^\n]+$/m;
+    expect(read({ [key]: {} })).toThrow(key === "consoleSecret" ? hidden : message);
+    expect(read({ [key]: null })).toThrow(`context key ${key}: must be `);
+  });
+
+  it.each([
+    [{ defaultEndpoint: "maybe" }, 'context key defaultEndpoint: must be true or false, and not "maybe"'],
+    [
+      { accountConcurrency: "abc" },
+      'context key accountConcurrency: must be a whole number from 10 to 1000000, and not "abc"',
+    ],
+    [
+      { accountConcurrency: "5" },
+      'context key accountConcurrency: must be a whole number from 10 to 1000000, and not "5"',
+    ],
+    [{ importFileDays: "14" }, 'context key importFileDays: must be a whole number from 15 to 3650, and not "14"'],
+    [{ recoveryDays: 1.5 }, "context key recoveryDays: must be a whole number from 1 to 35, and not 1.5"],
+    [{ timeScale: "fast" }, 'context key timeScale: must be a number above 0, and not "fast"'],
+    [{ timeScale: "Infinity" }, 'context key timeScale: must be a number above 0, and not "Infinity"'],
+    [{ preset: "Small" }, 'context key preset: must be small or production, and not "Small"'],
+    [{ rollout: "slow" }, 'context key rollout: must be canary or at-once, and not "slow"'],
+    [{ webhookUrlPolicy: "open" }, 'context key webhookUrlPolicy: must be public or local, and not "open"'],
+    [{ issuer: "id.example.com" }, 'context key issuer: must be a URL, and not "id.example.com"'],
+    [
+      { consoleDomain: "app example" },
+      'context key consoleDomain: must be a domain name in lower case, and not "app example"',
+    ],
+    [
+      { allowedOrigins: "https://a.example.com, app" },
+      'context key allowedOrigins: must be an origin such as https://app.example.com, or *, and not "app"',
+    ],
+    [
+      { basemapOrigins: "*", basemapStyleUrl: "https://tiles.example.com/style.json" },
+      'context key basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
+    ],
+    [{ backupDailyDays: "3" }, "context key backupDailyDays: must be 0 or at least 7, and not 3"],
+    [{ backupMonthlyDays: "90" }, "context key backupMonthlyDays: must be 0 or at least 120, and not 90"],
+  ])("%j is named in the whole message", (context, message) => {
+    expect(read(context)).toThrow(new Error(message));
+  });
+
+  it("is named for logDays together with the days that CloudWatch accepts", () => {
+    expect(read({ logDays: "abc" })).toThrow(/^context key logDays: must be one of 1, 3, 5, .*, 1827, and not "abc"$/);
+  });
+
+  it("is shortened in the message if it is long", () => {
+    expect(read({ stage: "x".repeat(10_000) })).toThrow(/, and not "x{99}…$/);
+  });
+
+  it("is not in the message about consoleSecret, because an operator may have given the secret itself", () => {
+    expect(read({ consoleSecret: "hunter2" })).toThrow(
+      new Error("context key consoleSecret: must be the name of a parameter: /canvassing/console-secret"),
+    );
+  });
+
+  it.each(["", " ", "1e3", "0x20", " 20 ", "20,5", "-20", "+20"])("is %j for a number", (value) => {
+    for (const key of ["accountConcurrency", "logDays", "importFileDays", "timeScale", "prospectShape"]) {
+      expect(read({ [key]: value })).toThrow(`context key ${key}: must be `);
+    }
+  });
+});
+
+describe("an unknown key", () => {
+  it.each(["tabel", "größe", ""])("%j is refused", (key) => {
+    expect(read({ [key]: "x" })).toThrow(new Error(`context key ${key}: unknown; docs/deploy.md lists all settings`));
+  });
+
+  it.each([
+    ["webacl", "webAcl"],
+    ["alarm-email", "alarmEmail"],
+    ["ALARM_EMAIL", "alarmEmail"],
+    ["alarm email", "alarmEmail"],
+    [" stage", "stage"],
+    ["--stage", "stage"],
+  ])("%s is answered with the setting that the operator means", (key, meant) => {
+    expect(read({ [key]: "x" })).toThrow(
+      `context key ${key}: unknown, perhaps ${meant}; docs/deploy.md lists all settings`,
+    );
+  });
+
+  it("of the CDK is accepted", () => {
+    const keys = ["aws:cdk:enable-path-metadata", "@aws-cdk/core:flag", "acknowledged-issue-numbers", "cli-telemetry"];
+    for (const key of [...keys, "availability-zones:account=123456789012:region=eu-west-1"]) {
+      expect(read({ [key]: true })).not.toThrow();
+    }
+  });
+});
+
+describe("true and false", () => {
+  const flags = ["defaultEndpoint", "webAcl", "console", "canary", "serverTiming"];
+
+  it.each(flags)("are the only values of %s, as text and in JSON", (key) => {
+    const domain =
+      key === "defaultEndpoint" ? { domain: "api.example.com", certificate: arn("acm", "certificate") } : {};
+    for (const value of [true, false, "true", "false"]) expect(read({ ...domain, [key]: value })).not.toThrow();
+    for (const value of ["yes", "no", "TRUE", "True", "1", "0", "on", "off", "enabled", "", 1, 0, " true"]) {
+      expect(read({ ...domain, [key]: value })).toThrow(
+        `context key ${key}: must be true or false, and not ${JSON.stringify(value)}`,
+      );
+    }
+  });
+});
+
+const arn = (service: string, type: string, place = "eu-west-1:123456789012"): string =>
+  `arn:aws:${service}:${place}:${type}/${ID}`;
+
+describe("reserved concurrency that does not fit", () => {
+  it("is blamed on warmEnvironments if this setting causes it", () => {
+    const remedy = "leave out warmEnvironments, or set accountConcurrency to the account's quota";
+    expect(read({ preset: "small", warmEnvironments: "1" })).toThrow(
+      new Error(
+        "context key warmEnvironments: 1 for each of 3 functions reserves 3 of the account's 10 concurrent executions, and Lambda requires " +
+          `100 unreserved; ${remedy} if it is at least 103`,
+      ),
+    );
+    expect(read({ preset: "production", accountConcurrency: "345", warmEnvironments: 2 })).toThrow(
+      new Error(
+        "context key warmEnvironments: 2 for each of 3 functions, with 240 of preset production, reserves 246 of the account's 345 " +
+          `concurrent executions, and Lambda requires 100 unreserved; ${remedy} if it is at least 346`,
+      ),
+    );
+    expect(read({ preset: "small", accountConcurrency: 103, warmEnvironments: 1 })).not.toThrow();
+  });
+
+  it("is blamed on accountConcurrency or deliverySenders if they cause it", () => {
+    expect(read({ preset: "production", accountConcurrency: 339 })).toThrow(
+      new Error(
+        "context key accountConcurrency: preset production reserves 240 of 339, and Lambda requires 100 unreserved; " +
+          "ask AWS for a quota of at least 340, or deploy with -c preset=small",
+      ),
+    );
+    expect(read({ preset: "production", deliverySenders: 900 })).toThrow(
+      new Error(
+        "context key deliverySenders: preset production with 900 senders reserves 1090 of 1000, and Lambda requires 100 unreserved; " +
+          "set fewer senders, or set accountConcurrency to the account's quota if it is at least 1190",
+      ),
+    );
+  });
+});
+
+describe("a resource of another region or account than the deployment", () => {
+  const place = { region: "eu-west-1", account: "123456789012" };
+  const domain = (certificate: string) => ({ domain: "api.example.com", certificate });
+  const console = (consoleCertificate: string) => ({
+    ...{ console: "true", consoleDomain: "app.example.com" },
+    consoleCertificate,
+  });
+  const stream = (at: string) => `arn:aws:dynamodb:${at}:table/Canvassing-restored/stream/2026-11-22T10:00:00.000`;
+  const pool = (userPool: string) => ({ userPool, userPoolClient: "left" });
+  const [there, foreign] = ["us-east-2:123456789012", "eu-west-1:999999999999"];
+
+  it.each([
+    ["certificate", domain(arn("acm", "certificate", there))],
+    ["secretsKey", { secretsKey: arn("kms", "key", there) }],
+    ["activeTableStream", { activeTableStream: stream(there) }],
+    ["userPool", pool("us-east-2_AbCdEfGhI")],
+  ])("is refused in %s, with the region found and the region expected", (key, context) => {
+    const remedy = "name a resource in eu-west-1, or set AWS_REGION=us-east-2 to deploy there";
+    expect(() => readConfig(context, place)).toThrow(
+      new Error(`context key ${key}: its region is us-east-2, and the deployment's region is eu-west-1; ${remedy}`),
+    );
+    expect(() => readConfig(context, { region: "us-east-2" })).not.toThrow();
+    expect(() => readConfig(context)).not.toThrow();
+  });
+
+  it.each([
+    ["certificate", domain(arn("acm", "certificate", foreign))],
+    ["consoleCertificate", console(arn("acm", "certificate", "us-east-1:999999999999"))],
+    ["activeTableStream", { activeTableStream: stream(foreign) }],
+  ])("is refused in %s, with the account found and the account expected", (key, context) => {
+    expect(() => readConfig(context, place)).toThrow(
+      new Error(
+        `context key ${key}: its account is 999999999999, and the deployment's account is 123456789012; name a resource of this account`,
+      ),
+    );
+    expect(() => readConfig(context, { region: "eu-west-1" })).not.toThrow();
+  });
+
+  it("is accepted where AWS accepts it: the key of another account, and the mail identity of another region", () => {
+    expect(() => readConfig({ secretsKey: arn("kms", "key", foreign) }, place)).not.toThrow();
+    const mail = { mailFrom: "a@example.com", sesIdentity: `arn:aws:ses:${there}:identity/example.com` };
+    expect(() => readConfig(mail, place)).not.toThrow();
+  });
+
+  it("is refused in consoleCertificate unless its region is us-east-1, wherever the deployment is", () => {
+    const wrong = arn("acm", "certificate");
+    expect(() => readConfig(console(wrong), place)).toThrow(
+      new Error(
+        "context key consoleCertificate: must be the ARN of a certificate in us-east-1: arn:aws:acm:us-east-1:ACCOUNT:certificate/ID, " +
+          `and not "${wrong}"`,
+      ),
+    );
+    expect(() => readConfig(console(arn("acm", "certificate", "us-east-1:123456789012")), place)).not.toThrow();
+  });
+
+  it("is named for each key in a line of its own", () => {
+    const context = { ...domain(arn("acm", "certificate", there)), secretsKey: arn("kms", "key", there) };
+    expect(() => readConfig(context, place)).toThrow(
+      /^context key certificate: [^\n]+\ncontext key secretsKey: [^\n]+$/,
+    );
+  });
+});
