@@ -19,6 +19,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { optionsOrExit } from "../infra/command/options.ts";
 
 const usage = `npm run newcomer -- [options]
+    does in a fresh clone what the documents tell a newcomer, and compares the results with the documents
     --documents   only follows the documents, and does not run the tests of receivers, spreadsheets and client tools
 exit code 0: success, 1: a difference or a failed test, 2: wrong usage`;
 const options = optionsOrExit({ documents: { type: "boolean" } }, usage);

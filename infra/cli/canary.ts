@@ -10,7 +10,8 @@ import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { argumentsOf, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
+import { textUpTo } from "../command/accepted.ts";
+import { argumentsOf, checked, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { deployedTable } from "./table-in-use.ts";
@@ -80,18 +81,22 @@ function readInput() {
   const { positionals, values } = argumentsOf({ ...stackOptions, sub: { type: "string" } }, usage);
   if (positionals.join(" ") !== "create") throw unknownCommand(positionals, usage);
   const stackName = chosenStack(values) ?? stackNameOf(undefined);
-  try {
-    const { sub } = values;
-    const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = process.env;
-    const scope = process.env.SMOKE_SCOPE;
-    const client = { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) };
-    return {
-      stackName,
-      ...(sub !== undefined && { client: { sub, credentials: Client.parse(client) } }),
-    };
-  } catch {
-    throw new WrongUsage(`usage: ${usage}`);
+  const { sub } = checked(z.object({ sub: z.optional(textUpTo(255)) }), { sub: values.sub }, usage);
+  return { stackName, ...(sub !== undefined && { client: { sub, credentials: credentialsIn(process.env) } }) };
+}
+
+/** Returns the credentials of a client in these environment variables. An error names the variable, but not its value. */
+function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
+  const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = env;
+  const needed = { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret };
+  const missing = Object.entries(needed).filter(([, value]) => value === undefined || value === "");
+  if (missing.length > 0) {
+    throw new WrongUsage(`${missing.map(([name]) => `${name}: is required with --sub`).join("\n")}\nusage: ${usage}`);
   }
+  const scope = env.SMOKE_SCOPE;
+  const client = z.safeParse(Client, { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) });
+  if (!client.success) throw new WrongUsage(`SMOKE_TOKEN_URL: must be a URL\nusage: ${usage}`);
+  return client.data;
 }
 
 async function main(): Promise<undefined> {

@@ -1,7 +1,8 @@
 /** Defines the options `--stage` and `--stack`. With one of them, an operator chooses the deployment for an admin command. */
 
+import { shown } from "../command/accepted.ts";
 import { WrongUsage } from "../command/options.ts";
-import { STAGE_NAME, stackNameOf } from "../settings/names.ts";
+import { STAGE, STAGE_NAME, stackNameOf } from "../settings/names.ts";
 
 export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
 
@@ -14,13 +15,16 @@ export interface ChosenStack {
 }
 
 /**
- * Returns the name of the chosen CDK stack, or undefined if neither option is given. Throws WrongUsage if both are given or if the stage's
- * name is not valid.
+ * Returns the name of the chosen CDK stack, or undefined if neither option is given. Throws WrongUsage if both are given or if one of the
+ * names is not valid.
  */
 export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
-  if (stage === undefined) return stack;
-  if (stack !== undefined)
+  if (stage !== undefined && stack !== undefined)
     throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");
-  if (!STAGE_NAME.test(stage)) throw new WrongUsage(`--stage ${stage}: no deployment can have this name`);
-  return stackNameOf(stage);
+  if (stage !== undefined && !STAGE_NAME.test(stage))
+    throw new WrongUsage(`--stage: must be ${STAGE}, and not ${shown(stage)}`);
+  if (stack !== undefined && !/^\S+$/.test(stack)) {
+    throw new WrongUsage(`--stack: must be the name of a stack, and not ${shown(stack)}`);
+  }
+  return stage === undefined ? stack : stackNameOf(stage);
 }

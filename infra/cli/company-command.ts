@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { CompanyId } from "../command/accepted.ts";
 import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
@@ -10,7 +11,7 @@ import { type TableInUse, tableInUse } from "./table-in-use.ts";
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
-  company: z.string().check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company")),
+  company: CompanyId,
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
 });
@@ -24,10 +25,8 @@ export const companyCommand = (usage: string, commands: Readonly<Record<string, 
     const { work, company, stack } = readInput(usage, commands);
     const inUse = await tableInUse(stack);
     const { table, label } = inUse;
-    const companyId = Number(company);
-    if ((await table.get(keys.company(companyId))) === undefined)
-      throw new Error(`${label} has no company ${companyId}`);
-    return work(table, companyId, inUse);
+    if ((await table.get(keys.company(company))) === undefined) throw new Error(`${label} has no company ${company}`);
+    return work(table, company, inUse);
   });
 
 function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {

@@ -11,6 +11,7 @@ import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { systemClock } from "#shared/clock.ts";
 import { openTable } from "#shared/db/table.ts";
+import { CompanyId, TableName, wholeNumber } from "../command/accepted.ts";
 import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
@@ -27,9 +28,10 @@ import { describeTable } from "./restore/point-in-time.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
+    creates a company with its owner
     [--sub SUBJECT]  the owner's subject at an external identity provider
 npm run company -- suspend|resume --company N
-    users of a suspended company cannot sign in
+    suspends or resumes a company; the API refuses the requests of users of a suspended company, at the latest after a minute
 npm run company -- export --company N
     writes all rows as NDJSON and copies all files, to the folder company-exports of the bucket; run it again to resume
 npm run company -- delete --company N --confirm "NAME" [--also TABLE]
@@ -38,20 +40,14 @@ npm run company -- delete --company N --confirm "NAME" [--also TABLE]
 npm run company -- check --company N
     counts what is left of a company in all tables; exit code 1 if anything is, or if no company and no erasure has this id
 ${stackUsage}
-    [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
+    [--read-units N, --write-units N]   units of the table that the command uses per second at most (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
 
-const CompanyId = z
-  .string("must be the id of a company")
-  .check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company"));
-const Units = z.pipe(
-  z.string().check(z.regex(/^[1-9]\d{0,5}$/, "must be a number from 1 to 999999")),
-  z.transform(Number),
-);
+const Units = wholeNumber(1, 999_999);
 const Input = z.object({
-  company: z.pipe(CompanyId, z.transform(Number)),
+  company: CompanyId,
   confirm: z._default(z.string(), ""),
-  also: z.optional(z.string().check(z.regex(/^[\w.-]{3,255}$/, "must be the name of a table"))),
+  also: z.optional(TableName),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
   "read-units": z._default(Units, READ_UNITS),
@@ -129,18 +125,20 @@ type Command = (context: Context, input: Input) => Promise<number>;
 
 const commands: Readonly<Record<string, Command>> = {
   suspend: async ({ rows: { table }, clock }, { company }) => {
-    console.log(`company ${company} is suspended: ${await suspend({ table, clock }, company)} users cannot sign in`);
+    const users = await suspend({ table, clock }, company);
+    console.log(`company ${company} is suspended: the API refuses requests of its ${users} users`);
     return 0;
   },
   resume: async ({ rows: { table }, clock }, { company }) => {
-    console.log(`company ${company} is active: ${await resume({ table, clock }, company)} users can sign in`);
+    const users = await resume({ table, clock }, company);
+    console.log(`company ${company} is active: the API accepts requests of its ${users} users`);
     return 0;
   },
   export: async (context, { company }) => {
     const { folder, manifest } = await exportCompany(context, company);
-    const { parts, counts, leftOut } = manifest;
+    const { parts, counts, leftOut, damaged } = manifest;
     const report = { manifest: `s3://${context.files.bucket}/${folder}manifest.json`, parts: parts.length };
-    console.log(JSON.stringify({ company, ...report, counts, leftOut }, null, 2));
+    console.log(JSON.stringify({ company, ...report, counts, leftOut, damaged }, null, 2));
     return 0;
   },
   delete: async (context, { company, confirm }) => {

@@ -13,19 +13,20 @@ import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
+import { must, textUpTo } from "../command/accepted.ts";
 import { checked, optionsOf, texts } from "../command/options.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { chosenStack } from "./chosen-stack.ts";
 import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const Input = z.object({
-  name: text(limits.name, 1),
-  owner: Email,
+  name: z.pipe(textUpTo(limits.name), text(limits.name)),
+  owner: z.string().check(z.refine((email) => z.safeParse(Email, email).success, must("an e-mail address"))),
   "first-name": z._default(text(limits.name), ""),
   "last-name": z._default(text(limits.name), ""),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
-  sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  sub: z.optional(textUpTo(255)),
 });
 
 /** The table in which the company is created, and the identity provider in which the owner gets an account. */

@@ -10,6 +10,7 @@ import { systemClock } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Progress, readProgress, reshapeProspects } from "#shared/prospects/reshape.ts";
 import type { ProspectShape } from "#shared/prospects/stored.ts";
+import { CompanyId, wholeNumber } from "../command/accepted.ts";
 import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
@@ -25,15 +26,11 @@ Companies stay in use meanwhile. A command that was interrupted continues where 
 exit code 0: success, 1: functions keep writing the other shape, an unknown company or any other error, 2: wrong usage`;
 
 const Command = z.tuple([z.enum(["status", "run", "rollback"])]);
-const CompanyId = z.coerce
-  .number("must be the id of a company")
-  .check(z.int("must be the id of a company"), z.minimum(1, "must be the id of a company"));
-const Units = z.coerce.number("must be a number").check(z.minimum(1, "must be at least 1"));
 const Input = z.object({
   company: z.optional(CompanyId),
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
-  "units-per-second": z._default(Units, 500),
+  "units-per-second": z._default(wholeNumber(1, 999_999), 500),
 });
 
 function readInput() {

@@ -7,6 +7,7 @@ import * as z from "zod/mini";
 import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { openTable } from "#shared/db/table.ts";
+import { CompanyId, must, TableName, wholeNumber } from "../command/accepted.ts";
 import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
 import { Pace } from "./company/pace.ts";
@@ -15,7 +16,7 @@ import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
 import { deleteRestored } from "./restore/delete-table.ts";
 import { describeTable, RestoreRefused } from "./restore/point-in-time.ts";
-import { verifyAll } from "./restore/verify.ts";
+import { FAULTS_SHOWN, verifyAll } from "./restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
@@ -32,19 +33,10 @@ npm run restore -- company --company N --from TABLE
 npm run restore -- delete --table NAME
     deletes a restored table; the table that the service uses is refused
 ${stackUsage}
-    [--read-units N, --write-units N]   capacity units a second (default ${READ_UNITS}, ${WRITE_UNITS})
+    [--read-units N, --write-units N]   units of the table that the command uses per second at most (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: faults, refused or any other error, 2: wrong usage`;
 
-const Units = z.pipe(
-  z.string().check(z.regex(/^[1-9]\d{0,5}$/, "must be a number from 1 to 999999")),
-  z.transform(Number),
-);
-const CompanyId = z
-  .string("must be the id of a company")
-  .check(z.regex(/^[1-9]\d{0,15}$/, "must be the id of a company"));
-const TableName = z
-  .string("must be the name of a table")
-  .check(z.regex(/^[\w.-]{3,255}$/, "must be the name of a table"));
+const Units = wholeNumber(1, 999_999);
 const shared = {
   stage: z.optional(z.string()),
   stack: z.optional(z.string()),
@@ -53,7 +45,7 @@ const shared = {
 };
 /** The point in time whose data is restored. DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
-  z.iso.datetime({ offset: true, precision: 0, error: "must be a time such as 2026-11-22T10:00:00Z" }),
+  z.iso.datetime({ offset: true, precision: 0, ...must("a time such as 2026-11-22T10:00:00Z") }),
   z.transform((text) => new Date(text)),
 );
 const inputs = {
@@ -64,7 +56,7 @@ const inputs = {
   company: z.strictObject({
     ...shared,
     from: TableName,
-    company: z.pipe(CompanyId, z.transform(Number)),
+    company: CompanyId,
   }),
 } as const;
 type Input<Name extends keyof typeof inputs> = z.output<(typeof inputs)[Name]>;
@@ -135,7 +127,8 @@ async function company(inUse: TableInUse, input: Input<"company">): Promise<numb
   const live = storeOf(inUse, z.string().parse(inUse.outputs.TableName), input);
   const context = { live, restored: storeOf(inUse, input.from, input), clock: systemClock, progress: report };
   const { faults, ...counts } = await restoreCompany(context, input.company);
-  console.log(JSON.stringify({ company: input.company, ...counts, faults: faults.slice(0, 10) }));
+  const shown = faults.slice(0, FAULTS_SHOWN);
+  console.log(JSON.stringify({ company: input.company, ...counts, allFaults: faults.length, faults: shown }));
   return faults.length === 0 ? 0 : 1;
 }
 

@@ -8,17 +8,20 @@ import { apiAt, assert } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
+import { HttpUrl, wholeNumber } from "../command/accepted.ts";
 import { messageOf } from "../command/error.ts";
-import { nameTarget, optionsOf, runCommand, texts, WrongUsage } from "../command/options.ts";
+import { checked, nameTarget, optionsOf, runCommand, texts, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";
 import { requestToken } from "../local/request-token.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
-    --base           the service (default: the local one, whose demo users need no credentials)
-    --changes        further status changes (default: 200 on the local service, otherwise 10)
-    --receiver-url   a public URL that leads to PORT of this machine, where webhooks are verified. Without it, a deployed
-                     service sends webhooks to itself, and their attempts are checked
+    checks that prospects and webhooks work on a running service
+    --base URL             the service, without /api (default: the local one, whose demo users need no credentials)
+    --changes N            further status changes (default: 200 on the local service, otherwise 10)
+    --receiver-port PORT   the port of this machine on which webhooks arrive (default: any free port)
+    --receiver-url URL     a public URL that leads to PORT of this machine, where webhooks are verified. Without it, a
+                           deployed service sends webhooks to itself, and their attempts are checked
 credentials of a deployed service are environment variables, one of
     SMOKE_TOKEN                                      an access token
     SMOKE_USER, SMOKE_PASSWORD, SMOKE_USER_POOL_ID, SMOKE_CLIENT_ID    a user of a Cognito pool; needs AWS credentials
@@ -30,10 +33,10 @@ the user must be an owner or admin. Further access tokens are optional:
 exit code 0: all steps passed, 1: a step failed, 2: wrong usage`;
 
 const Options = z.object({
-  base: z.optional(z.url("must be a URL")),
-  changes: z.optional(z.pipe(z.string().check(z.regex(/^\d{1,4}$/)), z.transform(Number))),
-  "receiver-port": z._default(z.pipe(z.string().check(z.regex(/^\d{1,5}$/)), z.transform(Number)), 0),
-  "receiver-url": z.optional(z.url("must be a URL")),
+  base: z.optional(HttpUrl),
+  changes: z.optional(wholeNumber(0, 9_999)),
+  "receiver-port": z._default(wholeNumber(0, 65_535), 0),
+  "receiver-url": z.optional(HttpUrl),
 });
 type Options = z.output<typeof Options>;
 
@@ -41,14 +44,8 @@ const CHANGES = { local: 200, deployed: 10 } as const;
 const PROSPECTS = 5;
 const WEBHOOK_WAIT_MS = 60_000;
 
-function readInput(args: readonly string[]): Options {
-  const values = optionsOf(args, texts(["base", "changes", "receiver-port", "receiver-url"]), usage);
-  try {
-    return Options.parse(values);
-  } catch {
-    throw new WrongUsage(`usage: ${usage}`);
-  }
-}
+const readInput = (args: readonly string[]): Options =>
+  checked(Options, optionsOf(args, texts(Object.keys(Options.shape)), usage), usage);
 
 interface Users {
   readonly admin: string;

@@ -8,11 +8,15 @@ import { serviceUrl } from "../local/address.ts";
 import { requestToken } from "../local/request-token.ts";
 
 const usage = `npm run --silent token -- EMAIL
+    prints an access token of this user of the running local service, and nothing else
+    HOST and PORT, the environment variables of npm start, say where the service is (default: 127.0.0.1 and 3000)
 exit code 0: done, 1: failed, 2: wrong usage`;
 
 await runCommand(async () => {
-  const [email, ...more] = argumentsOf({}, usage).positionals;
-  if (email === undefined || more.length > 0) throw new WrongUsage(`usage: ${usage}`);
+  const { positionals } = argumentsOf({}, usage);
+  const [email, ...more] = positionals;
+  if (email === undefined) throw new WrongUsage(`EMAIL: is required\nusage: ${usage}`);
+  if (more.length > 0) throw new WrongUsage(`${positionals.join(" ")}: give one e-mail address\nusage: ${usage}`);
   const base = serviceUrl();
   nameTarget(`local service at ${base}`);
   const answer = await requestToken(base, email).catch(() => undefined);

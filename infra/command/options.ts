@@ -121,6 +121,19 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
+/**
+ * Returns the checked values of options that each need a value. If they are wrong, it prints the reason and ends the process with exit code
+ * 2.
+ */
+export function checkedOrExit<S extends z.ZodMiniObject>(schema: S, usage: string): z.output<S> {
+  try {
+    return checked(schema, optionsOf(process.argv.slice(2), texts(Object.keys(schema.shape)), usage), usage);
+  } catch (error) {
+    console.error(messageOf(error));
+    process.exit(exitCodes.wrongUsage);
+  }
+}
+
 /** Returns the error for words that are no command. If there are no words, its message is only the usage. */
 export function unknownCommand(words: readonly string[], usage: string): WrongUsage {
   const given = words.join(" ");

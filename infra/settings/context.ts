@@ -3,24 +3,13 @@
  * from which `npm run settings` writes the tables of docs/deploy.md.
  */
 import * as z from "zod/mini";
+import { must, numeric, wholeNumber } from "../command/accepted.ts";
 import { presets } from "./capacity.ts";
 import { consoleSettings } from "./console-settings.ts";
-import { STAGE_NAME } from "./names.ts";
+import { STAGE, STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
-import {
-  DOMAIN_NAME,
-  FLAG,
-  Flag,
-  List,
-  matching,
-  must,
-  numeric,
-  OriginsOrAll,
-  oneOf,
-  Url,
-  wholeNumber,
-} from "./values.ts";
+import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf, Url } from "./values.ts";
 
 export const AllowedOrigins = z._default(OriginsOrAll, []);
 
@@ -39,7 +28,7 @@ export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream")
 const count = (least: number, most: number) => z.optional(wholeNumber(least, most));
 
 const address = {
-  stage: matching(STAGE_NAME, "2 to 20 lower-case letters, digits and hyphens, such as test").register(settingTexts, {
+  stage: matching(STAGE_NAME, STAGE).register(settingTexts, {
     topic: "Name and address",
     description: "name of this deployment, such as `test`",
     default: "none",

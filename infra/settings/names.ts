@@ -12,6 +12,9 @@ const STACK_NAME = "Canvassing";
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
+/** The names of stages that error messages show. */
+export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
+
 /** Returns the name of the service stack. Without a stage, it is the name that every deployment had before stages were introduced. */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;

@@ -1,19 +1,6 @@
 /** Defines schemas of values that several settings have. */
 import * as z from "zod/mini";
-
-/** Maximum number of characters of a wrong value that an error message contains. */
-const SHOWN = 100;
-
-/** Returns a wrong value as an error message shows it. A text has quotes, so that an operator sees blanks at its ends. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;
-}
-
-/** Returns the error of a schema. The message contains what the schema accepts, and the value that it got. */
-export const must = (what: string) => ({
-  error: ({ input }: { readonly input?: unknown }): string => `must be ${what}, and not ${shown(input)}`,
-});
+import { must } from "../command/accepted.ts";
 
 export const matching = (pattern: RegExp, what: string) =>
   z.optional(z.string(must(what)).check(z.regex(pattern, must(what))));
@@ -29,29 +16,6 @@ export const Flag = z.pipe(
   z.union([z.boolean(), z.enum(["true", "false"])], must("true or false")),
   z.transform((value) => value === true || value === "true"),
 );
-
-const DECIMAL = /^\d{1,15}(?:\.\d{1,15})?$/;
-
-/**
- * Accepts a number in decimal digits: as text (from the command line) or as JSON (from cdk.json). An empty text is no number, although
- * JavaScript converts it to 0.
- * @param what the accepted numbers, for the error message
- */
-export const numeric = (what: string, accepts: (value: number) => boolean) =>
-  z.pipe(
-    z.custom<number | string>(
-      (value) =>
-        (typeof value === "number" || (typeof value === "string" && DECIMAL.test(value))) && accepts(Number(value)),
-      must(what),
-    ),
-    z.transform(Number),
-  );
-
-export const wholeNumber = (least: number, most: number) =>
-  numeric(
-    `a whole number from ${least} to ${most}`,
-    (value) => Number.isInteger(value) && value >= least && value <= most,
-  );
 
 export const DOMAIN_NAME = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/;
 

@@ -177,8 +177,12 @@ function printModel(): void {
   }
 }
 
+const usage = `npm run bench:cache
+    compares the memory of a company index with the cache's estimate, and prints a model of the cache
+exit code 0: the estimate is right, 1: the estimate is too far off, or any other error, 2: wrong usage`;
+
 if (import.meta.main) {
-  optionsOrExit({}, "npm run bench:cache\n    has no options");
+  optionsOrExit({}, usage);
   await measureOne();
   printModel();
 }

@@ -23,11 +23,12 @@ import { measureWebhooks } from "./webhooks.ts";
 import { writeBenchmarks } from "./written-page.ts";
 
 const usage = `npm run bench -- [options]
+    measures the service with companies of 10000 and 100000 prospects, and compares the results with the budgets
     --index, --csv, --webhooks   measures only these parts
     --large                      also measures a company of a million prospects
     --postgres                   also compares with Postgres, if it is installed
     --write                      writes the tables into docs/benchmarks.md
-exit code 0: all budgets are held, 1: a budget is not held, 2: wrong usage`;
+exit code 0: all budgets are held, 1: a budget is not held, or any other error, 2: wrong usage`;
 const flag = { type: "boolean" } as const;
 const options = optionsOrExit(
   { large: flag, postgres: flag, write: flag, index: flag, csv: flag, webhooks: flag },

@@ -19,27 +19,31 @@ import { openTable } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
-import { optionsOrExit } from "../../infra/command/options.ts";
+import { must, wholeNumber } from "../../infra/command/accepted.ts";
+import { checkedOrExit } from "../../infra/command/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
 import { isHeld } from "./budget.ts";
 import { headerOf, type Measured, moved, overtakes, row, type Times, textOf } from "./isolation-report.ts";
 
-const option = { type: "string" } as const;
 const usage = `npm run bench:isolation -- [options]
-    --case NAME    only one case: hanging, fan-out or bulk
+    measures whether slow or many webhooks of one company delay the webhooks of another company
+    --case NAME    only one case: hanging, fan-out or bulk (default: all)
     --events N     measured events of the other company (200)
     --backlog N    hanging: waiting events of the first company (10000)
     --patches N    fan-out: changes of the territory (30)
-    --records N    bulk: records of the job (3000)`;
-const values = optionsOrExit(
-  { backlog: option, events: option, case: option, patches: option, records: option },
-  usage,
-);
-const BACKLOG = Number(values.backlog ?? 10_000);
-const EVENTS = Number(values.events ?? 200);
-const PATCHES = Number(values.patches ?? 30);
-const RECORDS = Number(values.records ?? 3_000);
+    --records N    bulk: records of the job (3000)
+exit code 0: the budgets are held, 1: a budget is not held, or any other error, 2: wrong usage`;
+const Count = wholeNumber(1, 1_000_000);
+const Options = z.object({
+  case: z.optional(z.enum(["hanging", "fan-out", "bulk"], must("hanging or fan-out or bulk"))),
+  events: z._default(Count, 200),
+  backlog: z._default(Count, 10_000),
+  patches: z._default(Count, 30),
+  records: z._default(Count, 3_000),
+});
+const values = checkedOrExit(Options, usage);
+const { events: EVENTS, backlog: BACKLOG, patches: PATCHES, records: RECORDS } = values;
 const PER_SECOND = 5;
 const MINUTE = 60_000;
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);

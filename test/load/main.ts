@@ -2,54 +2,16 @@
  * `npm run load` simulates the canvassing of many small companies and of a large one on a service. It checks that no write and no event is
  * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
  */
-import * as z from "zod/mini";
-import { optionsOrExit } from "../../infra/command/options.ts";
+import { exitCodes, runCommand } from "../../infra/command/options.ts";
 import { startService } from "../bench/started-service.ts";
 import { type Arrival, arrivals } from "./arrivals.ts";
 import { each, patientCall } from "./calls.ts";
 import { type Company, localMembers, prepare, readTokens } from "./companies.ts";
+import { type Options, readOptions } from "./options.ts";
 import { openRecorder, type Recorder } from "./recorder.ts";
 import { errorStatuses, percentile, type Row, rowOf, rowsOf, show } from "./report.ts";
 import { type Sample, send } from "./traffic.ts";
 import { type Judged, verdictOf } from "./verdict.ts";
-
-const usage = `npm run load -- [options]
-  --companies N        small companies (200)
-  --reps N             reps of a small company (2)
-  --large-reps N       reps of the large company (50)
-  --large-prospects N  prospects of the large company (5000)
-  --seconds N          length of each measured phase (30)
-  --times N            a second phase in which every company sends N times as many requests
-  --noisy N            a second phase in which only the large company sends N times as many requests
-  --max-ratio N        with --noisy, the p99 of the other companies may be N times as long as before (2); 0 only prints it
-  --seed N             another random plan (1)
-  --json               prints the result as JSON
-The service:
-  --request-rate N, --company-rate N   throttles of the local service that the command starts: all companies (60), each company (5)
-  --base URL           a running service instead
-  --tokens FILE        JSON: [{"admin": TOKEN, "reps": [TOKEN, …]}, …], the large company first (or the variable LOAD_TOKENS)
-  --receiver-url URL, --receiver-port PORT   where a deployed service reaches the webhook receiver, and the port it leads to`;
-
-const Natural = z.coerce.number().check(z.int(), z.minimum(1));
-const Options = z.object({
-  companies: z._default(z.coerce.number().check(z.int(), z.minimum(1), z.maximum(2_000)), 200),
-  reps: z._default(Natural.check(z.maximum(100)), 2),
-  "large-reps": z._default(Natural.check(z.maximum(1_000)), 50),
-  "large-prospects": z._default(z.coerce.number().check(z.int(), z.minimum(0), z.maximum(1_000_000)), 5_000),
-  seconds: z._default(z.coerce.number().check(z.minimum(1), z.maximum(600)), 30),
-  times: z.optional(z.coerce.number().check(z.minimum(1), z.maximum(100))),
-  noisy: z.optional(z.coerce.number().check(z.minimum(1), z.maximum(1_000))),
-  "max-ratio": z._default(z.coerce.number().check(z.minimum(0)), 2),
-  seed: z._default(Natural, 1),
-  json: z._default(z.boolean(), false),
-  "request-rate": z._default(Natural, 60),
-  "company-rate": z._default(Natural, 5),
-  base: z.optional(z.url()),
-  tokens: z.optional(z.string()),
-  "receiver-url": z.optional(z.url()),
-  "receiver-port": z._default(z.coerce.number().check(z.int(), z.minimum(0), z.maximum(65_535)), 0),
-});
-type Options = z.infer<typeof Options>;
 
 /** Maximum number of requests of one run, so that a typing error cannot flood a deployed service. */
 const MAX_REQUESTS = 200_000;
@@ -67,19 +29,6 @@ interface Phase extends Judged {
   readonly large?: Row;
   readonly eventDelay: { readonly p50: number; readonly p99: number };
   readonly errors: string;
-}
-
-function readOptions(): Options {
-  const text = { type: "string" } as const;
-  const flags = new Set(["json"]);
-  const names = Object.keys(Options.shape);
-  const options = Object.fromEntries(
-    names.map((name) => [name, flags.has(name) ? { type: "boolean" as const } : text]),
-  );
-  const values = optionsOrExit(options, usage);
-  const parsed = z.safeParse(Options, values);
-  if (parsed.success) return parsed.data;
-  throw new Error(parsed.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`).join("\n"));
 }
 
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
@@ -191,25 +140,21 @@ function judge(
   return holds;
 }
 
-async function main(): Promise<void> {
-  const options = readOptions();
-  if (options.base !== undefined) {
-    process.exitCode = (await run(options.base.replace(/\/$/, ""), options)) ? 0 : 1;
-    return;
-  }
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options.base !== undefined) return exitCodeOf(await run(options.base.replace(/\/$/, ""), options));
   Object.assign(process.env, {
     REQUEST_RATE: String(options["request-rate"]),
     COMPANY_RATE: String(options["company-rate"]),
   });
   const service = await startService(["--seed", String(options["large-prospects"])]);
   try {
-    process.exitCode = (await run(service.url, options)) ? 0 : 1;
+    return exitCodeOf(await run(service.url, options));
   } finally {
     await service.stop();
   }
 }
 
-main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 2;
-});
+const exitCodeOf = (holds: boolean): number => (holds ? exitCodes.done : exitCodes.failed);
+
+await runCommand(main);

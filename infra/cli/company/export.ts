@@ -10,7 +10,8 @@ import { type Clock, iso } from "#shared/clock.ts";
 import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { readableActivity } from "#shared/company-index/activity/readable.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { unpacked } from "#shared/db/packed.ts";
+import { isPacked, unpacked } from "#shared/db/packed.ts";
+import { messageOf } from "../../command/error.ts";
 import { exportsPrefix, filePrefixes } from "./file-prefixes.ts";
 import { companyPages, type RowStore, SEGMENTS, typeOf } from "./rows.ts";
 import { known } from "./suspension.ts";
@@ -51,6 +52,8 @@ const Progress = z.object({
   parts: z.array(Part),
   counts: Counts,
   leftOut: Counts,
+  /** The number of rows with damaged compressed bytes. */
+  damaged: z._default(z.int(), 0),
 });
 type Progress = z.infer<typeof Progress>;
 
@@ -86,6 +89,7 @@ export async function exportCompany(
 const notes = [
   "Each line of a part is one row. `type` names its kind. A line of the type `file` names a copied file.",
   "Left out: the search index, which is derived from the rows (its newest activity is exported as the type `loggedFacts`); answers kept for repeated requests; keys and secrets of webhooks.",
+  "`damaged` is the number of rows with compressed bytes that cannot be decompressed. They are exported in base64.",
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
@@ -110,6 +114,7 @@ async function begin({ rows, files, clock }: ExportContext, companyId: number): 
     parts: [],
     counts: {},
     leftOut: {},
+    damaged: 0,
   };
 }
 
@@ -128,9 +133,9 @@ async function exportSegment(
       const counts = isLeftOut(row) ? progress.leftOut : progress.counts;
       counts[typeOf(row)] = (counts[typeOf(row)] ?? 0) + 1;
       if (isLeftOut(row)) continue;
-      const line = JSON.stringify(exportable(row));
+      const line = lineOf(row, context, progress);
       lines.push(line);
-      bytes += line.length + 1;
+      bytes += Buffer.byteLength(line) + 1;
     }
     if (next !== undefined && bytes < (context.partBytes ?? PART_BYTES)) continue;
     if (lines.length > 0) progress.parts.push(await writePart(context, folder, "rows", lines, progress));
@@ -152,7 +157,7 @@ async function exportActivity(
   progress: Progress,
 ): Promise<void> {
   const lines: string[] = [];
-  for (const { put } of await unloggedFacts(context.rows.table, companyId)) lines.push(JSON.stringify(exportable(put)));
+  for (const { put } of await unloggedFacts(context.rows.table, companyId)) lines.push(lineOf(put, context, progress));
   if (lines.length > 0) progress.parts.push(await writePart(context, folder, "rows", lines, progress));
   progress.counts.loggedFacts = (progress.counts.loggedFacts ?? 0) + lines.length;
   progress.hasActivity = true;
@@ -216,11 +221,24 @@ const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
+/** Returns the row as a line of a part. If compressed bytes of the row are damaged, counts the row and reports it. */
+function lineOf(row: Item, { progress: report }: ExportContext, progress: Progress): string {
+  const reasons: string[] = [];
+  const line = JSON.stringify(exportable(row, (reason) => reasons.push(reason)));
+  if (reasons.length > 0) {
+    progress.damaged++;
+    report?.(`${row.pk} ${row.sk}: damaged compressed bytes, exported in base64 (${reasons.join("; ")})`);
+  }
+  return line;
+}
+
 /**
  * Returns the row as plain JSON without secrets. Prospects are stored with several fields in one JSON string, which become separate fields
  * here. Compressed records are decompressed.
+ *
+ * @param onDamage receives the reason for each value with damaged compressed bytes
  */
-export function exportable(row: Item): Item {
+function exportable(row: Item, onDamage: (reason: string) => void): Item {
   const { fields, ...columns } = row;
   const activity = readableActivity(row);
   if (activity !== undefined) return activity;
@@ -229,29 +247,32 @@ export function exportable(row: Item): Item {
       ? { ...columns, ...z.parse(Fields, JSON.parse(fields)) }
       : row;
   const shown = Object.entries(all).filter(([name]) => !secretFields.has(name));
-  return Object.fromEntries(shown.map(([name, value]) => [name, plain(value)]));
+  return Object.fromEntries(shown.map(([name, value]) => [name, plain(value, onDamage)]));
 }
 
 const Fields = z.record(z.string(), z.unknown());
 
-function plain(value: unknown): unknown {
-  if (value instanceof Uint8Array) return plainBytes(value);
-  if (value instanceof Set) return [...value].map(plain);
-  if (Array.isArray(value)) return value.map(plain);
+function plain(value: unknown, onDamage: (reason: string) => void): unknown {
+  if (value instanceof Uint8Array) return plainBytes(value, onDamage);
+  if (value instanceof Set) return [...value].map((part) => plain(part, onDamage));
+  if (Array.isArray(value)) return value.map((part) => plain(part, onDamage));
   if (typeof value === "object" && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part, onDamage)]));
   }
   return value;
 }
 
 /**
- * Converts bytes to a JSON value. If the bytes are compressed records (shared/db/packed.ts), returns the records. Otherwise returns the
- * bytes in base64.
+ * Converts bytes to a JSON value. If the bytes are compressed records (shared/db/packed.ts), returns the records. Otherwise, and if the
+ * compressed records are damaged, returns the bytes in base64.
  */
-function plainBytes(bytes: Uint8Array): unknown {
-  try {
-    return unpacked(z.unknown(), bytes);
-  } catch {
-    return Buffer.from(bytes).toString("base64");
+function plainBytes(bytes: Uint8Array, onDamage: (reason: string) => void): unknown {
+  if (isPacked(bytes)) {
+    try {
+      return unpacked(z.unknown(), bytes);
+    } catch (error) {
+      onDamage(messageOf(error));
+    }
   }
+  return Buffer.from(bytes).toString("base64");
 }

@@ -1,6 +1,6 @@
 /**
- * Suspends and resumes a company. Users of a suspended company cannot sign in. Webhook deliveries and unfinished imports continue, because
- * they result from earlier requests.
+ * Suspends and resumes a company. The API refuses the requests of users of a suspended company. Webhook deliveries and unfinished imports
+ * continue, because they result from earlier requests.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -58,7 +58,7 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
 }
 
 /**
- * Removes the mark from each user, so that they can sign in again, and then from the company. If the call is interrupted, the company is
+ * Removes the mark from each user, so that the API accepts their requests again, and then from the company. If the call is interrupted, the company is
  * still marked, and the call can be repeated. Returns the number of users.
  */
 export async function resume({ table }: Context, companyId: number): Promise<number> {

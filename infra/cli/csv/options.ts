@@ -1,9 +1,11 @@
 /** Reads the command-line options of the CSV command. */
+import * as z from "zod/mini";
 import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
-import { argumentsOf, texts, WrongUsage } from "../../command/options.ts";
+import { HttpUrl, shown } from "../../command/accepted.ts";
+import { argumentsOf, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/address.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
@@ -11,7 +13,10 @@ const filters = Object.keys(NewExport.shape).map((name) => name.replace(/[A-Z]/g
 const filterOf = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 export const usage = `npm run csv -- import FILE [options]
+    imports a CSV file by a job of the service
 npm run csv -- export FILE [options]
+    saves the prospects that match the filters as a CSV file
+  both:
     --base URL       the service, without /api (default: the local service)
     --token TOKEN    an access token; prefer the environment variable TOKEN
     --as EMAIL       the local service issues a token for this user
@@ -48,7 +53,7 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     const filter = Object.fromEntries(named);
     return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
-  if (command !== "import") throw new WrongUsage(`usage: ${usage}`);
+  if (command !== "import") throw unknownCommand(command === undefined ? [] : [command, ...args], usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
   const { errors, again, "dry-run": dryRun, mapping = [] } = values;
   const matchBy = choiceOf("--match-by", MatchBy.options, values["match-by"]);
@@ -63,7 +68,9 @@ type Access = { readonly [name in keyof typeof access]?: string | undefined };
 function accessOf({ base, token, as: email }: Access, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
   if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
   const url = (base ?? serviceUrl(env)).replace(/\/+$/, "");
-  if (!/^https?:/.test(url) || !URL.canParse(url)) throw wrong("--base must be an http or https URL");
+  if (!z.safeParse(HttpUrl, url).success) {
+    throw wrong(`--base: must be a URL that begins with http:// or https://, and not ${shown(base)}`);
+  }
   // `--as` names a user of the local service, which issues a token for this user. So the environment variable TOKEN is ignored with `--as`.
   const given = token ?? (email === undefined ? env.TOKEN : undefined);
   if (given === undefined && email === undefined) {
@@ -85,5 +92,5 @@ function pairOf(pair: string): [string, Column | null] {
 function choiceOf<T extends string>(option: string, choices: readonly T[], given: string | undefined): T | undefined {
   const chosen = choices.find((choice) => choice === given);
   if (chosen !== undefined || given === undefined) return chosen;
-  throw wrong(`${option} must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+  throw wrong(`${option}: must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}, and not ${shown(given)}`);
 }

@@ -26,10 +26,21 @@ export async function verifyAll(context: VerifyContext): Promise<number> {
   let faulty = 0;
   for await (const companyId of companiesOf(context.rows)) {
     const faults = await faultsOf(context, companyId);
-    context.report(`company ${companyId}: ${faults.length === 0 ? "no faults" : faults.slice(0, 10).join("; ")}`);
+    context.report(`company ${companyId}: ${faultReport(faults)}`);
     if (faults.length > 0) faulty++;
   }
   return faulty;
+}
+
+/** Maximum number of faults that a report contains. */
+export const FAULTS_SHOWN = 10;
+
+/** Returns the number of all faults, and the first of them. */
+export function faultReport(faults: readonly string[]): string {
+  if (faults.length === 0) return "no faults";
+  const more = faults.length > FAULTS_SHOWN ? [`and ${faults.length - FAULTS_SHOWN} more`] : [];
+  const count = `${faults.length} ${faults.length === 1 ? "fault" : "faults"}`;
+  return `${count}: ${[...faults.slice(0, FAULTS_SHOWN), ...more].join("; ")}`;
 }
 
 async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyContext, companyId: number) {
@@ -46,10 +57,11 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
 
 /**
  * Returns the faults of a search index. A record that differs from the index is compared again, and is a fault only if it still differs. At
- * most 10 000 records are compared again. All other records that differed are reported together as one more fault.
+ * most 10 000 records are compared again. All other records that differed are reported together as one more fault. It is the first one,
+ * because a report contains only the first faults.
  */
 export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
-  unexamined === 0 ? faults : [...faults, `${unexamined} more records differed and were not compared again`];
+  unexamined === 0 ? faults : [`${unexamined} more records differed and were not compared again`, ...faults];
 
 async function* companiesOf({ client, tableName, reads }: RowStore): AsyncGenerator<number> {
   let from: Item | undefined;

@@ -10,10 +10,11 @@ import { readMeasured, writeMeasured } from "./measured.ts";
 import { report } from "./report.ts";
 
 const usage = `npm run cost -- [options]
+    prints the costs per month of deployments of several sizes
     --measure   measures the operations again, and keeps the figures in measured.json
     --write     writes docs/cost.md
     --check     compares docs/cost.md with the model
-exit code 0: success, 1: docs/cost.md differs from the model, 2: wrong usage`;
+exit code 0: success, 1: docs/cost.md differs from the model, or any other error, 2: wrong usage`;
 const flag = { type: "boolean" } as const;
 const options = optionsOrExit({ measure: flag, write: flag, check: flag }, usage);
 if (options.measure === true) {

@@ -55,7 +55,10 @@ test("export writes the company's rows to the bucket, also a prospect of the cur
 
 test("a suspended company's users are refused until it is resumed, and it cannot be deleted at once", async () => {
   const suspended = await run("suspend", "--company", number);
-  expect(suspended).toMatchObject({ code: 0, stdout: `company ${number} is suspended: 6 users cannot sign in\n` });
+  expect(suspended).toMatchObject({
+    code: 0,
+    stdout: `company ${number} is suspended: the API refuses requests of its 6 users\n`,
+  });
   await forget();
   expect((await as.owner.GET("/api/me")).response.status).toBe(401);
   expect((await as.otherOwner.GET("/api/me")).response.status).toBe(200);
@@ -65,7 +68,10 @@ test("a suspended company's users are refused until it is resumed, and it cannot
     /^target: local service at http:\S+\nrequests from before the suspension may run until 20\S+Z: try again then\n$/,
   );
   const resumed = await run("resume", "--company", number);
-  expect(resumed).toMatchObject({ code: 0, stdout: `company ${number} is active: 6 users can sign in\n` });
+  expect(resumed).toMatchObject({
+    code: 0,
+    stdout: `company ${number} is active: the API accepts requests of its 6 users\n`,
+  });
   expect((await as.owner.GET("/api/me")).response.status).toBe(200);
 });
 

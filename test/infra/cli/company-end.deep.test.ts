@@ -227,7 +227,7 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool, a
   expect(full.messages.length).toBeGreaterThan(0);
   expect(await run("company", deletion)).toMatchObject({ code: 1, stderr: expect.stringContaining("is active") });
 
-  expect(await succeed("company", "suspend", ...N)).toContain("2 users cannot sign in");
+  expect(await succeed("company", "suspend", ...N)).toContain("the API refuses requests of its 2 users");
   await fetch(`${url}/local/authorizers-cache`, { method: "DELETE" });
   expect((await gone.owner.GET("/api/me")).response.status).toBe(401);
   const { counts } = Exported.parse(JSON.parse(await succeed("company", "export", ...N)));

@@ -164,6 +164,44 @@ test("a part has at most its size and one page of the table, however many rows t
   for (const { key } of manifest.parts) expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(100_000 + 1_100_000);
 });
 
+test("the size of a part counts bytes, although one character may have several", async () => {
+  const { context } = scene.get();
+  const { companyId } = await newCompany();
+  // Each row has 30 kB in UTF-8, and a third as many characters. All rows are in one partition, so one segment of the scan reads them.
+  const text = "\u65e5".repeat(10_000);
+  const rows = Array.from({ length: 150 }, (_, i) => ({ pk: `C#${companyId}#P#1`, sk: `P#${i}`, type: "test", text }));
+  await context.rows.table.batchPut(rows);
+  const { manifest } = await exportCompany({ ...context, partBytes: 1_000_000 }, companyId);
+  for (const { key } of manifest.parts) {
+    expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(1_000_000 + 1_100_000);
+  }
+});
+
+test("damaged bytes are exported in base64, and the report and the manifest say where they are", async () => {
+  const { context } = scene.get();
+  const { companyId } = await newCompany();
+  const whole = Buffer.from(packed([[1, 2, "1 Main St"]]));
+  const damaged = whole.subarray(0, whole.length - 3);
+  const other = Buffer.from("not packed");
+  const pk = `C#${companyId}#A#1`;
+  await context.rows.table.batchPut([
+    { pk, sk: "PACK#1", type: "addressPack", bytes: damaged },
+    { pk, sk: "PACK#2", type: "addressPack", bytes: other },
+    { pk, sk: "PACK#3", type: "addressPack", bytes: whole },
+  ]);
+  const lines: string[] = [];
+  const { manifest } = await exportCompany({ ...context, progress: (line) => lines.push(line) }, companyId);
+  const exported = (await linesOf(manifest)).filter(({ type }) => type === "addressPack");
+  expect(Object.fromEntries(exported.map(({ sk, bytes }) => [sk, bytes]))).toEqual({
+    "PACK#1": damaged.toString("base64"),
+    "PACK#2": other.toString("base64"),
+    "PACK#3": [[1, 2, "1 Main St"]],
+  });
+  expect(manifest.damaged).toBe(1);
+  const about = lines.filter((line) => line.includes("damaged"));
+  expect(about).toEqual([expect.stringContaining(`${pk} PACK#1: damaged compressed bytes, exported in base64 (`)]);
+});
+
 test("an export that is killed at any call resumes, and has each row once", { tags: ["sized"] }, async () => {
   const { context, kills } = scene.get();
   const { companyId } = await newCompany();

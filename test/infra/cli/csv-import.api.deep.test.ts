@@ -309,7 +309,10 @@ test("wrong options are explained in sentences, and --help prints the options an
     [["--mapping", "__proto__=notes"], "--mapping: the header __proto__ cannot be mapped"],
     [["--mapping", "Who"], '--mapping: write "HEADER=COLUMN" and not "Who"'],
     [["--match-by", "id"], "--match-by and --on-match belong together"],
-    [["--match-by", "name", "--on-match", "update"], "--match-by must be id, sourceId or emailAddress"],
+    [
+      ["--match-by", "name", "--on-match", "update"],
+      '--match-by: must be id, sourceId or emailAddress, and not "name"',
+    ],
   ] as const) {
     expect(await run(file, ...wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
   }

@@ -17,7 +17,7 @@ import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { RowStore } from "../../../infra/cli/company/rows.ts";
 import { describeTable, restoreTable } from "../../../infra/cli/restore/point-in-time.ts";
-import { indexFaults } from "../../../infra/cli/restore/verify.ts";
+import { faultReport, indexFaults } from "../../../infra/cli/restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "../../../infra/cli/restore/whole-table.ts";
 import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
@@ -313,10 +313,18 @@ describe("the way back to the old table", () => {
   });
 });
 
+test("the report of a check has the number of all faults, and ten of them", () => {
+  const faults = Array.from({ length: 12 }, (_, i) => `fault ${i}`);
+  expect(faultReport([])).toBe("no faults");
+  expect(faultReport(["a", "b"])).toBe("2 faults: a; b");
+  expect(faultReport(faults.slice(0, 1))).toBe("1 fault: fault 0");
+  expect(faultReport(faults)).toBe(`12 faults: ${faults.slice(0, 10).join("; ")}; and 2 more`);
+});
+
 test("records that were not compared again are a fault, so that a check does not report an unknown index as good", () => {
   expect(indexFaults({ faults: [], unexamined: 0 })).toEqual([]);
   expect(indexFaults({ faults: ["a"], unexamined: 3 })).toEqual([
-    "a",
     "3 more records differed and were not compared again",
+    "a",
   ]);
 });

@@ -39,11 +39,12 @@ const begins: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.each(commandFiles())("npm run %s", (name, file) => {
-  test.concurrent("answers --help with its usage, and an admin command also with its exit codes", async () => {
+  test.concurrent("answers --help with its usage, its purpose and its exit codes", async () => {
     const { status, stdout, stderr } = await runFile(file, ["--help"]);
     expect([status, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(new RegExp(`^usage: npm run (?:--silent )?${name}(?:\\s|$)`));
-    if (!file.startsWith("infra/cli/")) return;
+    // After each form of the command, an indented line says what the command does. It begins with a verb or with the name of a subcommand.
+    expect(stdout).not.toMatch(/^(?:usage: )?npm run .*\n(?! {4}[a-z])/m);
     const named = /\nexit code (.+)$/s.exec(stdout)?.[1] ?? "";
     expect([...named.matchAll(/(?:^|\W)(\d): /g)].map(([, code]) => code)).toEqual(
       name === "csv" ? ["0", "1", "2", "3"] : ["0", "1", "2"],
