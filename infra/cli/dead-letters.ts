@@ -6,14 +6,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { GetQueueAttributesCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
-import * as z from "zod/mini";
 import { openQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { flushStream, flushTypes } from "#shared/company-index/write/flush.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
-import { argumentsOf, exitCodes, runCommand, unknownCommand } from "../command/options.ts";
+import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { streamsClient } from "./clients.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
@@ -45,11 +44,6 @@ npm run dead-letters -- redrive QUEUE
 ${stackUsage}
 exit code 0: done, 1: some messages failed again or may remain, or any other error, 2: wrong usage`;
 
-const Command = z.union([
-  z.tuple([z.literal("list")]),
-  z.tuple([z.literal("redrive"), z.string().check(z.refine((name) => Object.hasOwn(queues, name)))]),
-]);
-
 async function main(): Promise<number> {
   const { stack, queue } = readInput();
   const inUse = await tableInUse(stack);
@@ -71,10 +65,13 @@ async function main(): Promise<number> {
 
 function readInput(): { queue: string | undefined; stack: string | undefined } {
   const { positionals, values } = argumentsOf(stackOptions, usage);
-  const command = z.safeParse(Command, positionals);
-  if (!command.success) throw unknownCommand(positionals, usage);
-  const [, queue] = command.data;
-  return { queue, stack: chosenStack(values) };
+  const [command, queue, ...more] = positionals;
+  const stack = chosenStack(values);
+  if (command === "list" && queue === undefined) return { queue, stack };
+  if (command !== "redrive" || more.length > 0) throw unknownCommand(positionals, usage);
+  if (queue === undefined) throw new WrongUsage(`QUEUE: is required\nusage: ${usage}`);
+  if (!Object.hasOwn(queues, queue)) throw new WrongUsage(`${queue}: no queue has this name\nusage: ${usage}`);
+  return { queue, stack };
 }
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;

@@ -26,7 +26,7 @@ import { schemasOfRelease } from "../release/stored-schemas.ts";
 const usage = `npm run release -- check|cut
     check  compares package.json, CHANGELOG.md and the rights of functions with releases/
     cut    records the current commit as the release of package.json's version, and begins the next minor version
-exit code 0: success, 1: faults, 2: wrong usage`;
+exit code 0: success, 1: faults or any other error, 2: wrong usage`;
 
 const git = (...args: string[]): string => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
 

@@ -50,14 +50,18 @@ export const CompanyId = z.pipe(matching(/^[1-9]\d{0,14}$/, "the id of a company
 
 export const TableName = matching(/^[\w.-]{3,255}$/, "the name of a table");
 
+const HTTP_URL = "a URL that begins with http:// or https://";
 export const HttpUrl = z
-  .string()
-  .check(
-    z.refine((text) => /^https?:/.test(text) && URL.canParse(text), must("a URL that begins with http:// or https://")),
-  );
+  .string(must(HTTP_URL))
+  .check(z.refine((text) => /^https?:\S+$/.test(text) && URL.canParse(text), must(HTTP_URL)));
 
-/** Accepts a text that is not empty. */
+/** Accepts a text that is not empty and has no blanks at its ends. */
 export const textUpTo = (most: number) =>
   z
     .string()
-    .check(z.refine((text) => text !== "" && [...text].length <= most, must(`a text of 1 to ${most} characters`)));
+    .check(
+      z.refine(
+        (text) => text !== "" && text.trim() === text && [...text].length <= most,
+        must(`a text of 1 to ${most} characters without blanks at its ends`),
+      ),
+    );

@@ -1,8 +1,9 @@
 /** Defines the settings of the console. */
 import * as z from "zod/mini";
 import type { Basemap } from "../build/edge.ts";
+import { HttpUrl } from "../command/accepted.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching, Url } from "./values.ts";
+import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
 
 /** This message does not contain the value, because an operator may have given the secret itself. */
 const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
@@ -59,7 +60,7 @@ export const consoleSettings = {
     effect: "some issuers need a scope of the API before they return a JWT as access token",
     cost: "none",
   }),
-  basemapStyleUrl: z.optional(Url).register(settingTexts, {
+  basemapStyleUrl: z.optional(HttpUrl).register(settingTexts, {
     topic: "Console",
     description: "URL of a MapLibre style for the base map",
     default: "an outline of the land, without internet and key",

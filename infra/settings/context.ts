@@ -3,13 +3,13 @@
  * from which `npm run settings` writes the tables of docs/deploy.md.
  */
 import * as z from "zod/mini";
-import { must, numeric, wholeNumber } from "../command/accepted.ts";
+import { HttpUrl, must, numeric, wholeNumber } from "../command/accepted.ts";
 import { presets } from "./capacity.ts";
 import { consoleSettings } from "./console-settings.ts";
 import { STAGE, STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf, Url } from "./values.ts";
+import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf } from "./values.ts";
 
 export const AllowedOrigins = z._default(OriginsOrAll, []);
 
@@ -131,7 +131,7 @@ const size = {
 };
 
 const users = {
-  issuer: z.optional(Url).register(settingTexts, {
+  issuer: z.optional(HttpUrl).register(settingTexts, {
     topic: "Users and their mail",
     description: "URL of an OpenID Connect issuer that marks access tokens by `token_use` or `typ: at+jwt`",
     default: "a new Cognito user pool",
@@ -139,7 +139,7 @@ const users = {
       "users sign in there, and the deployment makes no user pool. A change of the issuer gives all users a new identity",
     cost: "none here. A Cognito user pool costs money for each active user above its free tier",
   }),
-  jwksUri: z.optional(Url).register(settingTexts, {
+  jwksUri: z.optional(HttpUrl).register(settingTexts, {
     topic: "Users and their mail",
     description: "URL of the public keys of `issuer`",
     default: "the user pool's, or the one in the issuer's discovery document",

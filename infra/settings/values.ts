@@ -7,8 +7,6 @@ export const matching = (pattern: RegExp, what: string) =>
 
 export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(choices, must(choices.join(" or ")));
 
-export const Url = z.url(must("a URL"));
-
 /** The values of a flag, as docs/deploy.md shows them. */
 export const FLAG = "`true` or `false`, in lower case";
 /** Accepts the two words as text (from the command line) and as JSON (from cdk.json). No other spelling is accepted, such as `yes` or `TRUE`. */

@@ -10,6 +10,8 @@ import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
+import { shown } from "../../infra/command/accepted.ts";
+import { WrongUsage } from "../../infra/command/options.ts";
 import { documentsAt } from "../../infra/local/clients.ts";
 import { requestToken } from "../../infra/local/request-token.ts";
 import { each, patientCall } from "./calls.ts";
@@ -44,11 +46,26 @@ export interface Prospect {
 
 const Tokens = z.array(z.object({ admin: z.string(), reps: z.array(z.string()).check(z.minLength(1)) }));
 
-/** Reads the access tokens for a deployed service. The first company is the one that the options call the large company. */
+/**
+ * Reads the access tokens for a deployed service. The first company is the one that the options call the large company.
+ *
+ * @throws WrongUsage if there are no tokens. Its message contains no token.
+ */
 export function readTokens(file: string | undefined): readonly Members[] {
-  const text = file === undefined ? process.env.LOAD_TOKENS : readFileSync(file, "utf8");
-  if (text === undefined) throw new Error("--base needs access tokens: --tokens FILE or the variable LOAD_TOKENS");
-  return Tokens.parse(JSON.parse(text));
+  const variable = process.env.LOAD_TOKENS;
+  if (file === undefined && variable === undefined) {
+    throw new WrongUsage("--base needs --tokens FILE or the variable LOAD_TOKENS: see npm run load -- --help");
+  }
+  try {
+    return Tokens.parse(JSON.parse(file === undefined ? (variable ?? "") : readFileSync(file, "utf8")));
+  } catch {
+    const list = "a list of tokens in JSON";
+    const fault =
+      file === undefined
+        ? `LOAD_TOKENS: must be ${list}`
+        : `--tokens: must be the name of a file with ${list}, and not ${shown(file)}`;
+    throw new WrongUsage(`${fault}: see npm run load -- --help`);
+  }
 }
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });

@@ -73,7 +73,10 @@ function accessOf({ base, token, as: email }: Access, [file, ...more]: readonly 
   }
   // `--as` names a user of the local service, which issues a token for this user. So the environment variable TOKEN is ignored with `--as`.
   const given = token ?? (email === undefined ? env.TOKEN : undefined);
-  if (given === undefined && email === undefined) {
+  if (email !== undefined && !/^\S+@\S+$/.test(email)) {
+    throw wrong(`--as: must be an e-mail address, and not ${shown(email)}`);
+  }
+  if ((given ?? "") === "" && email === undefined) {
     throw wrong("set the variable TOKEN or --token to an access token, or name a user of the local service by --as");
   }
   return { base: url, token: given, email, file };

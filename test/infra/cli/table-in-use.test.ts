@@ -101,7 +101,7 @@ test.each([
   ["company.ts", ""],
   ["company-index.ts verfy --company 1", "verfy: unknown command\n"],
   ["company-index.ts verify", "--company: is required\n"],
-  ["dead-letters.ts redrive everything", "redrive everything: unknown command\n"],
+  ["dead-letters.ts redrive everything", "everything: no queue has this name\n"],
   ["migrate.ts runn", "runn: unknown command\n"],
   ["migrate.ts run --company Acme", '--company: must be the id of a company, and not "Acme"\n'],
   ["restore.ts tabel --to X", "tabel: unknown command\n"],

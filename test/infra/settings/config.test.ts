@@ -31,7 +31,18 @@ describe("a value that a setting does not accept", () => {
     [{ preset: "Small" }, 'context key preset: must be small or production, and not "Small"'],
     [{ rollout: "slow" }, 'context key rollout: must be canary or at-once, and not "slow"'],
     [{ webhookUrlPolicy: "open" }, 'context key webhookUrlPolicy: must be public or local, and not "open"'],
-    [{ issuer: "id.example.com" }, 'context key issuer: must be a URL, and not "id.example.com"'],
+    [
+      { issuer: "id.example.com" },
+      'context key issuer: must be a URL that begins with http:// or https://, and not "id.example.com"',
+    ],
+    [
+      { jwksUri: " https://id.example.com/keys" },
+      'context key jwksUri: must be a URL that begins with http:// or https://, and not " https://id.example.com/keys"',
+    ],
+    [
+      { basemapStyleUrl: "javascript:alert(1)" },
+      'context key basemapStyleUrl: must be a URL that begins with http:// or https://, and not "javascript:alert(1)"',
+    ],
     [
       { consoleDomain: "app example" },
       'context key consoleDomain: must be a domain name in lower case, and not "app example"',
