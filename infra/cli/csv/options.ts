@@ -53,7 +53,8 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     const filter = Object.fromEntries(named);
     return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
-  if (command !== "import") throw unknownCommand(command === undefined ? [] : [command, ...args], usage);
+  // The message contains only the command, because the other words may contain an access token.
+  if (command !== "import") throw unknownCommand(command === undefined ? [] : [command], usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
   const { errors, again, "dry-run": dryRun, mapping = [] } = values;
   const matchBy = choiceOf("--match-by", MatchBy.options, values["match-by"]);

@@ -229,7 +229,7 @@ test("prints the problem details of the service, and the usage after wrong optio
     const { code, stderr } = await csv(...wrong, ...base, "--as", as.owner.email);
     expect({ code, stderr }, wrong.join(" ")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^usage: npm run csv|: see npm run csv -- --help\n$/),
+      stderr: expect.stringMatching(/^usage: npm run csv|: see npm run csv -- --help\n$/m),
     });
   }
 });

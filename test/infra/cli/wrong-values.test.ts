@@ -126,7 +126,7 @@ test.concurrent.each([
     '--tokens: must be the name of a file with a list of tokens in JSON, and not ""',
   ],
   ["load", ["--base", "http://127.0.0.1:9"], "--base needs --tokens FILE or the variable LOAD_TOKENS"],
-  ["csv", ["improt", "a.csv"], "improt a.csv: unknown command"],
+  ["csv", ["improt", "a.csv", "--token", "secret"], "improt: unknown command"],
   ["token", [], "EMAIL: is required"],
   ["token", ["a@acme.test", "b@acme.test"], "a@acme.test b@acme.test: give one e-mail address"],
   [
