@@ -19,8 +19,9 @@ const shared = {
   // All test files of a worker share the imported modules. Otherwise each file would load the CDK and the schemas again, which takes a
   // second.
   isolate: false,
-  // A poll ends when its condition is true. This time-out only ends polls that hang.
-  expect: { poll: { timeout: 60_000 } },
+  // A poll ends when its condition is true. This time-out only ends polls that hang. It is shorter than the time-out of the tests, so that
+  // the error shows the last value.
+  expect: { poll: { timeout: 240_000 } },
 };
 /**
  * Settings of the tests that call the code in their own process. The code logs only errors. The setup file starts a simulated KMS (key

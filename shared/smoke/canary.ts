@@ -20,8 +20,12 @@ const Environment = z.object({
 
 const WEBHOOK_WAIT_MS = 30_000;
 
-/** Runs the smoke test. Throws if a step fails, so that Lambda counts an error. An alarm watches these errors. */
-export async function canary(): Promise<void> {
+/**
+ * Runs the smoke test. Throws if a step fails, so that Lambda counts an error. An alarm watches these errors.
+ *
+ * @param webhookWaitMs how long to wait for the webhook, in milliseconds
+ */
+export async function canary(webhookWaitMs = WEBHOOK_WAIT_MS): Promise<void> {
   const settings = Environment.parse(process.env);
   const started = Date.now();
   let steps = 0;
@@ -30,7 +34,7 @@ export async function canary(): Promise<void> {
     const [webhookMs = 0] = await runSmoke({
       admin: api,
       rep: api,
-      receiver: attemptsAt(settings.API_URL, WEBHOOK_WAIT_MS),
+      receiver: attemptsAt(settings.API_URL, webhookWaitMs),
       prospects: 1,
       changes: 0,
       step: () => steps++,

@@ -161,7 +161,7 @@ describe("an admin", () => {
         .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
       const path = new URL((await sent).url()).pathname;
       const count = (lines - 1).toLocaleString("en-US");
-      await message(page, `${count} prospects would be created.`).waitFor({ timeout: 120_000 });
+      await message(page, `${count} prospects would be created.`).waitFor();
       return path;
     };
     // The service answers 413 if the rows of a short file cause too many changes for one request. The console must then send the same file

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, drawn, jumpTo, positionOf, soon, type Visit, visit } from "./visit.ts";
+import { browserForAll, clickUntil, drawn, jumpTo, soon, type Visit, visit } from "./visit.ts";
 
 let team: Team;
 let admin: Visit;
@@ -37,15 +37,7 @@ test("a territory whose edges cross each other is drawn, and a click into each p
     // nevertheless.
     await jumpTo(page, [-104.94, 39.76], 10);
     await expect.poll(async () => (await areas()).length, soon).toBe(1);
-    // While the map replaces a tile, a click finds no territory. The user then clicks again.
-    const click = async () => {
-      await page.mouse.click(...(await positionOf(page, lng, 39.76)));
-      return panel.waitFor({ timeout: 2_000 }).then(
-        () => true,
-        () => false,
-      );
-    };
-    await expect.poll(click, soon).toBe(true);
+    await clickUntil(page, [39.76, lng], panel);
     await panel.getByText("2 prospects inside.").waitFor();
     await panel.getByRole("button", { name: "Close the territory" }).click();
     await panel.waitFor({ state: "detached" });

@@ -4,7 +4,7 @@
  */
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
-import { faultsOf } from "../harness/browser.ts";
+import { faultsOf, openContext } from "../harness/browser.ts";
 import { baseUrl } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf } from "../harness/shapes.ts";
@@ -173,7 +173,7 @@ test("every page and dialog has no fault that axe finds, and fits on phones", { 
 });
 
 test("the sign-in page of the local service has no fault either, and its policy allows its style", async ({ skip }) => {
-  const context = await browserOr(skip).newContext({ viewport: desktop, baseURL: baseUrl() });
+  const context = await openContext(browserOr(skip), { viewport: desktop, baseURL: baseUrl() });
   onTestFinished(() => context.close());
   const page = await context.newPage();
   const faults = faultsOf(page);

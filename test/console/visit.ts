@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
-import { faultsOf, noBrowser, openBrowser } from "../harness/browser.ts";
+import { faultsOf, noBrowser, openBrowser, openContext } from "../harness/browser.ts";
 import { baseUrl } from "../harness/client.ts";
 import { onceInRun } from "../harness/once.ts";
 
@@ -80,7 +80,7 @@ export function browserForAll(begin: (browser: Browser) => Promise<void>): (skip
 
 /** Signs in on the local issuer's page, and opens the page of the console at the path. */
 export async function visit(browser: Browser, email: string, path: string, viewport = desktop): Promise<Visit> {
-  const context = await browser.newContext({ viewport, baseURL: baseUrl(), reducedMotion: "reduce" });
+  const context = await openContext(browser, { viewport, baseURL: baseUrl(), reducedMotion: "reduce" });
   const page = await context.newPage();
   const faults = faultsOf(page);
   const paths = new Set<string>();
@@ -116,7 +116,7 @@ export async function pressUntil(page: Page, button: Locator, message: string): 
       () => false,
     );
   };
-  await expect.poll(press, { timeout: 60_000 }).toBe(true);
+  await expect.poll(press).toBe(true);
 }
 
 /** Closes all messages. They cover a part of a small window, with the buttons that are there. */
@@ -198,7 +198,21 @@ export async function figuresOf(name: string, { page, paths }: Visit): Promise<{
 }
 
 /** Options of waits for the map. The map draws a moment after its tiles have arrived, and drawing without a graphics card is slow. */
-export const soon = { timeout: 60_000, interval: 200 };
+export const soon = { timeout: 240_000, interval: 200 };
+
+/**
+ * Clicks on a place of the map until `opened` is shown. One click is not enough: while the map replaces a tile, a click finds nothing.
+ */
+export async function clickUntil(page: Page, [lat, lng]: readonly [lat: number, lng: number], opened: Locator) {
+  const click = async (): Promise<boolean> => {
+    await page.mouse.click(...(await positionOf(page, lng, lat)));
+    return opened.waitFor({ timeout: 2_000 }).then(
+      () => true,
+      () => false,
+    );
+  };
+  await expect.poll(click, soon).toBe(true);
+}
 
 export const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);
 

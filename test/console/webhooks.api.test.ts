@@ -6,6 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
+import { openContext } from "../harness/browser.ts";
 import { baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
@@ -42,7 +43,7 @@ const browserOr = browserForAll(async (browser) => {
 const LEEWAY_MS = 60_000;
 
 async function visitForASecond(browser: Browser, email: string, path: string) {
-  const context = await browser.newContext({ baseURL: baseUrl() });
+  const context = await openContext(browser, { baseURL: baseUrl() });
   const page = await context.newPage();
   await page.goto(`/api/session/login?returnTo=${encodeURIComponent(path)}`);
   await page.evaluate(

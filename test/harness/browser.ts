@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import packaged from "@sparticuz/chromium";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { onceInRun } from "./once.ts";
 
 /** Chrome's usual paths on macOS, Linux and Windows. */
@@ -38,9 +38,24 @@ const IN_A_CONTAINER = [
   "--disable-gpu-rasterization",
 ];
 
+/**
+ * Maximum milliseconds of a wait for the browser. Playwright waits for 30 s by default, but a busy machine can need minutes. It is shorter
+ * than the time-out of the tests, so that the error says what the test has waited for.
+ */
+const WAIT_MS = 240_000;
+
 export async function openBrowser(): Promise<Browser> {
-  if (!isPackaged) return chromium.launch({ executablePath: INSTALLED.find((path) => existsSync(path)) ?? "" });
-  return chromium.launch({ executablePath: await unpacked(), args: IN_A_CONTAINER });
+  const timeout = WAIT_MS;
+  if (!isPackaged)
+    return chromium.launch({ executablePath: INSTALLED.find((path) => existsSync(path)) ?? "", timeout });
+  return chromium.launch({ executablePath: await unpacked(), args: IN_A_CONTAINER, timeout });
+}
+
+/** Opens a context (a browser window with its own cookies) whose pages wait patiently. */
+export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(WAIT_MS);
+  return context;
 }
 
 /**

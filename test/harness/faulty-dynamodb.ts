@@ -97,7 +97,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   const open = (at: string, settings?: ClientSettings): Table => openTable(TABLE, connect(at, settings));
   return {
     endpoint,
-    table: open(endpoint),
+    table: open(endpoint, patient),
     hasty: openTable(TABLE, plainClient(endpoint)),
     direct: open(server.endpoint, patient),
     directEndpoint: server.endpoint,

@@ -17,18 +17,24 @@ const Event = z.looseObject({
   data: z.looseObject({}),
 });
 
+/** `count` is the number of the receipt. A repeated request has the number of its receipt, so that it gets the same answer again. */
 export type Behaviour = (receipt: Receipt, response: ServerResponse, count: number) => void;
 
 export interface Receiver {
   readonly url: string;
-  readonly receipts: Receipt[];
-  /** Resolves when `count` requests have arrived. Rejects after WAIT_MS. */
-  until(count: number): Promise<void>;
   /**
-   * Resolves when `count` different deliveries have arrived. Rejects after WAIT_MS. Unlike `until`, it does not count repeated deliveries:
-   * on a busy machine, the service may send a delivery again because it has not recorded the result in time.
+   * The first request of each attempt. On a busy machine, the service may send an attempt again because it could not record the result in
+   * time. Such a repeated request has the same delivery and the same number of the attempt, and is not in this list.
    */
+  readonly receipts: Receipt[];
+  /** All requests, also the repeated ones. */
+  readonly requests: readonly Receipt[];
+  /** Resolves when the list `receipts` has `count` entries. Rejects after WAIT_MS. */
+  until(count: number): Promise<void>;
+  /** Resolves when `count` different deliveries have arrived. Unlike `until`, it counts only one attempt of each. Rejects after WAIT_MS. */
   untilDifferent(count: number): Promise<void>;
+  /** Resolves when the list `receipts` has an entry that `isWanted` accepts. Rejects after WAIT_MS. */
+  untilSome(isWanted: (receipt: Receipt) => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -38,13 +44,22 @@ export interface Receiver {
  */
 const WAIT_MS = 240_000;
 
+/** Returns true if both requests belong to the same attempt. Requests that the service has not sent have no number of an attempt. */
+const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): boolean =>
+  one["x-service-attempt"] !== undefined &&
+  one["x-service-attempt"] === other["x-service-attempt"] &&
+  one["x-service-delivery"] === other["x-service-delivery"];
+
 export async function startReceiver(behave: Behaviour = (_, response) => response.end()): Promise<Receiver> {
   const receipts: Receipt[] = [];
+  const requests: Receipt[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
     const receipt = { headers: request.headers, body, event: z.parse(Event, JSON.parse(body)) };
-    receipts.push(receipt);
-    behave(receipt, response, receipts.length);
+    requests.push(receipt);
+    const known = receipts.findIndex((one) => isSameAttempt(one, receipt));
+    const count = known === -1 ? receipts.push(receipt) : known + 1;
+    behave(receipt, response, count);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -60,8 +75,10 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
   return {
     url: `http://127.0.0.1:${address.port}/hook`,
     receipts,
+    requests,
     until: (count) => waitFor(count, () => receipts.length),
     untilDifferent: (count) => waitFor(count, () => new Set(receipts.map(({ event }) => event.id)).size),
+    untilSome: (isWanted) => waitFor(1, () => Number(receipts.some(isWanted))),
     close: async () => {
       server.closeAllConnections();
       server.close();

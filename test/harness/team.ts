@@ -6,6 +6,7 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
+import { patient } from "./faulty-dynamodb.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
 
 export interface Team {
@@ -30,7 +31,7 @@ export async function openLocalTable(): Promise<Table> {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   return openTable(
     outputs.TableName,
-    dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials }),
+    dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials, ...patient }),
   );
 }
 

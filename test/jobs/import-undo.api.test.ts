@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
+import { holdQueue } from "../harness/held-queue.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -114,13 +115,13 @@ test("the undo of an upload hides prospects of several chunks, and makes one eve
 });
 
 test("an undo that is cancelled while it waits changes nothing, and lists its records", async () => {
-  const [name, many] = [uniqueName(), uniqueName()];
-  const [first, second] = [await imported(fileOf(many, 600)), await imported(fileOf(name, 3))];
-  // A company's jobs run one after the other, so the second undo waits for the first one.
-  dataOf(await begin(first.id), 202);
-  const { id } = dataOf(await begin(second.id), 202);
+  const name = uniqueName();
+  const done = await imported(fileOf(name, 3));
+  const held = await holdQueue(as.owner);
+  const { id } = dataOf(await begin(done.id), 202);
   const cancelled = dataOf(await as.owner.POST("/api/jobs/{id}/cancel", at(id)));
-  expect(cancelled).toMatchObject({ total: 3, changed: 0, unprocessed: 3 });
+  expect(cancelled).toMatchObject({ state: "cancelled", total: 3, changed: 0, unprocessed: 3 });
+  await held.release();
   const { items } = dataOf(await as.owner.GET("/api/jobs/{id}/results", at(id)));
   expect(new Set(items.map(({ outcome }) => outcome))).toEqual(new Set(["unprocessed"]));
   const left = (await found(name)).map((one) => one.id);

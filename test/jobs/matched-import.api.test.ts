@@ -66,7 +66,7 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   // The webhook also gets the event of the first import (`seeded`) if this event is published after the webhook is created. Only the first
   // import has updated nothing, so `updated !== 0` leaves out its event.
   const own = () => receiver.receipts.map(({ event }) => event).filter(({ data }) => data.updated !== 0);
-  await expect.poll(() => own().length, { timeout: 240_000 }).toBeGreaterThanOrEqual(7);
+  await expect.poll(() => own().length).toBeGreaterThanOrEqual(7);
   await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
   await receiver.close();
   const counts = Map.groupBy(own(), ({ event }) => event);

@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
-import { noBrowser, openBrowser } from "../harness/browser.ts";
+import { noBrowser, openBrowser, openContext } from "../harness/browser.ts";
 import { baseUrl, tokenOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -34,7 +34,7 @@ test("a new page continues the sync of a page that was closed, and then has the 
   for (let i = 0; i < 7; i++) dataOf(await as.owner.POST("/api/prospects", { body: { ...body, name: `P${i}` } }), 201);
   const script = await clientScript();
   const token = await tokenOf(as.rep.email);
-  const context = await browser.newContext();
+  const context = await openContext(browser);
   const openApp = async () => {
     const page = await context.newPage();
     await page.goto(`${baseUrl()}/docs`);

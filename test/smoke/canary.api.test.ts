@@ -16,6 +16,8 @@ import { runSmoke } from "#shared/smoke/story.ts";
 import { createCanary } from "../../infra/cli/canary.ts";
 
 const base = inject("baseUrl");
+/** Maximum wait for a webhook in milliseconds. On a busy machine, deliveries can take minutes. */
+const WEBHOOK_WAIT_MS = 240_000;
 const SUB = `canary-${Date.now()}`;
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
@@ -139,7 +141,7 @@ describe("the scheduled smoke test", () => {
 
   test("passes, removes what it has created, and logs one line and one metric without a secret", async () => {
     recordOutput();
-    await canary();
+    await canary(WEBHOOK_WAIT_MS);
     const lines = output.map((text) => JSON.parse(text));
     vi.restoreAllMocks();
     expect(lines).toContainEqual(
@@ -186,7 +188,7 @@ describe("the scheduled smoke test", () => {
       const prospect = { name, lat: 39.7393, lng: -104.9903 };
       ids.push(z.object({ id: z.number() }).parse((await api("POST", "/api/prospects", prospect)).body).id);
     }
-    const smoke = { admin: api, rep: api, receiver: attemptsAt(base, 30_000), prospects: 1, changes: 0 };
+    const smoke = { admin: api, rep: api, receiver: attemptsAt(base, WEBHOOK_WAIT_MS), prospects: 1, changes: 0 };
     const steps: string[] = [];
     const step = (message: string): void => void steps.push(message);
     await runSmoke({ ...smoke, step, now: Date.now });

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type Client } from "../harness/client.ts";
+import { holdQueue } from "../harness/held-queue.ts";
 import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -136,13 +137,6 @@ test("a further filter limits a run, and a user without canViewAllProspects chan
   problemOf(await run(id, { mode: "unassign", dryRun: true }, as.otherOwner), 404, "not_found");
 });
 
-/** Creates a bulk job over records that do not exist. It runs for some seconds, so that later jobs of the company wait. */
-async function busy(): Promise<number> {
-  const ids = Array.from({ length: 10_000 }, (_, i) => 2 ** 50 + i);
-  const body = { ids, action: { set: { currentStatusId: null } } };
-  return bodyOf(await as.owner("POST", "/api/prospects/bulk", body), 202, Identified).id;
-}
-
 test("of two runs over common prospects at the same time, exactly one is accepted, and the other names it", async () => {
   const lng = newArea();
   newArea();
@@ -153,7 +147,7 @@ test("of two runs over common prospects at the same time, exactly one is accepte
     await territory(lng + 3),
   ];
   await prospect(lng + 1.5, 1);
-  const blocker = await busy();
+  const held = await holdQueue(as.owner);
   const body = { mode: "unassign", expectedCount: 0 };
   const answers = await Promise.all([one, same, one, same].map((id) => run(id, body)));
   const accepted = answers.filter(({ status }) => status === 202);
@@ -168,7 +162,7 @@ test("of two runs over common prospects at the same time, exactly one is accepte
   // The territory `beside` has a common boundary with `one`, but no common prospect, so its run is accepted.
   const { id: neighbour } = bodyOf(await run(beside, body), 202, Identified);
   bodyOf(await run(far, body), 202, Identified);
-  dataOf(await as.owner.POST("/api/jobs/{id}/cancel", at(blocker)));
+  await held.release();
   await ended(winner);
   await ended(neighbour);
   expect((await run(one, body)).status).toBe(202);

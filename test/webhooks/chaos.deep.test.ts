@@ -19,7 +19,7 @@ import { sized } from "../harness/tier.ts";
 /** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
 const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
-const SETTLED_MS = 120_000;
+const SETTLED_MS = 240_000;
 
 const db = faultyDynamoDb();
 let service: LocalService;
@@ -155,5 +155,5 @@ async function expectIndexed(companyId: number): Promise<void> {
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
   // The check is repeated, because it may run during a flush. A flush moves entries into the index. In this moment, the check may see an
   // entry both in the index and among the unflushed entries.
-  await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 120_000 });
+  await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: SETTLED_MS });
 }

@@ -96,9 +96,12 @@ async function register(url: string, secretKey: string) {
 
 const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
 
+/** Number of times that `delivered` looks, 50 ms apart. A delivery can take minutes on a busy machine. */
+const LOOKS = 4_000;
+
 async function delivered(id: number, count: number) {
   const query = { params: { path: { id }, query: { status: "delivered" as const } } };
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < LOOKS; tries++) {
     const { items } = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", query));
     if (items.length === count) return items;
     await new Promise((resolve) => setTimeout(resolve, 50));

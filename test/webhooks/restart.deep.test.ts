@@ -105,7 +105,7 @@ test("a killed service keeps each acknowledged write and delivers each waiting e
   }
   const delivered = (): Set<number> =>
     new Set(receiver.receipts.map(({ event }) => z.parse(Created, event).data.prospect.id));
-  const deadline = Date.now() + 90_000;
+  const deadline = Date.now() + 240_000;
   while (!acknowledged.every((id) => delivered().has(id))) {
     if (Date.now() > deadline) throw new Error(`${delivered().size} of ${acknowledged.length} arrived`);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -2,7 +2,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { demoUsers } from "../../../infra/local/demo-users.ts";
-import { faultsOf, noBrowser, openBrowser } from "../../harness/browser.ts";
+import { faultsOf, noBrowser, openBrowser, openContext } from "../../harness/browser.ts";
 import { baseUrl } from "../../harness/client.ts";
 
 let browser: Browser | undefined;
@@ -15,7 +15,7 @@ test("the button signs the selected user in, and a request from the page is answ
   skip,
 }) => {
   if (browser === undefined) return skip(noBrowser);
-  const page = await browser.newPage();
+  const page = await (await openContext(browser)).newPage();
   const faults = faultsOf(page);
   await page.goto(`${baseUrl()}/docs`);
   const operation = page.locator(".opblock", { has: page.locator('[data-path="/api/me"]') });

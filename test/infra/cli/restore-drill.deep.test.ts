@@ -102,8 +102,8 @@ async function brokenReceiver() {
   };
 }
 
-const idsAt = ({ receipts }: Receiver): string[] =>
-  receipts.map(({ headers }) => String(headers["x-service-delivery"]));
+const idsAt = ({ requests }: Receiver): string[] =>
+  requests.map(({ headers }) => String(headers["x-service-delivery"]));
 
 async function until(what: string, test: () => boolean): Promise<void> {
   for (const end = Date.now() + 120_000; !test(); ) {
@@ -198,7 +198,7 @@ test("a restore loses what is newer than its point and nothing else, and sends n
   await later.stop();
   const written = [...earlier.written, ...later.written];
   await good.until(written.length);
-  await until("every delivery to the repaired receiver", () => broken.accepted.length === written.length);
+  await until("every delivery to the repaired receiver", () => broken.accepted.length >= written.length);
   const second = await command(before, "restore.ts", "table", "--to", to, "--as", "Restored");
   const { activeTableStream, deliveries } = Restored.parse(JSON.parse(second.stdout));
   expect(deliveries.waiting).toBe(0);
@@ -219,7 +219,7 @@ test("a restore loses what is newer than its point and nothing else, and sends n
   await until("the webhooks of the restored table", () => good.receipts.length > sent && broken.accepted.length > sent);
   const isMade = ({ event }: Receiver["receipts"][number]) => JSON.stringify(event.data).includes(`"id":${made.id},`);
   expect(good.receipts.slice(sent).every(isMade)).toBe(true);
-  expect(new Set(idsAt(good)).size).toBe(good.receipts.length);
+  expect(new Set(idsAt(good)).size).toBe(good.requests.length);
   expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
   const again = await command(after, "restore.ts", "verify", "--table", "Restored");
   expect(again.code, again.stdout).toBe(0);
@@ -235,8 +235,8 @@ test("a restore loses what is newer than its point and nothing else, and sends n
   const accepted = [...idsAt(good), ...broken.accepted];
   const newest = dataOf(await back.owner.POST("/api/prospects", { body: { name: "drill after the way back" } }), 201);
   expect(newest.id).toBeGreaterThan(made.id);
-  await until("its webhooks", () => good.receipts.length + broken.accepted.length === accepted.length + 2);
-  expect(new Set(idsAt(good)).size).toBe(good.receipts.length);
+  await until("its webhooks", () => good.requests.length + broken.accepted.length >= accepted.length + 2);
+  expect(new Set(idsAt(good)).size).toBe(good.requests.length);
   expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
   expect(present(good.receipts[0]).event.event).toBe("prospect.created");
   await back.stop();

@@ -1,0 +1,36 @@
+/** Holds the queue of a company's bulk jobs, so that a test can change a waiting job before it begins, however fast the service is. */
+import { contextOn } from "#shared/context.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
+import { at, type Client } from "./client.ts";
+import { dataOf } from "./shapes.ts";
+import { openLocalTable } from "./team.ts";
+
+/** The sweeper (a function that runs every minute) begins jobs that are due. The held job becomes due only after the tests have ended. */
+const DUE_IN_MS = 86_400_000;
+
+export interface HeldQueue {
+  /** The job at the head of the queue. No function executes it. */
+  readonly id: number;
+  /** Cancels this job, so that the next one begins. */
+  release(): Promise<void>;
+}
+
+/**
+ * Puts a bulk job into the queue of the owner's company, and sends no message for it. A company's jobs run one after the other, so all later
+ * jobs of the company wait until the test releases the queue. The queue must be empty.
+ */
+export async function holdQueue(owner: Client): Promise<HeldQueue> {
+  const { user, company } = dataOf(await owner.GET("/api/me"));
+  const context = contextOn(await openLocalTable(), { now: () => Date.now() + DUE_IN_MS });
+  const caller = { companyId: company.id, userId: user.id, role: "owner", permissions: [] } as const;
+  const names = await currentDictionary(context, company.id);
+  const id = await context.ids.next();
+  const job = { id, kind: "prospect_bulk", events: "none", total: 1, chunks: 1, action: { statusId: null } } as const;
+  const { state } = await startJob(context, { send: async () => undefined }, caller, names, job);
+  if (state !== "queued") throw new Error(`the job of the test is ${state}`);
+  return {
+    id,
+    release: async () => void dataOf(await owner.POST("/api/jobs/{id}/cancel", at(id))),
+  };
+}
