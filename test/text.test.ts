@@ -70,9 +70,10 @@ test.each(["a/b=c@d.co", "a%b@c.co", "a!#$&*@b.co", "o'neil+tag@mail.example.com
 );
 
 test("a hostile e-mail address takes no extra time", () => {
-  const started = performance.now();
+  // The test measures processor time, because other processes may delay this one for seconds.
+  const before = process.threadCpuUsage();
   for (const piece of ["a", "a.", "a@", "@a.", "a-", "!"]) accepts(Email, piece.repeat(50_000));
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(process.threadCpuUsage(before).user).toBeLessThan(1_000_000);
 });
 
 test.each([

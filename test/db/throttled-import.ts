@@ -30,11 +30,11 @@ export interface Throttled {
   readonly rate: number;
 }
 
-/** Returns how many executions of the job the import needed, and how many calls the table refused. */
+/** Returns how many executions of the job the import needed, and how many writes the table refused. */
 export async function importThrottled(
   db: FaultyDynamoDb,
   { rows, partitions, rate }: Throttled,
-): Promise<{ runs: number; refusedCalls: number }> {
+): Promise<{ runs: number; refusedWrites: number }> {
   const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
   const scene = faultyJobs(db, now);
   const company = await newCompany(scene.sound());
@@ -61,7 +61,7 @@ export async function importThrottled(
     imported: rows,
   });
   await checkRows(scene.sound().table, companyId, rows);
-  return { runs, refusedCalls: throttled.counts.refusedCalls };
+  return { runs, refusedWrites: throttled.counts.refusedWrites };
 }
 
 /**

@@ -15,9 +15,9 @@ test.each([
   [300, 4, 20],
   [120, 1, 20],
 ])("an import of %i rows completes on %i partitions of %i write units a second", async (rows, partitions, rate) => {
-  const { runs, refusedCalls } = await importThrottled(db, { rows, partitions, rate });
+  const { runs, refusedWrites } = await importThrottled(db, { rows, partitions, rate });
   expect(runs).toBe(1);
-  expect(refusedCalls).toBeGreaterThan(0);
+  expect(refusedWrites).toBeGreaterThan(0);
 });
 
 test("a batch fails with TableBusy at its deadline if the table throttles every write", async () => {

@@ -27,6 +27,11 @@ test("the first caller does the work, and the others return when it has ended", 
   expect(begun).toBe(2);
 });
 
+test("a directory that cannot be used is an error at once, and does not look like work of another process", async () => {
+  const missing = join(await newDirectory(), "missing");
+  await expect(onceInRun("work", () => Promise.reject(new Error("it ran")), missing)).rejects.toThrow("ENOENT");
+});
+
 test("if the work fails, its caller gets the error, and the next caller does it again", async () => {
   const directory = await newDirectory();
   let count = 0;

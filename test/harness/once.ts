@@ -4,6 +4,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "../../infra/command/error.ts";
 
 const WORK_MS = 240_000;
 
@@ -20,7 +21,7 @@ export async function onceInRun(name: string, work: () => Promise<unknown>, dire
     // Creating a directory fails if it exists, so exactly one process creates it.
     const isFirst = await mkdir(begun).then(
       () => true,
-      () => false,
+      (error: unknown) => (codeOf(error) === "EEXIST" ? false : Promise.reject(error)),
     );
     if (!isFirst) continue;
     try {

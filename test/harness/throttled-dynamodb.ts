@@ -16,9 +16,15 @@ const Transaction = z.looseObject({ TransactItems: z.array(z.record(z.string(), 
 const Answer = z.looseObject({});
 type WriteRequest = z.infer<typeof Request>;
 
+interface Bucket {
+  left: number;
+  /** The time of the last use. */
+  atMs?: number;
+}
+
 export interface ThrottledDynamoDb {
   readonly endpoint: string;
-  readonly counts: { calls: number; refusedCalls: number; units: number };
+  readonly counts: { calls: number; refusedCalls: number; refusedWrites: number; units: number };
   stop(): void;
 }
 
@@ -33,14 +39,17 @@ export async function startThrottledDynamoDb(
 ): Promise<ThrottledDynamoDb> {
   // Each partition has a bucket of unused write units, which fills as time passes. The time comes from `performance`, because its clock
   // never goes back. A bucket would lose units if the clock went back.
-  const buckets = Array.from({ length: partitions }, () => ({ left: unitsPerSecond, atMs: performance.now() }));
-  const counts = { calls: 0, refusedCalls: 0, units: 0 };
+  // A bucket is empty until its first use. The first write of a partition is therefore always refused, even if a busy machine writes so
+  // slowly that no later write is.
+  const buckets = Array.from({ length: partitions }, (): Bucket => ({ left: 0 }));
+  const counts = { calls: 0, refusedCalls: 0, refusedWrites: 0, units: 0 };
 
   function bucketOf(pk: string) {
     const bucket = buckets[placeOf(pk, partitions)];
     if (bucket === undefined) throw new Error("there is no such partition");
     const now = performance.now();
-    bucket.left = Math.min(unitsPerSecond, bucket.left + ((now - bucket.atMs) / 1_000) * unitsPerSecond);
+    const elapsedMs = now - (bucket.atMs ?? now);
+    bucket.left = Math.min(unitsPerSecond, bucket.left + (elapsedMs / 1_000) * unitsPerSecond);
     bucket.atMs = now;
     return bucket;
   }
@@ -70,6 +79,7 @@ export async function startThrottledDynamoDb(
     };
     const refuse = (): void => {
       counts.refusedCalls++;
+      counts.refusedWrites++;
       const __type = "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException";
       response.writeHead(400, { "Content-Type": "application/x-amz-json-1.0" });
       response.end(JSON.stringify({ __type, message: "The level of configured throughput was exceeded." }));
@@ -85,6 +95,7 @@ export async function startThrottledDynamoDb(
     const left: WriteRequest[] = [];
     for (const one of requests) (takes({ pk: pkOf(one), units: unitsOf(one) }) ? taken : left).push(one);
     if (taken.length === 0) return refuse();
+    counts.refusedWrites += left.length;
     const answer = await forward(JSON.stringify({ ...asked, RequestItems: { [table]: taken } }));
     const UnprocessedItems = left.length === 0 ? {} : { [table]: left };
     response.end(JSON.stringify({ ...Answer.parse(JSON.parse(answer)), UnprocessedItems }));

@@ -184,16 +184,16 @@ test("a warm function reads a page of 300 prospects in two rounds", async () => 
   for (let i = 0; i < 300; i++) await createProspect(context, owner, { name: "Maria" });
   await flush(context, owner.companyId, all);
   const rounds: number[] = [];
-  for (let i = 0; i < 2; i++) {
+  for (let i = 0; i < 3; i++) {
     forgetRows(context.table, owner.companyId);
     const query = { limit: 500, types: ["prospects" as const], cursor: undefined };
     const { result, usage } = await metered(() => readChanges(context, owner, query));
     expect(result.items).toHaveLength(300);
     rounds.push(usage.rounds);
   }
-  // Only the second request of the function must need two rounds. The first request does not know yet how large the prospects are, and
-  // reads them in two portions.
-  expect(rounds.at(-1)).toBe(2);
+  // The first request also reads the rows that a new function reads only once. It does not know yet how large the prospects are, and
+  // therefore reads them in two portions.
+  expect(rounds).toEqual([6, 2, 2]);
 });
 
 test("notes of prospects that a rep may not see cost the rep's devices no reads", async () => {

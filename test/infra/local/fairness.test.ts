@@ -48,7 +48,7 @@ describe("the local queue", () => {
 
   it("serves another group before a backlog, passes the group to functions, and hands out each message once", async () => {
     const QueueUrl = queueUrl(queues.endpoint, NAME);
-    await queues.sqs.send(new CreateQueueCommand({ QueueName: NAME, Attributes: { VisibilityTimeout: "30" } }));
+    await queues.sqs.send(new CreateQueueCommand({ QueueName: NAME, Attributes: { VisibilityTimeout: "600" } }));
     const send = (MessageGroupId: string, bodies: string[]) =>
       queues.sqs.send(
         new SendMessageBatchCommand({

@@ -88,6 +88,12 @@ const code = {
   tick: `${prelude}export const handler = (event) => seen({ ticked: event });`,
 } as const;
 
+/**
+ * The time-out of the functions that a test lets run out of time. It is long enough for all other calls, even on a busy machine, and short
+ * enough to wait for.
+ */
+export const SHORT_SECONDS = 3;
+
 const lambda = (file: keyof typeof code, Timeout = 5): Fields => ({
   Type: "AWS::Lambda::Function",
   Properties: {
@@ -296,11 +302,12 @@ export function fixtureTemplate(): { Resources: Record<string, { Type: string; P
     Failed: queue(),
     Seen: queue(),
     Work: queue({
-      VisibilityTimeout: 1,
+      // The function must start and process the message within this time. Otherwise the queue would deliver the message again.
+      VisibilityTimeout: 5,
       RedrivePolicy: { deadLetterTargetArn: getAtt("Dead", "Arn"), maxReceiveCount: 2 },
     }),
-    Echo: lambda("echo", 1),
-    Authorize: lambda("authorize", 1),
+    Echo: lambda("echo", SHORT_SECONDS),
+    Authorize: lambda("authorize", SHORT_SECONDS),
     Stream: lambda("stream"),
     Publish: lambda("publish"),
     Consume: lambda("consume"),

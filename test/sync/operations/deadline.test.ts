@@ -26,7 +26,7 @@ test("operations that do not fit into the time of the request get the outcome re
   // The first transaction succeeds. All later transactions hang until the time of the batch ends.
   let transactions = 0;
   db.plan((operation) => (operation === "TransactWriteItems" && ++transactions > 1 ? { kind: "hang" } : pass));
-  const endsAt = Date.now() + 3_000;
+  const endsAt = Date.now() + 6_000;
   const { results } = await stoppedAt(
     () => endsAt - Date.now(),
     () => applyBatch({ context: contextOn(db.table), caller, requestId: "first" }, batch),
