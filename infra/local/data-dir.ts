@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { codeOf, messageOf } from "../command/error.ts";
 import { doneAtExit } from "./at-exit.ts";
 import { LocalError } from "./error.ts";
@@ -34,12 +35,14 @@ export interface DataDir {
   readonly worker: string;
   /** Records that the first start has loaded all demo data. Without this record, the next start deletes the data and loads it again. */
   markComplete(): void;
+  /** Records in the lock that this service is ending, so that the next service waits for the directory instead of failing. */
+  markEnding(): void;
   /** Unlocks the directory, or removes it if it is temporary. If nobody calls this function, the same happens when the process exits. */
   release(): void;
 }
 
-export function openDataDir(directory: string, fresh: boolean): DataDir {
-  const { at, release } = claimed(directory);
+export async function openDataDir(directory: string, fresh: boolean): Promise<DataDir> {
+  const { at, release, markEnding } = await claimed(directory);
   // The last step of the first start writes the file `complete`. If the file is missing, the first start was interrupted and the demo data
   // is incomplete.
   if (fresh || !existsSync(at("complete"))) {
@@ -67,17 +70,18 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
     compileCache: at("compile-cache"),
     worker: at("worker.mjs"),
     markComplete: () => writeFileSync(at("complete"), ""),
+    markEnding,
     release,
   };
 }
 
 /** Creates the directory if it does not exist, and locks it. Throws a LocalError if the directory cannot be created or locked. */
-function claimed(directory: string): { at: (name: string) => string; release: () => void } {
+async function claimed(directory: string): Promise<Lock & { at: (name: string) => string }> {
   try {
     makeDirectory(path.resolve(directory));
     const real = realpathSync(directory);
     const at = (name: string): string => path.join(real, name);
-    return { at, release: lock(at("lock")) };
+    return { at, ...(await lock(at("lock"))) };
   } catch (error) {
     if (error instanceof LocalError) throw error;
     const reason = codeOf(error) ?? messageOf(error);
@@ -111,32 +115,56 @@ export function temporaryDir(): DataDir {
     compileCache: null,
     worker: path.join(directory, "worker.mjs"),
     markComplete: () => undefined,
+    markEnding: () => undefined,
     release: doneAtExit(() => rmSync(directory, { recursive: true, force: true })),
   };
 }
 
+/** Maximum time in milliseconds that a start waits for a service that is ending. An ending service needs up to about ten seconds. */
+const ENDING_MS = 30_000;
+const PAUSE_MS = 100;
+/** The word in a lock file of a service that is ending. */
+const ENDING = "ending";
+
+type Lock = Pick<DataDir, "release" | "markEnding">;
+
 /**
- * Locks the directory with a lock file, and returns the function that unlocks it. Throws a LocalError if a running service has locked it.
- * The file contains the id of the process and the time at which it started. The id alone does not identify the process, because operating
- * systems reuse process ids.
+ * Locks the directory with a lock file. Throws a LocalError if a running service has locked it. If this service is ending, the function
+ * first waits until it has ended. The file contains the id of the process and the time at which it started. The id alone does not identify
+ * the process, because operating systems reuse process ids.
  */
-function lock(file: string): () => void {
+async function lock(file: string): Promise<Lock> {
   const own = `${process.pid} ${startOf(process.pid)}`;
-  for (let attempt = 0; attempt < 2; attempt++) {
+  let waitedMs = 0;
+  for (let attempt = 0; attempt < 2; ) {
     try {
       writeFileSync(file, own, { flag: "wx" });
-      return doneAtExit(() => rmSync(file, { force: true }));
+      const release = doneAtExit(() => rmSync(file, { force: true }));
+      return { release, markEnding: () => writeFileSync(file, `${own} ${ENDING}`) };
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
-      const holder = readFileSync(file, "utf8");
-      const [pid = "", start = ""] = holder.split(" ");
-      if (isRunning(Number(pid), start)) {
-        throw inUse(file, `another running service (process ${pid})`);
-      }
-      rmSync(file, { force: true });
     }
+    const [pid = "", start = "", state = ""] = holderIn(file).split(" ");
+    if (!isRunning(Number(pid), start)) {
+      rmSync(file, { force: true });
+      attempt++;
+    } else if (state === ENDING && waitedMs < ENDING_MS) {
+      if (waitedMs === 0) console.error(`waiting for process ${pid}, which is ending, to release DATA_DIR`);
+      await wait(PAUSE_MS);
+      waitedMs += PAUSE_MS;
+    } else throw inUse(file, `another running service (process ${pid})`);
   }
   throw inUse(file, "another service that is starting");
+}
+
+/** Returns the content of the lock file, or an empty string if its service has just removed it. */
+function holderIn(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return "";
+    throw error;
+  }
 }
 
 const inUse = (file: string, by: string): LocalError =>

@@ -83,7 +83,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const listener = await bind(options.port, options.host ?? "127.0.0.1");
   undo.push(() => listener.stop());
   const { dataDir, fresh = false } = options;
-  const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
+  const dir = dataDir === undefined ? temporaryDir() : await openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
   // `bothEnded` waits for both promises even if one of them fails. Otherwise the failure could end this process during a build, and esbuild
@@ -170,6 +170,7 @@ async function run(parts: Parts): Promise<LocalService> {
   running.push(...(await startSources(stack, functions, servers, positions, log.write)));
   undo.push(() => stopSources(running));
   undo.push(() => listener.stop());
+  undo.push(() => dir.markEnding());
   dir.markComplete();
   return {
     ...directory,

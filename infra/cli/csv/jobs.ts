@@ -82,19 +82,32 @@ async function contentOf(file: string): Promise<Content> {
   return { bytes: stats.size, sha256: hash.digest("base64") };
 }
 
-/** Resumes the latest import of the same content, or begins a new import. */
+/**
+ * Returns the options that change the result, as a text. The order of the pairs of `--mapping` does not change the result, so the text does
+ * not depend on it.
+ */
+function readingText({ mapping, ...matching }: ImportOptions["reading"]): string {
+  const sorted = Object.entries(mapping).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return JSON.stringify({ mapping: Object.fromEntries(sorted), ...matching });
+}
+
+/** Resumes the latest import of the same content by the same user with the same options, or begins a new import. */
 async function resumeOrBegin(service: Service, options: ImportOptions, content: Content): Promise<ImportJob> {
-  const asked = { sha256: content.sha256, mapping: JSON.stringify(options.reading) };
   const { own, add } = await openJournal(service, `${options.file}.imports.json`);
+  const asked = { sha256: content.sha256, mapping: readingText(options.reading), userId: String(service.userId) };
+  // Entries of earlier releases do not contain the user.
+  const isSame = ({ sha256, mapping, userId = asked.userId }: (typeof own)[number]): boolean =>
+    sha256 === asked.sha256 && mapping === asked.mapping && userId === asked.userId;
   let old: ImportJob | undefined;
-  for (const entry of new Set([own.at(-1), own.findLast(({ sha256 }) => sha256 === asked.sha256)])) {
+  for (const entry of new Set([own.at(-1), own.findLast(isSame)])) {
     const job = await jobOf((id) => importNow(service, id), entry);
-    const isSame = entry?.sha256 === asked.sha256;
-    if (isSame && (!isOpen(job) || entry.mapping === asked.mapping)) old = job;
+    if (entry !== undefined && isSame(entry)) old = job;
     // A changed file probably still contains many rows of its earlier content. While the import of the earlier content is running, a second
     // import is probably a mistake. So it needs `--again`.
-    else if (isOpen(job) && !options.again)
-      throw new Failed(`import ${job?.id} with other content or options has not ended: wait, cancel it or add --again`);
+    else if (isOpen(job) && !options.again) {
+      const other = `import ${job?.id} with other content or options, or of another user, has not ended`;
+      throw new Failed(`${other}: wait, cancel it or add --again`);
+    }
   }
   const job = await usable(service, options, content, old);
   if (job !== old) await add(job, asked);
@@ -146,6 +159,15 @@ function importStep({ state, processed, written, skipped: errors }: ImportJob): 
   return { name: state === "running" ? "checking" : "waiting", done: processed, unit: "rows", errors };
 }
 
+/** Returns how the user can import the corrected rows of a file without creating its good rows again. */
+function correction({ matchBy, onMatch }: ImportOptions["reading"]): string {
+  if (matchBy !== undefined && onMatch !== "create") return "correct this file and run the same command";
+  return (
+    "write only the corrected rows into a new file and import it, or correct this file and add --match-by sourceId --on-match update " +
+    "(or --match-by emailAddress), so that the rows with this key are not created again"
+  );
+}
+
 async function report(service: Service, { dryRun, errors: file, reading }: ImportOptions, job: ImportJob) {
   const { id, state, imported, updated, skipped, errors, failure, encoding, ignoredColumns, errorReport } = job;
   if (state !== "completed") throw new Failed(`import ${id} ${state}${failure === null ? "" : `: ${failure}`}`);
@@ -161,6 +183,8 @@ async function report(service: Service, { dryRun, errors: file, reading }: Impor
   for (const { row, message } of shown) console.log(`  row ${row}: ${message}`);
   const advice = file === undefined ? ": --errors FILE saves all" : "";
   if (skipped > shown.length) console.log(`  and ${digits(skipped - shown.length)} more${advice}`);
+  if (skipped > 0 && imported + updated > 0 && !dryRun)
+    console.log(`  the other rows are imported: ${correction(reading)}`);
   if (file !== undefined) {
     const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];
     // The job contains only the first errors. If there are more, the report in the bucket contains all of them.

@@ -31,7 +31,12 @@ export const hasCode = (error: unknown, code: FailureCode): boolean => error ins
 
 type Policy = { readonly server: string; readonly tries?: number; readonly plan?: string };
 export type Run = { readonly signal: AbortSignal; readonly progress: Progress };
-export type Service = Run & { readonly base: string; readonly companyId: number; readonly client: ApiClient };
+export type Service = Run & {
+  readonly base: string;
+  readonly companyId: number;
+  readonly userId: number;
+  readonly client: ApiClient;
+};
 
 /** Reads the company of the user, and returns what the commands need to call the service. */
 export async function openService({ base, token, email }: Options, run: Run): Promise<Service> {
@@ -47,11 +52,11 @@ export async function openService({ base, token, email }: Options, run: Run): Pr
   let tries = 1;
   const retry = (request: Request) => retried(run, { server: "the service", tries }, () => send(request.clone()));
   const client = apiClient({ baseUrl: base, fetch: retry });
-  const { company } = await dataOf(client.GET("/api/me"));
+  const { company, user } = await dataOf(client.GET("/api/me"));
   // The request above is tried only once, so that the user learns at once if no service runs at the URL. Each later request is tried up to
   // 48 times. The waits between these tries take about ten minutes together, so that the service may restart meanwhile.
   tries = 48;
-  return { ...run, base, companyId: company.id, client };
+  return { ...run, base, companyId: company.id, userId: user.id, client };
 }
 
 /** Returns the data of an answer. If the service refused the request, `answer` is rejected with the reason. */

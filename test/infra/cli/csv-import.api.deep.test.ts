@@ -58,7 +58,9 @@ test("reports and saves the errors of skipped rows; the same command imports the
   const { file, city } = newFile({ faulty: 2 });
   const errors = `${file}.errors.csv`;
   const first = await run(file, "--errors", errors);
-  expect(first.stdout).toMatch(/^import \d+: 38 imported, 2 skipped\n {2}row 2: .+\n {2}row 3: .+\n$/);
+  expect(first.stdout).toMatch(
+    /^import \d+: 38 imported, 2 skipped\n {2}row 2: .+\n {2}row 3: .+\n {2}the other rows .+\n$/,
+  );
   expect(first.code).toBe(1);
   expect(readFileSync(errors, "utf8")).toMatch(/^row,message\r\n2,.+\r\n3,.+\r\n$/);
   const begunBefore = proxy.calls.filter((call) => call === `POST ${IMPORTS}`).length;
@@ -71,6 +73,43 @@ test("reports and saves the errors of skipped rows; the same command imports the
   expect(await present(city)).toBe(38);
   expect((await run(file, "--again")).stdout).toContain("38 imported");
   expect(await present(city)).toBe(76);
+});
+
+test("the same file is another import with other options or as another user, and it is the same import with the same options", async () => {
+  const { file, city } = newFile({ rows: 2 });
+  const mapped = ["--mapping", "city=", "--mapping", "name=name"] as const;
+  const turned = ["--mapping", "name=name", "--mapping", "city="] as const;
+  const byOwner = () => csv("import", file, "--base", proxy.url, "--as", as.owner.email);
+  for (const work of [() => run(file), byOwner, () => run(file, ...mapped)]) {
+    expect(await work()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^import \d+: 2 imported/) });
+  }
+  for (const work of [() => run(file), byOwner, () => run(file, ...mapped), () => run(file, ...turned)]) {
+    expect(await work()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^imported before, /) });
+  }
+  // Without the column `city`, the third import has created prospects that the search for the city does not find by it, but by their name.
+  expect(await present(city)).toBe(6);
+});
+
+test("after faulty rows, the command says how to import the corrected rows, and this creates no good row again", async () => {
+  const name = uniqueName();
+  const file = join(folder, `${name}.csv`);
+  const write = (lat: string) =>
+    writeFileSync(file, `sourceId,name,lat,lng\n${name}-1,${name},1,2\n${name}-2,${name},${lat},2\n`);
+  write("x");
+  const first = await run(file);
+  expect(first.stdout).toContain(
+    "\n  the other rows are imported: write only the corrected rows into a new file and import it, or correct this file and add " +
+      "--match-by sourceId --on-match update (or --match-by emailAddress), so that the rows with this key are not created again\n",
+  );
+  write("1");
+  const update = ["--match-by", "sourceId", "--on-match", "update"] as const;
+  expect((await run(file, ...update)).stdout).toMatch(/^import \d+: 1 imported, 1 updated, 0 skipped\n$/);
+  expect(await present(name)).toBe(2);
+  write("y");
+  expect((await run(file, ...update)).stdout).toContain(
+    "\n  the other rows are imported: correct this file and run the same command\n",
+  );
+  expect((await run(file, "--dry-run")).stdout).not.toContain("the other rows");
 });
 
 test("a dry run writes nothing; a mapping renames columns; --errors saves more errors than one answer lists", async () => {
@@ -158,7 +197,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
   expect(await run(file)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`import ${id} with other content or options has not ended`),
+    stderr: expect.stringContaining(`import ${id} with other content or options, or of another user, has not ended`),
   });
   dataOf(await as.importer.POST("/api/prospects/imports/{id}/cancel", at(id)));
   expect(await run(file)).toMatchObject({ code: 0 });
