@@ -70,7 +70,7 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
     resources: tables.map((table) => BackupResource.fromArn(table.tableArn)),
     disableDefaultBackupPolicy: true,
   });
-  const { logGroup, completed } = logJobs(home, vault, logDays);
+  const { logGroup, completed } = logJobs(home, vault, restores, logDays);
   failureAlarm(home, logGroup);
   // If there are only monthly copies, no alarm reports a missing copy, because an alarm of CloudWatch looks back at most a week.
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
@@ -101,7 +101,7 @@ interface LoggedJobs {
  * Writes the events of the vault's jobs into a log group. An alarm counts the failed jobs in this log. AWS Backup also has metrics of jobs,
  * but the alarm does not use them. They do not contain the reason of a failure, and the metrics of restores do not name the vault.
  */
-function logJobs(home: Construct, vault: BackupVault, logDays: number): LoggedJobs {
+function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
     // EventBridge expects that the name of its log group begins with `/aws/events/`.
     logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,
@@ -118,8 +118,11 @@ function logJobs(home: Construct, vault: BackupVault, logDays: number): LoggedJo
       $or: [
         { ...copy, detail: { backupVaultName, state: [{ "anything-but": ["COMPLETED"] }] } },
         { "detail-type": ["Copy Job State Change"], detail: { sourceBackupVaultArn: [vault.backupVaultArn] } },
-        // Only some events of restores name the vault. So this pattern matches the restores of all tables in the account and region.
-        { "detail-type": ["Restore Job State Change"], detail: { resourceType: [{ prefix: "DynamoDB" }] } },
+        // Only some events of restores name the vault, but all name the role. The role of this stack restores only copies of its table.
+        {
+          "detail-type": ["Restore Job State Change"],
+          detail: { resourceType: [{ prefix: "DynamoDB" }], iamRoleArn: [restores.roleArn] },
+        },
       ],
     },
     targets,

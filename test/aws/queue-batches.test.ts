@@ -14,7 +14,8 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-const Batch = z.object({ Entries: z.array(z.object({ Id: z.string(), MessageBody: z.string() })) });
+const Entry = z.object({ Id: z.string(), MessageBody: z.string(), MessageGroupId: z.optional(z.string()) });
+const Batch = z.object({ Entries: z.array(Entry) });
 const Message = z.object({ companyId: z.number() });
 
 type Verdict = "accept" | "fail" | "refuse" | "throttle";
@@ -23,8 +24,10 @@ type Verdict = "accept" | "fail" | "refuse" | "throttle";
 async function startQueue(judge: (companyId: number, times: number) => Verdict) {
   const arrived = new Map<number, number>();
   const accepted: number[] = [];
+  const groups: (string | undefined)[] = [];
   const server = createServer(async (request, response) => {
     const { Entries } = z.parse(Batch, JSON.parse(await text(request)));
+    groups.push(...Entries.map(({ MessageGroupId }) => MessageGroupId));
     const judged = Entries.map(({ Id, MessageBody }) => {
       const { companyId } = z.parse(Message, JSON.parse(MessageBody));
       const times = (arrived.get(companyId) ?? 0) + 1;
@@ -59,7 +62,7 @@ async function startQueue(judge: (companyId: number, times: number) => Verdict) 
   const endpoint = `http://127.0.0.1:${address.port}`;
   const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
   const queue = openQueue(`${endpoint}/1/queue`, sqsClient({ endpoint, region: "eu-west-1", credentials }));
-  return { queue, arrived, accepted };
+  return { queue, arrived, accepted, groups };
 }
 
 const jsonType = { "Content-Type": "application/x-amz-json-1.0" };
@@ -89,6 +92,15 @@ test("messages that SQS does not accept at first are sent again until it does, a
   await queue.send(messages(95));
   expect(inOrder(accepted)).toEqual(companies(95));
   expect(arrived).toEqual(new Map([...arrived.keys()].map((companyId) => [companyId, failures(companyId) + 1])));
+});
+
+// SQS shares its consumers fairly between groups. Without these groups, the events of a bulk job would delay all other deliveries.
+test("each company has a message group, and another one for the events that its bulk jobs cause for single records", async () => {
+  const { queue, groups } = await startQueue(() => "accept");
+  const plain = messages(2);
+  const ofBulkJobs = plain.map(({ message, ...rest }) => ({ message: { ...message, isBulk: true as const }, ...rest }));
+  await queue.send([...plain, ...ofBulkJobs]);
+  expect(groups.toSorted()).toEqual(["1", "1-bulk", "2", "2-bulk"]);
 });
 
 test("batches that SQS throttles as a whole are sent again until it accepts them", async () => {

@@ -37,9 +37,18 @@ const transfer = (state: string, vault = VAULT): BackupEvent => ({
   },
 });
 
-const restore = (status: string, resourceType = "DynamoDB"): BackupEvent => ({
+const roleArn = (name: string): string => `arn:aws:iam::123456789012:role/${name}`;
+const ROLE = "Canvassing-Data-RestoreRole";
+
+const restore = (status: string, resourceType = "DynamoDB", role = ROLE): BackupEvent => ({
   "detail-type": "Restore Job State Change",
-  detail: { restoreJobId: "1B234A56-789B-01CD-2A34-4567A08901FD", percentDone: 0, resourceType, status },
+  detail: {
+    restoreJobId: "1B234A56-789B-01CD-2A34-4567A08901FD",
+    iamRoleArn: roleArn(role),
+    percentDone: 0,
+    resourceType,
+    status,
+  },
 });
 
 export const successes: readonly BackupEvent[] = [
@@ -54,11 +63,15 @@ export const failures: readonly BackupEvent[] = [
   ...["FAILED", "ABORTED"].map((status) => restore(status)),
   restore("FAILED", "DynamoDB.FullyManaged"),
 ];
-/** Events that no rule logs: failed jobs of other vaults and of other types of resources, and the deletion of the vault. */
+/**
+ * Events that no rule logs: failed jobs of other vaults and of other types of resources, failed restores with another role than that of the
+ * stack, and the deletion of the vault.
+ */
 export const foreign: readonly BackupEvent[] = [
   copyOf("FAILED", "another"),
   transfer("FAILED", "another"),
   restore("FAILED", "EC2"),
+  restore("FAILED", "DynamoDB", "AWSBackupDefaultServiceRole"),
   { "detail-type": "Backup Vault State Change", detail: { backupVaultName: VAULT, state: "DELETED" } },
 ];
 
@@ -80,11 +93,13 @@ export function loggedBackupEvents(template: Template, events: readonly BackupEv
 
 /**
  * Returns an event pattern as a list of filters: one filter for each alternative below `$or`, or the whole pattern if it has no `$or`. In
- * the filters, references to the vault are replaced by the vault's name or ARN.
+ * the filters, references to the vault are replaced by the vault's name or ARN, and references to the role of restores by the role's ARN.
  */
 function alternatives(template: Template, pattern: unknown): { Pattern: string }[] {
   const [vault] = template.all("AWS::Backup::BackupVault");
+  const role = target(template.stacks.data.Outputs?.RestoreRoleArn?.Value);
   const text = JSON.stringify(pattern, (_, value: unknown) => {
+    if (role !== undefined && target(value) === role) return roleArn(ROLE);
     if (target(value) !== vault?.id) return value;
     return at(value, "Ref") !== undefined || at(value, "Fn::GetAtt", 1) === "BackupVaultName" ? VAULT : vaultArn(VAULT);
   });
