@@ -262,7 +262,14 @@ describe("beside the events of a bulk job", () => {
   test("an event that joins a delivery of the job in a debounce window takes the delivery out of the job's queue", async () => {
     const at = await newPipeline(db, "prospect.updated", 10);
     await publish(at, bulkChange(at.companyId, 1));
-    await expandAll(at);
+    const queued: string[] = [];
+    const { queue } = at.context;
+    const send: typeof queue.send = async (entries) => {
+      queued.push(...entries.map(({ message }) => messageGroup(message)));
+      return queue.send(entries);
+    };
+    await expandAll({ ...at, context: { ...at.context, queue: { ...queue, send } } });
+    expect(new Set(queued)).toEqual(new Set([`${at.companyId}-bulk`]));
     expect(await deliveries(at)).toMatchObject([{ isBulk: true }]);
     await publish(at, bulkChange(at.companyId, 1, { version: 3, marked: 2 }));
     expect(at.queue.map(({ message }) => messageGroup(message))).toEqual([String(at.companyId)]);
