@@ -37,8 +37,11 @@ export interface DynamoDbServer {
   stop(): Promise<void>;
 }
 
-/** Time in milliseconds within which the bundled server must answer, and the pause between two attempts. */
-const START = { limitMs: 10_000, pauseMs: 10 } as const;
+/**
+ * Time in milliseconds within which the bundled server must answer, and the pause between two attempts. The server usually needs a few
+ * milliseconds, but a busy machine may not run it for seconds. A server that cannot start ends by itself, and this is noticed at once.
+ */
+const START = { limitMs: 60_000, pauseMs: 10 } as const;
 /**
  * Time in milliseconds within which a server that the user has started must answer, and the pause between two attempts. Docker and Java
  * take several seconds before DynamoDB Local answers.

@@ -201,6 +201,26 @@ test("the list of jobs needs no request for each job, and shows jobs that are un
   expect(asked.filter((path) => path.startsWith("/api/jobs/"))).toEqual([]);
 });
 
+test("a page follows its import although the service or the connection fails meanwhile", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.goto("/files");
+  const failing: ((route: Route) => Promise<void>)[] = [
+    (route) => route.fulfill({ status: 503 }),
+    (route) => route.abort(),
+    (route) => route.fulfill({ status: 504 }),
+  ];
+  await page.route(/\/api\/prospects\/imports\/\d+$/, (route) =>
+    (failing.shift() ?? ((last) => last.continue()))(route),
+  );
+  // The dry run of a file that is too large for one request is a job, too.
+  await page.route("**/api/prospects/import?*", (route) => route.fulfill({ status: 413 }), { times: 1 });
+  const buffer = Buffer.from("name,lat,lng\nDan,39.75,-104.95\n");
+  await page.getByLabel(/Drop a CSV file/).setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer });
+  await page.getByRole("status").getByText("1 prospect would be created.").waitFor();
+  expect(failing).toEqual([]);
+});
+
 test("the table of prospects loads the territories only when the user unfolds the filters", async ({ skip }) => {
   browserOr(skip);
   const { page } = admin;

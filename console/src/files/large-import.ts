@@ -1,6 +1,6 @@
 /** Imports a large CSV file. The browser uploads the file to S3 with a presigned URL, and a job of the service imports the file from S3. */
 import type { ImportJob, Upload } from "canvassing-client/api";
-import { answer, api, ServiceAway } from "../api/client.ts";
+import { answer, api, RequestFailed, ServiceAway } from "../api/client.ts";
 import { amount } from "../ui/text.ts";
 import type { ImportOutcome, ImportRequest } from "./import-request.ts";
 
@@ -73,11 +73,23 @@ async function send(
   return promise;
 }
 
+/** Maximum number of failed requests in a row while the page follows a job. The job continues in the service meanwhile. */
+const MAX_FAILURES = 30;
+
+/** Returns true if the same request may succeed later. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof ServiceAway || (error instanceof RequestFailed && (error.status === 429 || error.status >= 500));
+
 async function end(id: number, show: (job: ImportJob) => void): Promise<ImportJob> {
-  for (;;) {
-    const job = await answer(api.GET("/api/prospects/imports/{id}", { params: { path: { id } } }));
-    if (job.state !== "awaiting_upload" && job.state !== "running") return job;
-    show(job);
+  for (let failures = 0; ; ) {
+    try {
+      const job = await answer(api.GET("/api/prospects/imports/{id}", { params: { path: { id } } }));
+      if (job.state !== "awaiting_upload" && job.state !== "running") return job;
+      failures = 0;
+      show(job);
+    } catch (error) {
+      if (!isTransient(error) || ++failures > MAX_FAILURES) throw error;
+    }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
