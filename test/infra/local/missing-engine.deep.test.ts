@@ -68,19 +68,24 @@ async function untilPrinted(stream: Readable, pattern: RegExp): Promise<RegExpEx
 test("without the engine, the service waits until the server at DYNAMODB_ENDPOINT has started", async () => {
   const server = await startDynamoDb(undefined);
   const { hostname, port } = new URL(server.endpoint);
-  // The server is ready, but its clients reach it only through the port of this proxy, which opens late.
+  // The server is ready, but its clients reach it only through this proxy, which at first closes all connections. The proxy keeps its port
+  // from the beginning, so that no other program can take the port meanwhile.
+  let isOpen = false;
   const late = createServer((socket) => {
+    if (!isOpen) return void socket.destroy();
     const upstream = connect(Number(port), hostname);
     socket.pipe(upstream).pipe(socket);
     socket.on("error", () => upstream.destroy());
     upstream.on("error", () => socket.destroy());
   });
-  const latePort = await freePort();
-  const endpoint = `http://127.0.0.1:${latePort}`;
+  late.listen(0, "127.0.0.1");
+  await once(late, "listening");
+  const address = late.address();
+  const endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   const { child, ended } = npmStart({ DYNAMODB_ENDPOINT: endpoint });
   await untilPrinted(child.stderr, new RegExp(`^waiting for the DynamoDB server at ${endpoint}$`, "m"));
   await wait(3_000);
-  late.listen(latePort, "127.0.0.1");
+  isOpen = true;
   const [, url = ""] = await untilPrinted(child.stdout, /^ready (\S+)$/m);
   expect((await fetch(`${url}/health`)).status).toBe(200);
   child.kill("SIGTERM");
