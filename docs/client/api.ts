@@ -4318,7 +4318,7 @@ export interface components {
                  *         {
                  *           "pointer": "/lat",
                  *           "code": "too_big",
-                 *           "message": "Too big: expected number to be <=90"
+                 *           "message": "must be at most 90"
                  *         }
                  *       ]
                  *     }

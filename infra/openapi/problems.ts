@@ -49,7 +49,7 @@ const ofGateway: readonly (readonly [number, ProblemCode])[] = [
 
 const requestId = "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21";
 const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
-  validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
+  validation_failed: [{ pointer: "/lat", code: "too_big", message: "must be at most 90" }],
 };
 
 /** Returns one response for each error status. 405 is omitted, because it is the response to methods that the document does not contain. */

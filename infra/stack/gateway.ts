@@ -61,6 +61,14 @@ const TOO_LARGE =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
+/**
+ * The text of the response to a request that API Gateway cannot read. API Gateway does not say what is wrong, so the text names all parts of
+ * a request that can be wrong.
+ */
+const UNREADABLE =
+  "The request could not be read. Use a method of HTTP, such as GET, POST, PUT, PATCH or DELETE. In the path and the query, write " +
+  "each % as %25, and use % otherwise only before two hexadecimal digits of a UTF-8 character. Send each header as HTTP requires, Host included.";
+
 /** The problem document for each error type of API Gateway. Every type needs an entry. Otherwise API Gateway would send its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
@@ -69,8 +77,8 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
-  BAD_REQUEST_PARAMETERS: problem("validation_failed", "The parameters of the request are not valid."),
-  DEFAULT_4XX: problem("validation_failed", "The request could not be read."),
+  BAD_REQUEST_PARAMETERS: problem("validation_failed", UNREADABLE),
+  DEFAULT_4XX: problem("validation_failed", UNREADABLE),
   DEFAULT_5XX: fault,
   EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),

@@ -14,10 +14,8 @@ export const refusingMethods =
       const allowed = [...methodsOf(request.resource), ...(allowsOrigins() ? ["OPTIONS"] : [])];
       const error = new ApiError(
         "method_not_allowed",
-        "This method is not available here. The Allow header lists the methods.",
-        {
-          headers: { Allow: allowed.join(", ") },
-        },
+        `${request.method} is not available here. The methods of this path are ${allowed.join(", ")}.`,
+        { headers: { Allow: allowed.join(", ") } },
       );
       return problemAnswer(request, error);
     });

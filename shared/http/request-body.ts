@@ -28,11 +28,30 @@ export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error
     try {
       await parser.before?.(request);
     } catch (error) {
-      throw new ApiError("malformed_json", "The body is not valid JSON.", { cause: error });
+      throw new ApiError("malformed_json", reasonOf(error), { cause: error });
     }
     event.payload = event.body;
   },
 });
+
+/** Returns what is wrong with a body that the JSON parser has rejected. */
+function reasonOf(error: unknown): string {
+  const text = errorTexts(error);
+  if (/Forbidden key/.test(text)) {
+    return "The body must not have the key `__proto__`, or a key `constructor` whose value has the key `prototype`.";
+  }
+  if (/call stack/.test(text)) return "The body is nested too deeply.";
+  const [, position] = /at position (\d+)/.exec(text) ?? [];
+  return position === undefined
+    ? "The body is not valid JSON."
+    : `The body is not valid JSON: the fault is after ${position} characters.`;
+}
+
+/** Returns the message of the parser, followed by the message of `JSON.parse`, which the parser keeps in the cause of its error. */
+function errorTexts(error: unknown): string {
+  if (typeof error !== "object" || error === null || !("message" in error)) return "";
+  return `${error.message} ${"cause" in error ? errorTexts(error.cause) : ""}`;
+}
 
 function readableText({ request: { body, headers } }: ApiEvent, other: string | undefined): string {
   if (Buffer.byteLength(body) > limits.bodyBytes) {

@@ -3,14 +3,16 @@
  * value, and the reason.
  */
 import * as z from "zod/mini";
-import en from "zod/v4/locales/en.js";
 import { ApiError } from "#shared/errors.ts";
+import { messageOf } from "#shared/http/fault-messages.ts";
 import type { Fault } from "#shared/problem.ts";
 
-z.config(en());
+z.config({ localeError: messageOf });
 
 /** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
 const MAX_FAULTS = 20;
+/** Maximum number of faults that the detail of a response repeats. */
+const DETAILED_FAULTS = 3;
 
 export type Part = "body" | "path" | "query";
 
@@ -19,7 +21,14 @@ export function validate<S extends z.ZodMiniType>(part: Part, schema: S, value: 
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.slice(0, MAX_FAULTS).map((issue) => fault(part, issue));
-  throw new ApiError("validation_failed", `The ${part} of the request is not valid.`, { faults });
+  throw new ApiError("validation_failed", detailOf(part, faults), { faults });
+}
+
+function detailOf(part: Part, faults: readonly Fault[]): string {
+  const texts = faults
+    .slice(0, DETAILED_FAULTS)
+    .map(({ pointer, parameter = pointer, message }) => (parameter ? `${parameter}: ${message}` : `it ${message}`));
+  return `The ${part} of the request is not valid: ${texts.join("; ").replace(/\.$/, "")}.`;
 }
 
 function fault(part: Part, issue: z.core.$ZodIssue): Fault {

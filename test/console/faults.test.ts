@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
-import { faultsIn, plainText } from "../../console/src/api/faults.ts";
+import { faultsIn, sentence } from "../../console/src/api/faults.ts";
 
 const Body = z.object({
   name: z.string().check(z.minLength(1), z.maxLength(255)),
@@ -39,10 +39,10 @@ test.for([
   [{}, []],
   [{ name: "" }, ["name must have at least 1 character."]],
   [{ name: "a".repeat(256) }, ["name must have at most 255 characters."]],
-  [{ email: "nobody" }, ["email Invalid email address."]],
-  [{ role: "king" }, ["role is not valid."]],
+  [{ email: "nobody" }, ["email must be a valid e-mail address."]],
+  [{ role: "king" }, ["role must be one of admin, sales."]],
   [{ delayMinutes: 50_000 }, ["delayMinutes must be at most 43200."]],
-  [{ delayMinutes: "soon" }, ["delayMinutes is not valid."]],
+  [{ delayMinutes: "soon" }, ["delayMinutes must be a number."]],
   [{ polygon: [[1, 2]] }, ["polygon must have at least 3 items."]],
 ] as const)("%j", ([body, texts]) => expect(textsOf(body)).toEqual(texts));
 
@@ -55,9 +55,9 @@ test("names the field once for the same fault in several of its parts", () => {
   expect(textsOf({ polygon: swapped })).toEqual(["polygon must be at least -90."]);
 });
 
-test("leaves the messages of the service itself as they are", () => {
-  expect(plainText("does not name an active user of this company")).toBe(
+test("ends a message with a full stop, and keeps one that ends with a full stop", () => {
+  expect(sentence("does not name an active user of this company")).toBe(
     "does not name an active user of this company.",
   );
-  expect(plainText("The URL must not have a fragment.")).toBe("The URL must not have a fragment.");
+  expect(sentence("The URL must not have a fragment.")).toBe("The URL must not have a fragment.");
 });

@@ -1,4 +1,4 @@
-/** Turns the faults in a response into texts for users. The service's own texts are for developers. */
+/** Turns the faults in a response into texts for users. */
 /** What is wrong with a field of a request. `field` is the name of a member of the body or of a parameter, for example `polygon`. */
 export interface FieldFault {
   readonly field: string;
@@ -29,27 +29,11 @@ export function faultsIn(problem: { readonly errors?: readonly Fault[] } | undef
   const faults = new Map<string, FieldFault>();
   for (const { pointer, parameter, message } of problem?.errors ?? []) {
     const field = parameter ?? pointer?.split("/")[1] ?? "";
-    const text = plainText(message);
+    const text = sentence(message);
     faults.set(`${field} ${text}`, { field, text });
   }
   return [...faults.values()];
 }
 
-const bounds: Readonly<Record<string, string>> = {
-  ">=": "at least",
-  "<=": "at most",
-  ">": "more than",
-  "<": "less than",
-};
-
-/** Rewrites the messages of the library that checks the requests (zod). Returns other messages unchanged. */
-export function plainText(message: string): string {
-  const [, verb, sign = "", amount, unit] =
-    /^Too (?:small|big): expected \S+ to (have|be) ([<>]=?)(\S+)(?: (\w+))?$/.exec(message) ?? [];
-  const bound = bounds[sign];
-  if (bound === undefined) return /^Invalid (?:input|option)\b/.test(message) ? "is not valid." : sentence(message);
-  const noun = amount === "1" ? unit?.replace(/s$/, "") : unit;
-  return `must ${verb} ${bound} ${amount}${noun === undefined ? "" : ` ${noun}`}.`;
-}
-
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+/** Ends a message of the service, such as `must be at most 90`, with a full stop. */
+export const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

@@ -1,6 +1,6 @@
 /** A dialog after an import of territories. It lists the features of the file from which no territory was created, with the reasons. */
 import type { TerritoryImport } from "canvassing-client/api";
-import { plainText } from "../api/faults.ts";
+import { sentence } from "../api/faults.ts";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { amount, numberText } from "../ui/text.ts";
@@ -53,10 +53,10 @@ const rowsOf = ({ result, features }: Imported): Row[] =>
       : [{ place: index + 1, name: nameIn(features[index]), outcome, reason: reasonOf(detail ?? "") }],
   );
 
-/** Rewrites a reason such as `geometry/coordinates/0: Too small: …`, which is for developers. */
+/** Rewrites a reason such as `geometry/coordinates/0: must have at least 3 items`, whose path is for developers. */
 function reasonOf(detail: string): string {
   const [, path, fault] = /^([\w/]+): (.*)$/s.exec(detail) ?? [];
-  return path === undefined || fault === undefined ? detail : `${path.split("/")[0]} ${plainText(fault)}`;
+  return path === undefined || fault === undefined ? detail : `${path.split("/")[0]} ${sentence(fault)}`;
 }
 
 /** Returns the property `name` of a feature. The feature comes from a file, so it may be anything. */
