@@ -68,6 +68,9 @@ export const eventName = 128;
 export const buttonText = 100;
 export const secretKey = 255;
 export const secretKeyMin = 16;
+/** Minimum and maximum bytes of the key in a `whsec_` secret (Standard Webhooks, "Signature scheme"). */
+export const standardKeyMin = 24;
+export const standardKey = 64;
 /**
  * Limits of a warm function's cache of data keys: the maximum time for each key, and the maximum number of keys. A data key encrypts the
  * secrets of one company and one purpose, such as webhooks or sessions of the console.

@@ -66,6 +66,18 @@ export function text(max: number, min = 0) {
   );
 }
 
+/**
+ * A name that users see: a string of 1 to `max` code points, at least one of which is visible. A name of blanks, control characters and
+ * format characters only would leave its place on a page empty.
+ */
+export const label = (max: number) =>
+  text(max, 1).check(
+    z.refine((value) => value === "" || hasVisible(value), { error: "must have a visible character" }),
+  );
+
+/** Returns true if a character of the text is neither a blank nor a control or format character. */
+export const hasVisible = (value: string): boolean => /[^\p{Cc}\p{Cf}\p{Z}]/u.test(value);
+
 export function codePoints(value: string): number {
   let count = 0;
   for (const _ of value) count++;

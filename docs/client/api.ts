@@ -1589,7 +1589,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook
-         * @description Only sent fields change. Waiting deliveries go to the new url. The secret is masked.
+         * @description Only sent fields change. Waiting deliveries go to the new url. The secret is masked. The service ignores `secretKey` here: `POST /api/webhooks/{id}/rotate-secret` replaces the secret.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1893,7 +1893,7 @@ export interface components {
             registrationId: number;
             /** @description The text on the button. */
             label: string;
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
         };
         /** @description A list of `Action`. */
@@ -3230,7 +3230,7 @@ export interface components {
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
             /**
              * @description Criteria that the event's `data` must all meet; null means every event of that name.
@@ -3366,7 +3366,7 @@ export interface components {
              * @description Must be https and lead to public addresses only.
              */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey?: string;
             /**
              * @description At most 50.
@@ -3656,7 +3656,7 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
             /** @description Criteria that the event's `data` must all meet; null means every event of that name. */
             filter: {
@@ -3679,7 +3679,7 @@ export interface components {
         RegistrationList: components["schemas"]["Registration"][];
         /** @description Only sent fields change; null as `filter` means every event of that name. */
         RegistrationPatch: {
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event?: string;
             /** @description Criteria that the event's `data` must all meet; null means every event of that name. */
             filter?: {
@@ -3796,7 +3796,7 @@ export interface components {
         };
         /** @description The new secret; without it the service creates one in the form of the old secret. */
         SecretChoice: {
-            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey?: string;
         };
         /** @description The end of a session. */
@@ -4230,7 +4230,7 @@ export interface components {
             name: string;
             /** @description Must be https and lead to public addresses only. */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";
@@ -4273,7 +4273,7 @@ export interface components {
             name: string;
             /** @description Must be https and lead to public addresses only. */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";

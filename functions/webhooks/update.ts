@@ -7,7 +7,8 @@ import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 export const handler = endpoint(
   {
     summary: "Change a webhook",
-    description: "Only sent fields change. Waiting deliveries go to the new url. The secret is masked.",
+    description:
+      "Only sent fields change. Waiting deliveries go to the new url. The secret is masked. The service ignores `secretKey` here: `POST /api/webhooks/{id}/rotate-secret` replaces the secret.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

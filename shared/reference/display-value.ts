@@ -14,7 +14,7 @@ import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { changeOf, namesChange } from "#shared/reference/dictionary.ts";
 import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
-import { codePoints, text } from "#shared/schema.ts";
+import { codePoints, label, text } from "#shared/schema.ts";
 
 /**
  * The value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The value's NFC
@@ -23,7 +23,7 @@ import { codePoints, text } from "#shared/schema.ts";
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
-  text(limits.displayValue, 1).check(
+  label(limits.displayValue).check(
     z.regex(/^[^,;]*$/, "must not hold a comma or semicolon"),
     z.refine((value) => codePoints(value.normalize("NFC")) <= limits.displayValue, {
       error: `must have at most ${limits.displayValue} characters`,

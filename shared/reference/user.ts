@@ -18,7 +18,7 @@ import { absent, any, atMost, type Condition, equals } from "#shared/db/expressi
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
+import { Email, Id, label, named, Timestamp, text } from "#shared/schema.ts";
 
 export const InvitationState = z.enum(["pending", "accepted", "expired", "withdrawn"]);
 export type InvitationState = z.infer<typeof InvitationState>;
@@ -44,7 +44,7 @@ export const NewUser = named(
   "NewUser",
   z.object({
     email: Email,
-    firstName: text(limits.name, 1),
+    firstName: label(limits.name),
     lastName: text(limits.name),
     role: Role,
     permissions: z._default(Permissions, []),
@@ -61,7 +61,7 @@ export type NewUser = z.output<typeof NewUser>;
 export const UserPatch = named(
   "UserPatch",
   z.object({
-    firstName: z.optional(text(limits.name, 1)),
+    firstName: z.optional(label(limits.name)),
     lastName: z.optional(text(limits.name)),
     role: z.optional(Role),
     permissions: z.optional(Permissions),

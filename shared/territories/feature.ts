@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { hasVisible } from "#shared/schema.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
 
 interface Fault {
@@ -37,8 +38,8 @@ export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users
     const { name, totalProperties, assignedToUserId } = properties ?? {};
     const given = {
       polygon: geometry == null ? undefined : ringOf(geometry),
-      // Map programs write null for a property without a value, so null is read as if the property were missing.
-      name: name ?? undefined,
+      // Map programs write null or an empty text for a property without a value, so both are read as if the property were missing.
+      name: typeof name === "string" && !hasVisible(name) ? undefined : (name ?? undefined),
       totalProperties: totalProperties ?? undefined,
       assignedToUserId: assignedToUserId ?? null,
     };

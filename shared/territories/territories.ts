@@ -16,7 +16,7 @@ import { ApiError, badReference, ConditionFailed, notFound } from "#shared/error
 import * as limits from "#shared/limits.ts";
 import { type Polygon, packPolygon, Ring, RingInput, unpackPolygon } from "#shared/reference/polygon.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
-import { Id, named, Timestamp, text } from "#shared/schema.ts";
+import { Id, label, named, Timestamp } from "#shared/schema.ts";
 
 export const Territory = named(
   "Territory",
@@ -39,7 +39,7 @@ const Count = z.int().check(z.minimum(0));
 export const NewTerritory = named(
   "NewTerritory",
   z.object({
-    name: z._default(text(limits.name), "Untitled Territory"),
+    name: z._default(label(limits.name), "Untitled Territory"),
     /** A territory may have no polygon. The API then returns `[]`, but a request with `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
@@ -66,7 +66,7 @@ export type NewTerritory = z.output<typeof NewTerritory>;
 export const TerritoryPatch = named(
   "TerritoryPatch",
   z.object({
-    name: z.optional(text(limits.name)),
+    name: z.optional(label(limits.name)),
     polygon: z.optional(RingInput),
     totalProperties: z.optional(Count),
     assignedToUserId: z.optional(z.nullable(Id)),

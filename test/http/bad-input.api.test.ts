@@ -118,6 +118,18 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "POST /api/webhooks": ["name", "url", "secretKey"],
   "POST /api/webhooks/{id}/registrations": ["event", "manualTriggerButtonText"],
 };
+const names: Readonly<Record<string, readonly string[]>> = {
+  "POST /api/territories": ["name"],
+  "PATCH /api/territories/{id}": ["name"],
+  "POST /api/users": ["firstName"],
+  "PATCH /api/users/{id}": ["firstName"],
+  "POST /api/statuses": ["value"],
+  "PATCH /api/statuses/{id}": ["value"],
+  "POST /api/tags": ["value"],
+  "PATCH /api/tags/{id}": ["value"],
+  "POST /api/webhooks": ["name"],
+  "PATCH /api/webhooks/{id}": ["name"],
+};
 const ids = ["9007199254740992", "1e300", "-1", "0", "1.5", '"1"', "true"];
 const instants = ["2026-02-30", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", "26-1-1", "", "now"].map((text) =>
   JSON.stringify(text),
@@ -133,6 +145,7 @@ interface Fields {
 const prospectIds = ["addressId", "currentStatusId", "assignedToUserId"];
 const refused: readonly Fields[] = [
   { fields: texts, values: ['"\\ud800"', '"\\udc00x"', "7", "[]"] },
+  { fields: names, values: ['""', '"  \\t"', '"\\u0000"', '"\\u0007 \\u007f"', '"\\u200b\\u202e"', '"\\u3000"'] },
   {
     fields: {
       "POST /api/prospects": prospectIds,

@@ -60,7 +60,7 @@ const secrets = fc
   .oneof(
     fc.string({ unit: "grapheme", minLength: 16, maxLength: 100 }),
     fc.string({ unit: "binary", minLength: 16, maxLength: 100 }),
-    fc.uint8Array({ minLength: 10, maxLength: 64 }).map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`),
+    fc.uint8Array({ minLength: 24, maxLength: 64 }).map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`),
   )
   .filter((secretKey) => isSaved(SecretChoice, { secretKey }));
 const paths = fc.oneof(

@@ -32,7 +32,7 @@ describe("webhooks", () => {
   test.each([
     ["sixteen letters!", "••••ers!"],
     ["🔑🔒🔓🔏🔐🗝a1234567890", "••••7890"],
-    ["whsec_YWJjZGVmZ2g=", "••••2g="],
+    ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "••••LaSw"],
   ])(
     "a chosen secret is stored unchanged, and the mask shows at most a quarter of it: %j",
     async (secretKey, masked) => {
@@ -83,6 +83,7 @@ describe("webhooks", () => {
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "\t\u3000\u2028\u00a0".repeat(4) }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_" }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_this is not base64" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_YWJjZGVmZ2g=" }],
     ["/registrations/0/event", { name: "x", url: "https://example.com/", registrations: [{ event: "" }] }],
     [
       "/registrations/0/delayMinutes",

@@ -3,22 +3,26 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { atMost, Bytes, Id, malformed, named, Timestamp, text } from "#shared/schema.ts";
+import { atMost, Bytes, Id, label, malformed, named, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
 /** The prefix of a secret in the Standard Webhooks format. The rest of the secret is base64. */
 export const STANDARD_PREFIX = "whsec_";
 
-/** Returns true if a `whsec_` secret is valid. The part after the prefix must be base64, because receivers decode it. */
+/**
+ * Returns true if a `whsec_` secret is valid. The part after the prefix must be base64, because receivers decode it. Standard Webhooks
+ * requires a key of 24 to 64 bytes.
+ */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
-  return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
+  const key = Buffer.from(encoded, "base64");
+  return key.length >= limits.standardKeyMin && key.length <= limits.standardKey && key.toString("base64") === encoded;
 };
 
 const Secret = text(limits.secretKey, limits.secretKeyMin).check(
   z.regex(/\S/, "must not consist of blanks only"),
   z.refine((secret) => !secret.startsWith(STANDARD_PREFIX) || isStandardKey(secret), {
-    error: `must be base64 after ${STANDARD_PREFIX}`,
+    error: `must be the base64 of ${limits.standardKeyMin} to ${limits.standardKey} bytes after ${STANDARD_PREFIX}`,
   }),
 );
 
@@ -84,7 +88,7 @@ export type Action = z.infer<typeof Action>;
 /* @__PURE__ */ explain([Registration, NewRegistration, RegistrationPatch, Action], () => ({
   fields: {
     event:
-      "Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded.",
+      "Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded.",
     filter: "Criteria that the event's `data` must all meet; null means every event of that name.",
     delayMinutes: `Minutes from the event to its delivery, 0 to ${limits.delayMinutesMax}.`,
     triggerMode: "`manual` waits until a user presses a button.",
@@ -136,7 +140,7 @@ export const WebhookWithSecret = z.pipe(
   WithSecret,
 );
 
-const Name = text(limits.name, 1);
+const Name = label(limits.name);
 
 export const NewWebhook = named(
   "NewWebhook",
@@ -185,7 +189,7 @@ export type SecretChoice = z.output<typeof SecretChoice>;
   fields: {
     url: "Must be https and lead to public addresses only.",
     secretKey:
-      "Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters.",
+      "Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes.",
     registrations: `At most ${limits.registrationsPerWebhook}.`,
   },
 }));

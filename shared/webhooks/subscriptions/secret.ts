@@ -27,7 +27,7 @@ export function maskOf(secret: string): string {
 
 export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => secretMask ?? maskOf(plain(secretKey));
 
-/** Number of random bytes in a generated `whsec_` secret. Standard Webhooks recommends 24 to 64. */
+/** Number of random bytes in a generated `whsec_` secret. Standard Webhooks requires 24 to 64. */
 const STANDARD_BYTES = 24;
 
 export const newSecret = (form: "uuid" | "standard"): string =>
