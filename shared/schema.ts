@@ -67,11 +67,11 @@ export function text(max: number, min = 0) {
 }
 
 /**
- * A name that users see: a string of 1 to `max` code points, at least one of which is visible. A name of blanks, control characters and
- * format characters only would leave its place on a page empty.
+ * A name that users see: a string of `min` to `max` code points, at least one of which is visible. A name of blanks, control characters
+ * and format characters only would leave its place on a page empty, and nobody could see why.
  */
-export const label = (max: number) =>
-  text(max, 1).check(
+export const label = (max: number, min = 1) =>
+  text(max, min).check(
     z.refine((value) => value === "" || hasVisible(value), { error: "must have a visible character" }),
   );
 

@@ -1355,7 +1355,7 @@ export interface paths {
         put?: never;
         /**
          * Undo an import
-         * @description Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed.
+         * @description Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed, or if an undo of it has not ended; `detail` then names that job and `Location` leads to it.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -2147,16 +2147,16 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
-            /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. */
+            /** @description Id of a territory, as a text such as `"412"`. The rules are those of the list. */
             territoryId?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
             near?: string;
-            /** @description The largest distance from `near` in metres. Needs `near`. */
+            /** @description The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`. */
             maxMeters?: string;
             /**
-             * @description Chooses all prospects that the caller may see. Together with other filters it has no effect.
+             * @description Chooses all prospects that the caller may see. Must not be sent together with other filters.
              * @constant
              */
             all?: true;
@@ -3139,13 +3139,13 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
-            /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. */
+            /** @description Id of a territory, as a text such as `"412"`. The rules are those of the list. */
             territoryId?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
             near?: string;
-            /** @description The largest distance from `near` in metres. Needs `near`. */
+            /** @description The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`. */
             maxMeters?: string;
         };
         /** @description The file that will be uploaded, and what the service does with it. */
@@ -3750,11 +3750,11 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
             near?: string;
-            /** @description The largest distance from `near` in metres. Needs `near`. */
+            /** @description The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`. */
             maxMeters?: string;
         };
         /** @description The filters of a list, and a polygon. */
@@ -3777,7 +3777,7 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /**
              * Format: int64
@@ -5902,7 +5902,7 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6338,7 +6338,7 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6437,7 +6437,7 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6531,7 +6531,7 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6609,7 +6609,7 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;

@@ -69,7 +69,7 @@ export const jobRoutes: readonly Route[] = [
     path: "/api/prospects/imports/{id}/undo",
     file: "imports/undo",
     access: {
-      table: { ...currentDictionary, ...imports, ...newIds, ...newJob, bulkJobs: ["PutItem"] },
+      table: { ...currentDictionary, ...imports, ...newIds, ...newJob, bulkJobs: ["BatchGetItem", "PutItem"] },
       bulkQueue: "send",
     },
   },

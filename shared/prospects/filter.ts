@@ -28,12 +28,14 @@ const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
+export const SearchText = text(limits.search);
+
 /**
  * The words of a search. A prospect matches if each word occurs in its name, phone numbers, e-mail address, address or notes. There are no
  * wildcards.
  */
 export const Search = z.pipe(
-  text(limits.search),
+  SearchText,
   z.transform((query): SearchWord[] =>
     query
       .split(/\s+/)
@@ -242,8 +244,7 @@ export const filterTexts = () => ({
   tagId: { description: `Values of tags, not their ids. ${COMMA_LIST}`, example: "Hail damage" },
   city: { description: `Cities. ${COMMA_LIST}`, example: "Denver,Aurora" },
   search: {
-    description:
-      "Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.",
+    description: `Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most ${limits.search} characters.`,
     example: "bannock 0142",
   },
   territoryId: {
@@ -263,6 +264,13 @@ export const filterTexts = () => ({
   },
 });
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
+
+/** Descriptions of the filters for `filterBody`, in which every filter is a text. `POST /api/prospects/search` takes numbers instead. */
+export const filterBodyTexts = () => ({
+  ...filterTexts(),
+  territoryId: 'Id of a territory, as a text such as `"412"`. The rules are those of the list.',
+  maxMeters: 'The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`.',
+});
 
 /**
  * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The filters

@@ -36,10 +36,13 @@ export type Territory = z.infer<typeof Territory>;
 
 const Count = z.int().check(z.minimum(0));
 
+/** May be empty, because release 0.1.0 accepted an empty name. */
+const Name = label(limits.name, 0);
+
 export const NewTerritory = named(
   "NewTerritory",
   z.object({
-    name: z._default(label(limits.name), "Untitled Territory"),
+    name: z._default(Name, "Untitled Territory"),
     /** A territory may have no polygon. The API then returns `[]`, but a request with `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
@@ -66,7 +69,7 @@ export type NewTerritory = z.output<typeof NewTerritory>;
 export const TerritoryPatch = named(
   "TerritoryPatch",
   z.object({
-    name: z.optional(label(limits.name)),
+    name: z.optional(Name),
     polygon: z.optional(RingInput),
     totalProperties: z.optional(Count),
     assignedToUserId: z.optional(z.nullable(Id)),

@@ -118,9 +118,8 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "POST /api/webhooks": ["name", "url", "secretKey"],
   "POST /api/webhooks/{id}/registrations": ["event", "manualTriggerButtonText"],
 };
+const territories = { "POST /api/territories": ["name"], "PATCH /api/territories/{id}": ["name"] };
 const names: Readonly<Record<string, readonly string[]>> = {
-  "POST /api/territories": ["name"],
-  "PATCH /api/territories/{id}": ["name"],
   "POST /api/users": ["firstName"],
   "PATCH /api/users/{id}": ["firstName"],
   "POST /api/statuses": ["value"],
@@ -145,7 +144,11 @@ interface Fields {
 const prospectIds = ["addressId", "currentStatusId", "assignedToUserId"];
 const refused: readonly Fields[] = [
   { fields: texts, values: ['"\\ud800"', '"\\udc00x"', "7", "[]"] },
-  { fields: names, values: ['""', '"  \\t"', '"\\u0000"', '"\\u0007 \\u007f"', '"\\u200b\\u202e"', '"\\u3000"'] },
+  {
+    fields: { ...names, ...territories },
+    values: ['"  \\t"', '"\\u0000"', '"\\u0007 \\u007f"', '"\\u200b\\u202e"', '"\\u3000"'],
+  },
+  { fields: names, values: ['""'] },
   {
     fields: {
       "POST /api/prospects": prospectIds,

@@ -79,6 +79,8 @@ test.each([
   ["neither ids nor filter", {}, "/filter"],
   ["both ids and filter", { ids: [1], filter: { all: true }, expectedCount: 1 }, "/filter"],
   ["an empty filter", { filter: {}, expectedCount: 1 }, "/filter"],
+  ["all together with a filter", { filter: { all: true, status: "New" }, expectedCount: 1 }, "/filter/all"],
+  ["a search that is too long", { filter: { search: "x".repeat(201) }, expectedCount: 1 }, "/filter/search"],
   ["an unknown filter", { filter: { all: true, town: "Denver" }, expectedCount: 1 }, "/filter"],
   ["a filter without a value", { filter: { status: "" }, expectedCount: 1 }, "/filter/status"],
   ["a list of empty values", { filter: { city: "Denver", tagId: ', "",' }, dryRun: true }, "/filter/tagId"],

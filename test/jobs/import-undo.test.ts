@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
+import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { consecutiveIds } from "#shared/jobs/bulk/members.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
@@ -179,6 +180,22 @@ test("the undo of an import hides exactly what nobody has changed since, and a s
     await expect(beginUndo(harness.sound(), silent, stage.caller, undo.id, {})).rejects.toThrow("cannot be undone");
   });
   await fc.assert(law, { numRuns: sized({ short: 6, wide: 150 }) });
+});
+
+test("an import is not undone again while an undo of it waits, runs or is paused", async () => {
+  const stage = await newImport();
+  const other = await harness.uploaded(stage.caller, file);
+  await harness.run(harness.sound(), other);
+  const first = await begun(stage);
+  const refused = { code: "conflict", location: `/api/jobs/${first.id}` };
+  await expect(begun(stage)).rejects.toMatchObject(refused);
+  await expect(begun(stage)).rejects.toThrow(`The job ${first.id} undoes this import already`);
+  const last = await begun({ ...stage, importId: other.id });
+  await pauseJob(harness.sound(), silent, stage.caller, first.id);
+  await expect(begun(stage)).rejects.toMatchObject(refused);
+  await cancelJob(harness.sound(), silent, stage.caller, first.id);
+  expect(await untilEnded(last)).toMatchObject({ state: "completed", changed: COUNT });
+  expect(await untilEnded(await begun(stage))).toMatchObject({ state: "completed", changed: COUNT });
 });
 
 const deaths = [

@@ -9,7 +9,7 @@ import { absent, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { failedAt } from "#shared/errors.ts";
-import { StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import { hasEnded, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 const emptyQueue: StoredQueue = { type: "bulkQueue", running: null, waiting: [], paused: [], version: 0 };
@@ -20,6 +20,18 @@ export async function readQueue(table: Reads, companyId: number): Promise<Stored
 }
 
 export const openJobs = ({ waiting, paused }: StoredQueue): number => waiting.length + paused.length;
+
+/** Returns the jobs in the queue: first the one that runs, then those that wait, then the paused ones. */
+export async function jobsIn(
+  table: Reads,
+  companyId: number,
+  { running, waiting, paused }: StoredQueue,
+): Promise<StoredBulk[]> {
+  const ids = [...(running === null ? [] : [running]), ...waiting, ...paused];
+  const rows = await table.batchGet(ids.map((id) => keys.bulkJob(companyId, id)));
+  const jobs = new Map(rows.map((row) => StoredBulk.parse(row)).map((job) => [job.id, job]));
+  return ids.flatMap((id) => jobs.get(id) ?? []).filter((job) => !hasEnded(job));
+}
 
 /** Returns the queue without the job. */
 const without = ({ running, waiting, paused, ...queue }: StoredQueue, id: number): StoredQueue => ({

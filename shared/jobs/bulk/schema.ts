@@ -4,7 +4,7 @@ import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { BulkKind, BulkState, handledCounts } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
-import { FilterText, filterObject, filterTexts, filterTextsOf } from "#shared/prospects/filter.ts";
+import { FilterText, filterBodyTexts, filterObject, filterTextsOf, SearchText } from "#shared/prospects/filter.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { BulkEvents } from "#shared/prospects/stored.ts";
 import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
@@ -88,15 +88,21 @@ export type JobQuery = z.infer<typeof JobQuery>;
  * The filters of a job that changes prospects. A filter without a value is refused. Lists ignore such a filter, but the job would change all
  * prospects.
  */
-export const changeFilterBody = filterTextsOf(
-  z.optional(FilterText.check(z.refine((text) => /[^\s,"]/.test(text), { error: "must have a value" }))),
-);
+const hasValue = z.refine<string>((text) => /[^\s,"]/.test(text), { error: "must have a value" });
+export const changeFilterBody = {
+  ...filterTextsOf(z.optional(FilterText.check(hasValue))),
+  search: z.optional(SearchText.check(hasValue)),
+};
 
 const BulkFilter = named(
   "BulkFilter",
   filterObject({ ...changeFilterBody, all: z.optional(z.literal(true)) }).check(
     z.refine((filter) => Object.values(filter).some((value) => value !== undefined), {
       error: "must have at least one filter, or `all: true`",
+    }),
+    z.refine((filter) => filter.all === undefined || Object.keys(filter).length === 1, {
+      error: "must not be sent together with other filters",
+      path: ["all"],
     }),
   ),
   "The filters of a list, or all prospects.",
@@ -169,8 +175,8 @@ export type NewBulk = z.infer<typeof NewBulk>;
 
 /* @__PURE__ */ explain([BulkFilter], () => ({
   fields: {
-    ...filterTexts(),
-    all: "Chooses all prospects that the caller may see. Together with other filters it has no effect.",
+    ...filterBodyTexts(),
+    all: "Chooses all prospects that the caller may see. Must not be sent together with other filters.",
   },
 }));
 /* @__PURE__ */ explain([BulkAction], () => ({

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { ExportState } from "#shared/jobs/export/stored.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
-import { filterBody, filterTexts } from "#shared/prospects/filter.ts";
+import { filterBody, filterBodyTexts } from "#shared/prospects/filter.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
 export const Export = named(
@@ -42,6 +42,6 @@ export const NewExport = named("NewExport", z.object(filterBody), "The filters o
 export type NewExport = z.infer<typeof NewExport>;
 
 /* @__PURE__ */ explain([NewExport], () => ({
-  fields: filterTexts(),
+  fields: filterBodyTexts(),
   example: { status: "New,Go Back", dateFrom: "2026-06-01" },
 }));

@@ -11,9 +11,10 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Candidate, Decision, Kind } from "#shared/jobs/bulk/kind.ts";
 import { chunksOf, consecutiveIds } from "#shared/jobs/bulk/members.ts";
+import { jobsIn } from "#shared/jobs/bulk/queue.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
-import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import type { StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { findImport } from "#shared/jobs/import/requests.ts";
 import { notesAttributes } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
@@ -58,9 +59,9 @@ export async function beginImportUndo(
     );
   }
   const chunks = chunksOf(imported);
-  return startJob(context, jobs, caller, names, {
+  const job = {
     id,
-    kind: "import_undo",
+    kind: "import_undo" as const,
     events,
     total: imported,
     chunks,
@@ -68,5 +69,17 @@ export async function beginImportUndo(
     // The job needs only the first id, because the ids of the created prospects are consecutive. This id is the first one of a block of 128
     // ids.
     ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
+  };
+  return startJob(context, jobs, caller, names, job, [], (queue) => refuseTwice(context, companyId, importId, queue));
+}
+
+/** Throws `conflict` with the id of the undo of this import that has not ended, if there is one. */
+async function refuseTwice({ table }: ApiContext, companyId: number, importId: number, queue: StoredQueue) {
+  const open = (await jobsIn(table, companyId, queue)).find(
+    ({ kind, undoes }) => kind === "import_undo" && undoes === importId,
+  );
+  if (open === undefined) return;
+  throw new ApiError("conflict", `The job ${open.id} undoes this import already, and has not ended.`, {
+    location: `/api/jobs/${open.id}`,
   });
 }

@@ -8,12 +8,12 @@ import type { Objects } from "#shared/aws/s3.ts";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
 import type { Area } from "#shared/company-index/criteria.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { ApiError, badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
+import { jobsIn } from "#shared/jobs/bulk/queue.ts";
 import type { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
-import { hasEnded, type StoredAction, StoredBulk, type StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import type { StoredAction, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
 import type { NewRun } from "#shared/jobs/territory-runs/schema.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -93,14 +93,11 @@ async function refuseOverlap(
   context: ReadContext,
   objects: Objects,
   { companyId, territoryId, area }: Run,
-  { running, waiting, paused }: StoredQueue,
+  queue: StoredQueue,
 ): Promise<void> {
-  const open = [...(running === null ? [] : [running]), ...waiting, ...paused];
-  const rows = await context.table.batchGet(open.map((id) => keys.bulkJob(companyId, id)));
-  const jobs = new Map(rows.map((row) => StoredBulk.parse(row)).map((job) => [job.id, job]));
-  for (const id of open) {
-    const job = jobs.get(id);
-    if (job?.territoryId === undefined || hasEnded(job)) continue;
+  for (const job of await jobsIn(context.table, companyId, queue)) {
+    const { id } = job;
+    if (job.territoryId === undefined) continue;
     if (job.territoryId !== territoryId) {
       const other = polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, id))));
       const criteria = { areas: [area, other], words: [] };

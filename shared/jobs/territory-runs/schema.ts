@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { changeFilterBody } from "#shared/jobs/bulk/schema.ts";
 import * as limits from "#shared/limits.ts";
-import { filterObject, filterTexts } from "#shared/prospects/filter.ts";
+import { filterBodyTexts, filterObject } from "#shared/prospects/filter.ts";
 import { BulkEvents } from "#shared/prospects/stored.ts";
 import { Id, named } from "#shared/schema.ts";
 
@@ -54,7 +54,7 @@ export const NewRun = named(
 export type NewRun = z.output<typeof NewRun>;
 
 /* @__PURE__ */ explain([RunFilter], () => {
-  const { territoryId: _id, assignedToUserId: _assignee, rep: _name, ...texts } = filterTexts();
+  const { territoryId: _id, assignedToUserId: _assignee, rep: _name, ...texts } = filterBodyTexts();
   return { fields: texts };
 });
 /* @__PURE__ */ explain([NewRun], () => ({

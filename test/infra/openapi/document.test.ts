@@ -42,6 +42,19 @@ describe("the OpenAPI document", () => {
     ).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
   });
 
+  it("limits each search for words to the length that the service accepts", () => {
+    const searches: unknown[] = [];
+    JSON.stringify(document, (key, value) => {
+      // Release 0.1.0 documented another limit for exports, and the schema of a request must not become narrower.
+      if (key === "NewExport") return undefined;
+      if (key === "search") searches.push(at(value, "maxLength"));
+      if (at(value, "name") === "search") searches.push(at(value, "schema", "maxLength"));
+      return value;
+    });
+    expect(searches.length).toBeGreaterThan(5);
+    expect(new Set(searches)).toEqual(new Set([limits.search]));
+  });
+
   it("gives every operation a unique id, a summary and a section", () => {
     const ids = operations().map(({ operation }) => at(operation, "operationId"));
     expect(new Set(ids).size).toBe(ids.length);
