@@ -156,6 +156,21 @@ test.each(["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?m
   },
 );
 
+test("with matchBy=id, a row without an id creates a prospect, and a row with an unknown id has an error", async () => {
+  const name = uniqueName();
+  const file = `id,name,lat,lng,createdBy,createdAt\n,${name},1,2,Bob,2020-01-01\n999999999,${name},1,2,,\n`;
+  expect(bodyOf(await post(file, "?matchBy=id&onMatch=update"), 200, z.looseObject({}))).toMatchObject({
+    ...{ imported: 1, updated: 0, skipped: 1, ignoredColumns: ["createdBy", "createdAt"] },
+    errors: [{ row: 3, message: "id: must be the id of a prospect that you can see" }],
+  });
+  expect(bodyOf(await post(file, ""), 200, z.looseObject({}))).toMatchObject({
+    ...{ imported: 2, updated: 0, skipped: 0, ignoredColumns: ["id", "createdBy", "createdAt"] },
+  });
+  expect(bodyOf(await post(file, "?matchBy=id&onMatch=create"), 200, z.looseObject({}))).toMatchObject({
+    ...{ imported: 2, updated: 0, skipped: 0, ignoredColumns: ["id", "createdBy", "createdAt"] },
+  });
+});
+
 test("an import job with matchBy but without onMatch is refused", async () => {
   problemOf(await as.owner.POST("/api/prospects/imports", { body: { matchBy: "id" } }), 400, "validation_failed");
 });

@@ -6,11 +6,10 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import * as z from "zod/mini";
 import { draftOf } from "#shared/prospects/csv/draft.ts";
 import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile, delimiterOf, exportColumns, guarded, unguarded } from "#shared/prospects/csv/format.ts";
-import { type Header, MappingText, readHeader } from "#shared/prospects/csv/header.ts";
+import { type Header, readHeader } from "#shared/prospects/csv/header.ts";
 import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
@@ -380,16 +379,6 @@ test("a header names the columns that the import does not read", () => {
   expect(header.ignored).toEqual(["id", "Favourite colour", "x", "x".repeat(100)]);
   expect(header.unnamed).toEqual([3]);
   expect(readHeader(["name", ...Array.from({ length: 5_000 }, (_, i) => `c${i}`)]).ignored).toHaveLength(100);
-});
-
-test("the error about a header that is missing shows it as the mapping has it", () => {
-  const mapping = { "Fulll Name": "notes" } as const;
-  expect(() => readHeader(["name", "Full name"], { mapping })).toThrow('the header "Fulll Name", which');
-});
-
-test("a mapping of the header __proto__ is refused", () => {
-  const { error } = z.safeParse(MappingText, '{"Name":"name","__proto__":"notes"}');
-  expect(error?.issues).toMatchObject([{ message: "must not name the header __proto__" }]);
 });
 
 test.each([[["x", "y"]], [["name", "NAME "]], [["id", "createdAt"]]])("%j is not a header", (cells) => {

@@ -15,7 +15,18 @@ const MappedColumn = z.enum(knownColumns, {
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
+    abort: true,
   }),
+  ({ value: mapping, issues }) => {
+    const known = new Map<string, string>();
+    for (const header of Object.keys(mapping)) {
+      const same = known.get(folded(header));
+      known.set(folded(header), header);
+      if (same === undefined) continue;
+      const message = `must not have both ${JSON.stringify(same)} and ${JSON.stringify(header)}, because headers are compared without case`;
+      issues.push({ code: "custom", input: mapping, message });
+    }
+  },
 );
 export type Mapping = z.infer<typeof Mapping>;
 
