@@ -4621,7 +4621,7 @@ export interface components {
         Location: string;
         /** @description A cookie of the console, or its removal. */
         "Set-Cookie": string;
-        /** @description The tag of this answer, for `If-None-Match`. An answer has no tag if it may already be outdated, for example shortly after a change of the record. */
+        /** @description The tag of this answer, for `If-None-Match`. */
         ETag: string;
         /** @description Marks the answer as a file, and names it. */
         "Content-Disposition": string;

@@ -16,8 +16,7 @@ export const headers = {
   },
   "Set-Cookie": { description: "A cookie of the console, or its removal.", schema: text },
   ETag: {
-    description:
-      "The tag of this answer, for `If-None-Match`. An answer has no tag if it may already be outdated, for example shortly after a change of the record.",
+    description: "The tag of this answer, for `If-None-Match`.",
     schema: text,
   },
   "Content-Disposition": { description: "Marks the answer as a file, and names it.", schema: text },

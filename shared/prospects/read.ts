@@ -215,23 +215,32 @@ export async function readProspect<Current = never>(
   const state = stateOf(item, dictionary);
   const isSettled =
     beginMs - lastChange(prospect, item) > SETTLED_MS && wasPublished(context.table, prospect, learnedBefore);
-  if (state === before || isSettled) validator.tag(state);
   const rows = {
     prospect,
     notes: notes.map((item) => StoredNote.parse(item)),
     appointments: ofType(details, "appointment").map((item) => StoredAppointment.parse(item)),
     history: ofType(details, "history").map((item) => StoredStatusChange.parse(item)),
   };
-  return presentDetail(rows, dictionary);
+  const detail = presentDetail(rows, dictionary);
+  const content = isSettled ? state : contentOf(detail);
+  if (!isSettled) validator.check(content, context.clock.now());
+  validator.tag(state === before ? state : content);
+  return detail;
 }
+
+/**
+ * Returns the fingerprint of the whole answer. It is the tag of an answer whose rows may have different states. A client that sends this
+ * tag has the same answer, so the answer is then 304, although all rows were read.
+ */
+const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 
 /**
  * Milliseconds after which a write that has begun is certainly committed or has failed.
  *
  * `readProspect` reads rows at slightly different times. A note may therefore be missing although the prospect's row already records its
- * creation. Such a mixture must not get an ETag. A response gets an ETag only if the prospect's row certainly had the same state before the
- * reads. This is known if the row was also read before them, or if its last change is older than this number of milliseconds. An imported
- * row must also have been visible before the reads.
+ * creation. Such a mixture must not get the ETag of the row's state. An answer gets this ETag only if the prospect's row certainly had the
+ * same state before the reads. This is known if the row was also read before them, or if its last change is older than this number of
+ * milliseconds. An imported row must also have been visible before the reads. Any other answer gets the ETag of its content.
  */
 const SETTLED_MS = 60_000;
 
