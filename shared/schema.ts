@@ -61,7 +61,9 @@ export function text(max: number, min = 0) {
   return z.string().check(
     z.refine((value) => value.isWellFormed(), { error: "must be well-formed Unicode", abort: true }),
     z.refine((value) => codePoints(value) <= max, { error: `must have at most ${max} characters` }),
-    z.refine((value) => codePoints(value) >= min, { error: `must have at least ${min} characters` }),
+    z.refine((value) => codePoints(value) >= min, {
+      error: `must have at least ${min} ${min === 1 ? "character" : "characters"}`,
+    }),
     z.meta(min > 0 ? { minLength: min, maxLength: max } : { maxLength: max }),
   );
 }

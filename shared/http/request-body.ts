@@ -34,24 +34,23 @@ export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error
   },
 });
 
-/** Returns what is wrong with a body that the JSON parser has rejected. */
+/**
+ * Returns what is wrong with a body that the JSON parser has rejected. For an error of `JSON.parse`, the message is in the cause. Such a
+ * message may contain a piece of the body, so the expressions match only at its ends.
+ */
 function reasonOf(error: unknown): string {
-  const text = errorTexts(error);
-  if (/Forbidden key/.test(text)) {
+  if (/^Forbidden key/.test(messageIn(error))) {
     return "The body must not have the key `__proto__`, or a key `constructor` whose value has the key `prototype`.";
   }
-  if (/call stack/.test(text)) return "The body is nested too deeply.";
-  const [, position] = /at position (\d+)/.exec(text) ?? [];
-  return position === undefined
-    ? "The body is not valid JSON."
-    : `The body is not valid JSON: the fault is after ${position} characters.`;
+  const message = messageIn(error instanceof Error ? error.cause : undefined);
+  if (/^Maximum call stack/.test(message)) return "The body is nested too deeply.";
+  const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
+  if (position === undefined) return "The body is not valid JSON.";
+  return `The body is not valid JSON: the fault is at character ${Number(position) + 1}.`;
 }
 
-/** Returns the message of the parser, followed by the message of `JSON.parse`, which the parser keeps in the cause of its error. */
-function errorTexts(error: unknown): string {
-  if (typeof error !== "object" || error === null || !("message" in error)) return "";
-  return `${error.message} ${"cause" in error ? errorTexts(error.cause) : ""}`;
-}
+const messageIn = (error: unknown): string =>
+  typeof error === "object" && error !== null && "message" in error ? String(error.message) : "";
 
 function readableText({ request: { body, headers } }: ApiEvent, other: string | undefined): string {
   if (Buffer.byteLength(body) > limits.bodyBytes) {

@@ -32,7 +32,8 @@ const bodies: readonly (readonly [body: string, code: string, detail: string])[]
   ['{"__proto__":{"a":1}}', "malformed_json", PROTOTYPE],
   ['{"customFieldData":{"constructor":{"prototype":1}}}', "malformed_json", PROTOTYPE],
   ['{"name":}', "malformed_json", "The body is not valid JSON."],
-  ['{"name" 7}', "malformed_json", "The body is not valid JSON: the fault is after 8 characters."],
+  ['{"name" 7}', "malformed_json", "The body is not valid JSON: the fault is at character 9."],
+  ['"Forbidden key" at position 3', "malformed_json", "The body is not valid JSON: the fault is at character 17."],
   ["[".repeat(20_000) + "]".repeat(20_000), "malformed_json", "The body is nested too deeply."],
   ["[]", "validation_failed", "The body of the request is not valid: it must be an object."],
   [
