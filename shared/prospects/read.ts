@@ -223,7 +223,8 @@ export async function readProspect<Current = never>(
   };
   const detail = presentDetail(rows, dictionary);
   const content = isSettled ? state : contentOf(detail);
-  if (!isSettled) validator.check(content, context.clock.now());
+  const same = isSettled ? undefined : validator.check(content, context.clock.now());
+  if (same !== undefined) return same;
   validator.tag(state === before ? state : content);
   return detail;
 }

@@ -80,10 +80,7 @@ async function bodyOf(context: ApiContext, caller: Caller, question: Question, v
   }
   const pieces = await mapPins(context, caller, ProspectFilter.parse(question.query), validator);
   if (pieces instanceof NotModified) return pieces;
-  let text = "";
-  for (const piece of pieces) {
-    text += Buffer.from(piece).toString();
-  }
+  const text = Array.from(pieces, (piece) => Buffer.from(piece).toString()).join("");
   // The pins have no defined order, so they are sorted before the comparison.
   return z
     .array(MapPin)
@@ -348,9 +345,7 @@ test("the tag of a prospect gets no 304 if a note was written while the prospect
   expect(z.object({ notes: z.array(z.unknown()) }).parse(answer.body).notes).toEqual([]);
   db.plan(() => pass);
   const next = await ask(proxied, caller, question, [answer.etag ?? ""]);
-  expect(z.object({ notes: z.array(z.object({ body: z.string() })) }).parse(next.body).notes).toMatchObject([
-    { body: "late" },
-  ]);
+  expect(next.body).toMatchObject({ notes: [{ body: "late" }] });
   expect(next.etag).not.toBe(answer.etag);
   expect((await ask(proxied, caller, question, [next.etag ?? ""])).status).toBe(304);
 });

@@ -113,7 +113,7 @@ test("Retry-After is read as seconds and as a date, and counts as at most a minu
 test.each([429, 503])("after the answer %i, the command waits as long as the service asks", async (status) => {
   const base = await serve((request, response) => {
     response.setHeader("Content-Type", "application/json");
-    if (request.url === "/api/me") response.end('{"company":{"id":1}}');
+    if (request.url === "/api/me") response.end('{"company":{"id":1},"user":{"id":2}}');
     else response.writeHead(status, { "Retry-After": "40" }).end("{}");
   });
   const run = newRun("the next try");
