@@ -58,7 +58,7 @@ function jitter(deliveryId: string, attempt: number): number {
 function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;
   const text = value.trim();
-  const wait = /^\d{1,9}$/.test(text) ? Number(text) * SECOND : httpDate(text) - nowMs;
+  const wait = /^\d+$/.test(text) ? Number(text) * SECOND : httpDate(text) - nowMs;
   if (Number.isNaN(wait)) return undefined;
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(SECOND, wait));
 }
