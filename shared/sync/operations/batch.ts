@@ -2,6 +2,7 @@
  * Applies the operations of one batch. Operations on the same record are applied one after the other, and stop at the first failure.
  * Operations on different records are applied concurrently and do not depend on each other.
  */
+import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { isStopped, stoppedBefore } from "#shared/deadline.ts";
@@ -10,10 +11,12 @@ import { answerBytes } from "#shared/http/answer.ts";
 import * as limits from "#shared/limits.ts";
 import { findClientRecords } from "#shared/prospects/client-records.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
+import { Id } from "#shared/schema.ts";
 import { apply, readOperation } from "#shared/sync/operations/apply.ts";
 import { HasReceipt, receiptOf } from "#shared/sync/operations/receipts.ts";
 import { applied, Blocked, failed, type Result, retry } from "#shared/sync/operations/results.ts";
 import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
+import { Uuid } from "#shared/uuid.ts";
 
 /**
  * Milliseconds before the deadline of the request at which the batch stops, so that time is left for the response. An operation without a
@@ -70,14 +73,21 @@ function readOrFault(sent: SentOperation): Operation | ApiError {
   }
 }
 
+/** Returns the id that the device has sent for the record, or undefined if it is missing or not valid. */
+const idOf = ({ sent: { id } }: Step): number | undefined => z.safeParse(Id, id).data;
+
+/** Returns the `clientRecordId` of the operation's prospect in lower case, or undefined if it is missing or not valid. */
+const clientRecordOf = ({ sent: { type, clientRecordId } }: Step): string | undefined =>
+  type === "appointment.update" ? undefined : z.safeParse(Uuid, clientRecordId).data?.toLowerCase();
+
 /**
- * Returns a name for the record on which an operation works, made from the id that the device has sent. An invalid operation without an id
- * gets a name that no other operation has.
+ * Returns a name for the record on which an operation works, made from the id that the device has sent. An operation without a valid id gets
+ * a name that no other operation has.
  */
-function nameOf({ at, sent: { type, id, clientRecordId } }: Step): string {
-  if (type === "appointment.update") return `appointment ${String(id)}`;
-  if (typeof clientRecordId === "string") return clientRecordId.toLowerCase();
-  return typeof id === "number" ? `prospect ${id}` : `operation ${at}`;
+function nameOf(step: Step): string {
+  const id = idOf(step);
+  const record = step.sent.type === "appointment.update" ? "appointment" : "prospect";
+  return clientRecordOf(step) ?? (id === undefined ? `operation ${step.at}` : `${record} ${id}`);
 }
 
 /**
@@ -86,20 +96,12 @@ function nameOf({ at, sent: { type, id, clientRecordId } }: Step): string {
  * then the `id` and the `clientRecordId` may name the same prospect. Only the table can tell.
  */
 function namesToFind(steps: readonly Step[]): Set<string> {
-  const valid = steps.flatMap(({ operation }) => (operation instanceof ApiError ? [] : [operation]));
-  const names = (own: readonly Operation[]) =>
-    new Set(
-      own.flatMap((operation) =>
-        "clientRecordId" in operation && operation.clientRecordId !== undefined
-          ? [operation.clientRecordId.toLowerCase()]
-          : [],
-      ),
-    );
-  const hasIds = valid.some(
-    ({ type, ...named }) => type !== "appointment.update" && "id" in named && named.id !== undefined,
-  );
-  const created = names(valid.filter(({ type }) => type === "prospect.create"));
-  return hasIds ? names(valid) : new Set([...names(valid)].filter((name) => !created.has(name)));
+  const names = new Set(steps.flatMap((step) => clientRecordOf(step) ?? []));
+  if (steps.some((step) => step.sent.type !== "appointment.update" && idOf(step) !== undefined)) return names;
+  const isCreate = ({ operation }: Step): boolean =>
+    !(operation instanceof ApiError) && operation.type === "prospect.create";
+  const created = new Set(steps.filter(isCreate).map(clientRecordOf));
+  return new Set([...names].filter((name) => !created.has(name)));
 }
 
 /**
@@ -109,9 +111,8 @@ function namesToFind(steps: readonly Step[]): Set<string> {
 function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
   const chains = new Map<string, Chain>();
   for (const step of steps) {
-    const { id } = step.sent;
     const given = nameOf(step);
-    const known = found.get(given) ?? (typeof id === "number" ? id : undefined);
+    const known = found.get(given) ?? idOf(step);
     const name = found.has(given) ? `prospect ${known}` : given;
     const chain = chains.get(name) ?? { recordId: known, steps: [] };
     chain.steps.push(step);
