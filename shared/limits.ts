@@ -299,7 +299,7 @@ export const activityBytes = 32_000_000;
 /** The default (`changesDefault`) and the maximum number of items in a response of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
-/** Maximum bytes of the items in a response of `GET /api/changes`. Items that do not fit are in the next page. */
+/** Maximum bytes of a response of `GET /api/changes`. Items that do not fit are in the next page. */
 export const changesBytes = 4_000_000;
 /** Maximum characters of a cursor of `GET /api/changes`. */
 export const changesCursor = 512;

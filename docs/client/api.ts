@@ -1497,7 +1497,7 @@ export interface paths {
         put?: never;
         /**
          * Apply the changes of a device that was offline
-         * @description Each operation is applied once, however often it is sent within 90 days. It uses up its `opId` only when it is applied. Send it again after a lost answer, 401, 429, 5xx, and the outcome `retry`.
+         * @description Each operation is applied once, however often it is sent within 90 days. It uses up its `opId` only when it is applied. Send it again after a lost answer, 401, 429, 5xx, and the outcome `retry`. A request has at most 200 operations and 1000000 bytes.
          *
          *     For every signed-in user.
          */
@@ -1517,7 +1517,7 @@ export interface paths {
         };
         /**
          * Read what has changed
-         * @description For clients that keep a copy and are often offline. Without a cursor, the answer begins a snapshot of everything that the caller may see. The last page's cursor then returns what has changed since. A client applies each item whose `version` is not lower than that of its copy, in the order of the answers. No change is missing, but a change may be repeated. `hasMore: false` means that there is nothing else. A cursor belongs to one user and to its types, and is valid for 60 days. 410 means that the client must begin anew: `reason` says why, and `Location` is the first request.
+         * @description For clients that keep a copy and are often offline. Without a cursor, the answer begins a snapshot of everything that the caller may see. The last page's cursor then returns what has changed since. A client applies each item whose `version` is not lower than that of its copy, in the order of the answers. No change is missing, but a change may be repeated. `hasMore: false` means that there is nothing else. A cursor belongs to one user and to its types, and is valid for 60 days. 410 means that the client must begin anew: `reason` says why, and `Location` is the first request. A page has at most 4000000 bytes, unless it has a single item.
          *
          *     For every signed-in user.
          */

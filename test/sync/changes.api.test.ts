@@ -250,6 +250,7 @@ test("a damaged or foreign cursor is 400", async () => {
     [as.viewer, "x"],
     [as.viewer, ""],
     [as.viewer, "A".repeat(600)],
+    ...["=", ".", "!", "%0A", "%C3%A9"].map((rubbish): [Client, string] => [as.viewer, cursor + rubbish]),
     [as.rep, cursor],
     [as.otherOwner, cursor],
   ] as const) {

@@ -1,6 +1,7 @@
-/** Tests the maximum number of reads of one page of `GET /api/changes`. */
+/** Tests the maximum number of reads and of bytes of one page of `GET /api/changes`. */
 import { expect, test } from "vitest";
-import { PageItems } from "#shared/sync/changes/items.ts";
+import * as limits from "#shared/limits.ts";
+import { PageItems, removal } from "#shared/sync/changes/items.ts";
 import { StageReads } from "#shared/sync/changes/stage-reads.ts";
 import { MOST_READS, readStages, type Stage } from "#shared/sync/changes/stages.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -29,3 +30,13 @@ test.each([MOST_READS - 1, MOST_READS, MOST_READS + 1, 3 * MOST_READS])(
     expect(pages.flat().map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, i) => i + 1));
   },
 );
+
+test("a page with the longest cursor has at most the maximum number of bytes", () => {
+  const page = new PageItems(Number.MAX_SAFE_INTEGER);
+  let id = 0;
+  while (page.add({ item: removal("tags", ++id, 2, "deleted") }));
+  const cursor = "x".repeat(limits.changesCursor);
+  const body = { phase: "snapshot", items: page.items, cursor, hasMore: true, total: Number.MAX_SAFE_INTEGER };
+  expect(JSON.stringify(body).length).toBeLessThanOrEqual(limits.changesBytes);
+  expect(JSON.stringify(body).length).toBeGreaterThan(limits.changesBytes - 2_000);
+});

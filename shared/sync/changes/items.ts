@@ -118,6 +118,9 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return changesAt === undefined || isExpired ? { item } : { item, changesAt };
 }
 
+/** Maximum bytes of a page without its items: the cursor and the names of the fields. */
+const ENVELOPE_BYTES = 1_024;
+
 /** The items of a page. Their number and their bytes are limited, but the first item is always accepted. */
 export class PageItems {
   readonly items: ChangeItem[] = [];
@@ -126,7 +129,7 @@ export class PageItems {
   /** Number and bytes of the prospects of the page. */
   readonly prospects = { count: 0, bytes: 0 };
   readonly #limit: number;
-  #bytes = 0;
+  #bytes = ENVELOPE_BYTES;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -138,7 +141,8 @@ export class PageItems {
 
   /** Returns false if the item does not fit. */
   add({ item, changesAt = Number.POSITIVE_INFINITY }: TimedItem): boolean {
-    const bytes = Buffer.byteLength(JSON.stringify(item));
+    // A comma follows each item.
+    const bytes = Buffer.byteLength(JSON.stringify(item)) + 1;
     if (this.items.length > 0 && (this.items.length >= this.#limit || this.#bytes + bytes > limits.changesBytes)) {
       return false;
     }
