@@ -84,6 +84,7 @@ function serve(
       functionAssociations: [onRequest(home, "page-request")],
     },
     additionalBehaviors: Object.fromEntries(API_PATHS.map((path) => [path, forApi])),
+    errorResponses: errorCodes.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     ...(domain !== undefined && {
       domainNames: [domain.name],
       certificate: Certificate.fromCertificateArn(home, "Certificate", domain.certificate),
@@ -96,6 +97,14 @@ function serve(
   publishFiles(home, { bucket, basemap, logDays });
   return `https://${domain?.name ?? distribution.distributionDomainName}`;
 }
+
+/**
+ * The errors that CloudFront must not cache. By default, CloudFront caches an error of the API or of the bucket for ten seconds, even if
+ * caching is disabled and the response has `Cache-Control: no-store`. The cache does not distinguish users, so users of all companies would
+ * get the error of one request.
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/custom-error-pages-expiration.html
+ */
+const errorCodes = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] as const;
 
 const acceptedFindings = {
   "AwsSolutions-CFR1": "Users may travel, so no country is refused.",
@@ -127,7 +136,7 @@ const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
  * Returns the behavior that forwards requests to the API. The distribution has no CloudFront error pages, because they would also replace
- * the API's error responses.
+ * the API's error responses. Its settings of errors (`errorCodes`) contain only the time for which CloudFront caches them.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);

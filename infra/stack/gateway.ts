@@ -32,6 +32,8 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
  * Gateway's throttles are limits per second.
  */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
+/** The header that tells caches not to store an error. The functions send the same header (shared/http/answer.ts). */
+const NOT_STORED = { "Cache-Control": "no-store" } as const;
 /** The header of the response to a request without a token. For this case, RFC 6750 requires a challenge without an error code. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
@@ -99,7 +101,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
 
 export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
   const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
-    const headers = { ...problem.headers, ...originHeaders(allowedOrigins), ...exposed(allowedOrigins) };
+    const headers = { ...NOT_STORED, ...problem.headers, ...originHeaders(allowedOrigins), ...exposed(allowedOrigins) };
     const response = {
       statusCode: String(problem.status),
       responseParameters: {

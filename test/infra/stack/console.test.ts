@@ -19,8 +19,16 @@ const joined = (value: unknown): string => {
 const distribution = () => at(one(template.all("AWS::CloudFront::Distribution")).properties, "DistributionConfig");
 const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
 
+/**
+ * The errors of an origin that CloudFront caches for ten seconds, even with the policy CachingDisabled, unless the distribution sets another
+ * time. CloudFront caches some of them only if the response has `max-age`. The list is that of
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/HTTPStatusCodes.html without 412 and 415: CloudFront caches these two
+ * only with `max-age`, and a distribution cannot set a time for them.
+ */
+const cachedByDefault = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504];
+
 describe("the distribution", () => {
-  it("forwards the paths of the API without caching and without error pages", () => {
+  it("forwards the paths of the API without caching", () => {
     expect(behaviors().map((behavior) => at(behavior, "PathPattern"))).toEqual([
       "/api/*",
       "/docs",
@@ -39,7 +47,14 @@ describe("the distribution", () => {
       const [association] = listed(at(behavior, "FunctionAssociations"));
       expect(target(at(association, "FunctionARN"))).toContain("ApiRequest");
     }
-    expect(at(distribution(), "CustomErrorResponses")).toBeUndefined();
+  });
+
+  it("caches no error, because its cache does not distinguish users, and passes the body of each error on", () => {
+    const responses = listed(at(distribution(), "CustomErrorResponses"));
+    const codes = responses.map((response) => Number(at(response, "ErrorCode")));
+    expect(codes).toEqual(expect.arrayContaining(cachedByDefault));
+    // A page (`ResponsePagePath`) would replace the problem body of the API.
+    expect(responses).toEqual(codes.map((code) => ({ ErrorCode: code, ErrorCachingMinTTL: 0 })));
   });
 
   it("rewrites paths and sets the headers of pages for its files only", () => {

@@ -70,7 +70,7 @@ describe("errors of API Gateway", () => {
     ).toEqual(known.toSorted());
   });
 
-  it("are problem bodies with the status of the answer, a known code and the request's id", () => {
+  it("are problem bodies with the status of the answer, a known code and the request's id, and no cache stores them", () => {
     for (const { type, answer } of gatewayAnswers()) {
       expect(Object.keys(at(answer, "responseTemplates") ?? {}), type).toEqual(["application/problem+json"]);
       const problem = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
@@ -78,6 +78,7 @@ describe("errors of API Gateway", () => {
       expect(problem.type, type).toBe(`urn:problem:${problem.code}`);
       expect(problem.requestId, type).toBe("$context.requestId");
       expect(at(answer, "responseParameters", "gatewayresponse.header.X-Request-Id"), type).toBe("context.requestId");
+      expect(at(answer, "responseParameters", "gatewayresponse.header.Cache-Control"), type).toBe("'no-store'");
     }
   });
 
