@@ -79,6 +79,11 @@ export interface Console {
   readonly secretParameter?: string;
   /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string;
+  /**
+   * If true, the stack creates the sign-in pages of an adopted user pool. If false, the pool already has some. It is undefined if the user
+   * pool is not adopted.
+   */
+  readonly signInPages?: boolean;
   readonly basemap?: Basemap;
   /** The console's own domain name. Its certificate must be in us-east-1. If it is undefined, the console has a host name of CloudFront. */
   readonly domain?: { readonly name: string; readonly certificate: string };
@@ -168,6 +173,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
     consoleClient,
     consoleSecret,
     consoleScope,
+    signInPages,
     basemapStyleUrl,
     basemapOrigins,
     ...rest
@@ -178,6 +184,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
     consoleClient,
     consoleSecret,
     consoleScope,
+    signInPages,
     basemapStyleUrl,
     basemapOrigins,
   });
@@ -242,7 +249,7 @@ function domainOf(given: {
 
 const consoleKeys = [
   ...["consoleDomain", "consoleCertificate", "consoleClient", "consoleSecret", "consoleScope"],
-  ...["basemapStyleUrl", "basemapOrigins"],
+  ...["signInPages", "basemapStyleUrl", "basemapOrigins"],
 ] as const;
 
 type ConsoleSettings = Pick<z.output<typeof Context>, (typeof consoleKeys)[number]>;
@@ -250,7 +257,7 @@ type ConsoleSettings = Pick<z.output<typeof Context>, (typeof consoleKeys)[numbe
 function consoleOf(hasConsole: boolean, given: ConsoleSettings): Console | undefined {
   const { consoleDomain: name, consoleCertificate: certificate } = given;
   const basemap = basemapOf(given.basemapStyleUrl, given.basemapOrigins, "context key basemapStyleUrl");
-  const { consoleClient: clientId, consoleSecret: secretParameter, consoleScope: scope } = given;
+  const { consoleClient: clientId, consoleSecret: secretParameter, consoleScope: scope, signInPages } = given;
   if (!hasConsole) {
     const useless = consoleKeys.find((key) => given[key] !== undefined);
     if (useless !== undefined) throw new Error(`context key ${useless}: needs console`);
@@ -270,6 +277,7 @@ function consoleOf(hasConsole: boolean, given: ConsoleSettings): Console | undef
     ...(clientId !== undefined && { clientId }),
     ...(secretParameter !== undefined && { secretParameter }),
     ...(scope !== undefined && { scope }),
+    ...(signInPages !== undefined && { signInPages }),
     ...(basemap !== undefined && { basemap }),
   };
 }
@@ -323,6 +331,14 @@ export function assertConsistent(config: DeployConfig): void {
   }
   if (console?.clientId !== undefined && issuer === undefined) {
     throw new Error("context key consoleClient: needs an issuer; the stack makes a client of its user pool");
+  }
+  if (console !== undefined && adopted?.userPool !== undefined && console.signInPages === undefined) {
+    throw new Error(
+      "context key signInPages: needed with console and userPool; true creates the sign-in pages of the user pool, false if it has a domain",
+    );
+  }
+  if (console?.signInPages !== undefined && adopted?.userPool === undefined) {
+    throw new Error("context key signInPages: needs userPool; the sign-in pages of a new user pool are always created");
   }
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(

@@ -60,6 +60,16 @@ export const consoleSettings = {
     effect: "some issuers need a scope of the API before they return a JWT as access token",
     cost: "none",
   }),
+  signInPages: z.optional(Flag).register(settingTexts, {
+    topic: "Console",
+    description:
+      "`true` if the deployment creates Cognito's sign-in pages of `userPool`; `false` if this user pool already has a domain for them",
+    default: "none; required with `console` and `userPool`. The sign-in pages of a new user pool are always created",
+    effect:
+      "with `true`, the pages are deleted together with the service stack. Cognito refuses a second domain, and CloudFormation then undoes " +
+      "the deployment. A change from `true` to `false` deletes the pages",
+    cost: "none",
+  }),
   basemapStyleUrl: z.optional(HttpUrl).register(settingTexts, {
     topic: "Console",
     description: "URL of a MapLibre style for the base map",

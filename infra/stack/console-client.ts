@@ -15,11 +15,11 @@ import type { Platform } from "./function.ts";
 
 interface ConsoleClientSpec {
   readonly url: string;
-  readonly config: Pick<DeployConfig, "adopted">;
+  readonly config: Pick<DeployConfig, "adopted" | "console">;
 }
 
 /**
- * Creates the client and, unless the user pool is adopted, the domain of its sign-in pages. Returns the client's id. The client has no
+ * Creates the client and, unless the user pool already has one, the domain of its sign-in pages. Returns the client's id. The client has no
  * client secret. Instead, PKCE proves that the server which exchanges the code also began the sign-in.
  */
 export function createConsoleClient(
@@ -29,9 +29,9 @@ export function createConsoleClient(
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
-  // A user pool can have only one domain of the form `PREFIX.auth.REGION.amazoncognito.com`. A pool of an earlier deployment (`adopted`)
-  // keeps its domain.
-  if (config.adopted?.userPool === undefined) {
+  // A user pool can have only one domain of the form `PREFIX.auth.REGION.amazoncognito.com`. CloudFormation deletes this domain together with
+  // the service stack. So a user pool of an earlier deployment (`adopted`) has no domain, unless the operator has given it one.
+  if (config.adopted?.userPool === undefined || config.console?.signInPages === true) {
     new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
   }
   const client = new UserPoolClient(home, "Client", {

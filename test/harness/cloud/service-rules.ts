@@ -32,6 +32,9 @@ const of = (account: Account, type: string): Made[] => account.resources.filter(
 const mappingsOf = (account: Account, test: (properties: Fields) => boolean): Made[] =>
   of(account, "AWS::ApiGateway::BasePathMapping").filter(({ properties }) => test(properties));
 
+const signInDomains = (account: Account, test: (properties: Fields) => boolean): Made[] =>
+  of(account, "AWS::Cognito::UserPoolDomain").filter(({ properties }) => test(properties));
+
 /**
  * Minimum number of concurrent executions without a reservation. Lambda refuses a reservation that would leave fewer of them in the
  * account.
@@ -127,10 +130,27 @@ export const serviceRules: Readonly<Record<string, Rules>> = {
       if (sender === undefined || account.verifiedSenders.has(identity)) return;
       throw new ServiceError(`Email address is not verified: ${identity}`);
     },
-    remove(_, { properties }) {
-      if (properties.DeletionProtection !== "ACTIVE") return;
+    remove(account, { id, properties }) {
+      if (properties.DeletionProtection === "ACTIVE") {
+        throw new ServiceError(
+          "The user pool cannot be deleted because deletion protection is activated. Deletion protection must be inactivated first.",
+        );
+      }
+      if (signInDomains(account, ({ UserPoolId }) => UserPoolId === id).length > 0) {
+        throw new ServiceError("User pool cannot be deleted. It has a domain configured that should be deleted first.");
+      }
+    },
+  },
+  "AWS::Cognito::UserPoolDomain": {
+    create(account, { Domain, UserPoolId }, made) {
+      required(account, "AWS::Cognito::UserPool", UserPoolId, "User pool does not exist");
+      const others = signInDomains(account, (one) => one.UserPoolId === UserPoolId || one.Domain === Domain);
+      const [other] = others.filter((one) => one !== made);
+      if (other === undefined) return;
       throw new ServiceError(
-        "The user pool cannot be deleted because deletion protection is activated. Deletion protection must be inactivated first.",
+        other.properties.UserPoolId === UserPoolId
+          ? "User pool already has a domain configured."
+          : "Domain already associated with another user pool.",
       );
     },
   },

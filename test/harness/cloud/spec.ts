@@ -33,8 +33,13 @@ const resources = new Map(entities("resource").map((entity) => [at(entity, "clou
 const definitions = new Map(entities("typeDefinition").map((entity) => [at(entity, "$id"), entity]));
 const parsed = new Map<string, ResourceSpec>();
 
+/** Matches the types of custom resources. A function of the template creates them, so AWS does not know their properties. */
+const CUSTOM = /^Custom::[\w@-]{1,60}$/;
+const custom: ResourceSpec = { properties: {}, attributes: {}, primaryIdentifier: [] };
+
 /** Returns the specification of a resource type. Throws if AWS has no such type. */
 export function specOf(type: string): ResourceSpec {
+  if (CUSTOM.test(type)) return custom;
   const known = parsed.get(type);
   if (known !== undefined) return known;
   if (!resources.has(type)) throw new Error(`Template format error: Unrecognized resource types: [${type}]`);
@@ -45,6 +50,7 @@ export function specOf(type: string): ResourceSpec {
 
 /** Returns the errors in the properties of a resource: unknown properties, missing properties, and values of a wrong type. */
 export function propertyFaults(type: string, properties: Fields): string[] {
+  if (CUSTOM.test(type)) return properties.ServiceToken === undefined ? ["Property ServiceToken is required"] : [];
   return objectFaults(specOf(type).properties, properties, "");
 }
 

@@ -174,6 +174,87 @@ describe("a domain", () => {
   });
 });
 
+describe("the sign-in pages of the console", () => {
+  const owner = { alarmEmail: owned.alarmEmail, console: "true" };
+  const domains = (account: Account) => existing(account).filter(({ type }) => type === "AWS::Cognito::UserPoolDomain");
+  const poolsWithPages = (account: Account) => domains(account).map(({ properties }) => properties.UserPoolId);
+  const idOf = (account: Account, type: string, stack: Stack): string =>
+    existing(account).find((made) => made.type === type && made.owner?.stackId === stack.id)?.id ?? "";
+
+  /** Deploys, destroys both stacks, and returns the ids of the user pool and of its client, which remain. */
+  async function leftBehind(account: Account) {
+    const { data, service } = deployed(await texts(owner));
+    const userPool = idOf(account, "AWS::Cognito::UserPool", data);
+    const userPoolClient = idOf(account, "AWS::Cognito::UserPoolClient", data);
+    destroy(cloud, service);
+    destroy(cloud, data);
+    expect([service.status, data.status]).toEqual(["DELETE_COMPLETE", "DELETE_COMPLETE"]);
+    expect(poolsWithPages(account)).toEqual([]);
+    return { userPool, userPoolClient };
+  }
+
+  it("stay the same when the deployment changes, and are made again with the service", async () => {
+    const account = fresh();
+    const { data, service } = deployed(await texts(owner));
+    const pool = idOf(account, "AWS::Cognito::UserPool", data);
+    const before = domains(account);
+    expect(poolsWithPages(account)).toEqual([pool]);
+    deployed(await texts({ ...owner, preset: "production" }));
+    expect(service.status).toBe("UPDATE_COMPLETE");
+    expect(domains(account)).toEqual(before);
+    destroy(cloud, service);
+    expect(deployed(await texts(owner)).service.status).toBe("CREATE_COMPLETE");
+    expect(poolsWithPages(account)).toEqual([pool]);
+  });
+
+  it("exist again after both stacks were destroyed and the user pool was adopted", async () => {
+    const account = fresh();
+    const left = await leftBehind(account);
+    const { service } = deployed(await texts({ ...owner, ...left, signInPages: "true" }));
+    expect(service.status).toBe("CREATE_COMPLETE");
+    expect(poolsWithPages(account)).toEqual([left.userPool]);
+  });
+
+  it("exist for a new user pool, after both stacks were destroyed", async () => {
+    const account = fresh();
+    const left = await leftBehind(account);
+    const { data, service } = deployed(await texts(owner));
+    expect(service.status).toBe("CREATE_COMPLETE");
+    expect(poolsWithPages(account)).toEqual([idOf(account, "AWS::Cognito::UserPool", data)]);
+    expect(poolsWithPages(account)).not.toContain(left.userPool);
+  });
+
+  it("of an adopted user pool stay if it already has some, and a second domain for them fails without an effect", async () => {
+    const account = fresh();
+    const left = await leftBehind(account);
+    const own: Made = {
+      type: "AWS::Cognito::UserPoolDomain",
+      id: `${left.userPool}|acme`,
+      properties: { UserPoolId: left.userPool, Domain: "acme" },
+      owner: undefined,
+    };
+    account.resources.push(own);
+    const { service } = deployed(await texts({ ...owner, ...left, signInPages: "false" }));
+    expect(service.status).toBe("CREATE_COMPLETE");
+    expect(domains(account)).toEqual([own]);
+    deployed(await texts({ ...owner, ...left, signInPages: "true" }));
+    expect(service.status).toBe("UPDATE_ROLLBACK_COMPLETE");
+    expect(service.events.map(({ ResourceStatusReason }) => ResourceStatusReason)).toContain(
+      "User pool already has a domain configured.",
+    );
+    expect(domains(account)).toEqual([own]);
+  });
+
+  it("of an adopted user pool need a decision of the operator, before anything is deployed", () => {
+    const adopted = { userPool: "eu-west-1_AbCdEfGhI", userPoolClient: "1a2b3c4d5e" };
+    expect(() => readConfig({ ...owner, ...adopted })).toThrow(
+      "context key signInPages: needed with console and userPool",
+    );
+    expect(() => readConfig({ ...owner, signInPages: "true" })).toThrow("context key signInPages: needs userPool");
+    expect(() => readConfig({ signInPages: "true" })).toThrow("context key signInPages: needs console");
+  });
+});
+
 describe("the simulated CloudFormation refuses what AWS refuses", () => {
   const queue = { Type: "AWS::SQS::Queue" };
   const roleFor = (Resource: string) => {
