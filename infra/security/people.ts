@@ -64,6 +64,11 @@ export const people: Readonly<Record<Person, Rights>> = {
         resources: parameter("canvassing/*"),
         why: "stores the secret of the console's client",
       },
+      {
+        actions: ["lambda:UpdateAlias"],
+        resources: ["arn:aws:lambda:*:*:function:Canvassing*"],
+        why: "ends the move of an alias that a deployment has left between two versions",
+      },
     ],
   },
   "on-call": {

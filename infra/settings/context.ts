@@ -125,7 +125,8 @@ const size = {
     default: "0",
     effect:
       "fewer requests wait 0.3 s for a start. A lone rep notices it at half of the lists, unless `canary` calls the functions; from 50 reps " +
-      "on hardly any request meets a start ([latency](latency.md)). It needs a quota that leaves 100 executions unreserved",
+      "on hardly any request meets a start ([latency](latency.md)). It needs a quota that leaves 100 executions unreserved. Change it in a " +
+      "[deployment of its own](#environments-that-are-kept-ready)",
     cost: "$61 a month for each with the preset `production`, of which lists take $44",
   }),
 };

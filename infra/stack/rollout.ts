@@ -43,7 +43,8 @@ const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "Ite
  * Each deployment has these aliases. With `rollout=at-once` and with the preset `small` it does not need them, but without them a change of
  * these settings would change the ARNs that API Gateway invokes. CloudFormation first changes the rights of API Gateway's roles and then
  * the API. Between these two steps, API Gateway would not be allowed to invoke the functions.
- * @param ready the number of environments that Lambda keeps ready (provisioned concurrency). It needs an alias.
+ * @param ready the number of environments that Lambda keeps ready (provisioned concurrency). It needs an alias. Lambda refuses a change of
+ * this number while the alias moves to a new version, so a deployment must not change both (docs/deploy.md).
  */
 export function aliasOf(deployed: LambdaFunction, file: string, ready: number | undefined): string | undefined {
   if (!isGradual(file)) return undefined;

@@ -5,6 +5,7 @@
 import * as backup from "@aws-sdk/client-backup";
 import * as cloudFormation from "@aws-sdk/client-cloudformation";
 import * as cognito from "@aws-sdk/client-cognito-identity-provider";
+import * as lambda from "@aws-sdk/client-lambda";
 import * as ssm from "@aws-sdk/client-ssm";
 import * as z from "zod/mini";
 
@@ -13,6 +14,7 @@ const services: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   backup,
   cloudformation: cloudFormation,
   "cognito-idp": cognito,
+  lambda,
   ssm,
 };
 
@@ -124,11 +126,17 @@ function inputOf(service: string, operation: string): Input {
   return { members, schemas, required };
 }
 
-/** Returns the value of an option: a string, a time, or a map in the short form `NAME=text,NAME=text`. Throws for any other value. */
+/**
+ * Returns the value of an option: a string, a time, a map in the short form `NAME=text,NAME=text`, or a structure in the short form
+ * `NAME={}`, whose only member is an empty map. Throws for any other value.
+ */
 function parsedValue(type: unknown, text: string | undefined, option: string): unknown {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
   if (type === STRING) return text;
   if (type === TIMESTAMP && !Number.isNaN(Date.parse(text))) return new Date(text);
+  const [, emptied] = /^(\w+)=\{\}$/.exec(text) ?? [];
+  const structure = z.safeParse(Struct, type);
+  if (structure.success && emptied !== undefined && structure.data[4].includes(emptied)) return { [emptied]: {} };
   if (!isMap(type)) throw new Error(`the tests cannot read the value of --${option}`);
   const pairs = text.split(",").map((pair) => pair.split("="));
   if (pairs.some(({ length }) => length !== 2))

@@ -2,6 +2,7 @@
 import { at, type Fields, listed } from "../../infra/template.ts";
 import {
   type Account,
+  differences,
   find,
   type Made,
   nameOfArn,
@@ -83,6 +84,15 @@ export const serviceRules: Readonly<Record<string, Rules>> = {
           "Specified ReservedConcurrentExecutions decreases account's UnreservedConcurrentExecution below its minimum value of [100].",
         );
       }
+    },
+  },
+  "AWS::Lambda::Alias": {
+    // While an alias moves to another version, it has weights for both versions. Lambda gives it such weights even without CodeDeploy if
+    // the alias has provisioned concurrency: https://github.com/hashicorp/terraform-provider-aws/pull/48116
+    create(_, properties, made) {
+      const changed = made === undefined ? [] : differences(made.properties, properties);
+      if (!changed.includes("FunctionVersion") || !changed.includes("ProvisionedConcurrencyConfig")) return;
+      throw new ServiceError("Alias with weights can not be used with Provisioned Concurrency");
     },
   },
   "AWS::Lambda::EventSourceMapping": {

@@ -69,7 +69,7 @@ async function faultOfScript(name: string, args: readonly string[]): Promise<str
   return code !== FAILED || output.includes("usage:") ? `${code}: ${output}` : "";
 }
 
-const subcommands = ["bootstrap", "deploy", "destroy", "drift"] as const;
+const subcommands = ["bootstrap", "deploy", "destroy", "drift", "rollback"] as const;
 const help = new Map<string, string>();
 beforeAll(async () => {
   for (const name of subcommands) {
@@ -147,6 +147,7 @@ describe("the commands of the documents", () => {
     "aws events enable-rule --rule RULE",
     "aws service-quotas get-service-quota --service-code lambda",
     "aws dynamodb delete-table --table-name Canvassing-restored",
+    "aws lambda update-alias --function-name FUNCTION --name live --routing-config Weights={}",
     "aws ssm put-parameters --name /canvassing/secret --value text",
     "aws ssm put-parameter --names /canvassing/secret --value text",
     "aws ssm put-parameter --value text",
