@@ -56,10 +56,11 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The text of each 413 response that API Gateway sends. A CSV file in a form may hold only 4 MB, because the event of a function may have
+ * The detail of each 413 response that API Gateway or the web ACL sends. AWS does not yet use it for a body above 10 MB: API Gateway then
+ * sends its own response (docs/csv.md). A CSV file in a form may hold only 4 MB, because the event of a function may have
  * only 6 MB, and API Gateway passes a form as base64, which adds a third to its size.
  */
-const TOO_LARGE =
+export const TOO_LARGE_DETAIL =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
@@ -91,7 +92,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   // API Gateway uses this error type for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
-  REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
+  REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE_DETAIL),
   RESOURCE_NOT_FOUND: noRoute,
   THROTTLED: problem("rate_limited", "Too many requests at once.", { headers: RETRY_AFTER }),
   UNAUTHORIZED: noCaller,

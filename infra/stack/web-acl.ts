@@ -11,6 +11,7 @@ import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import { CONSOLE_PROOF, consoleProof, VIEWER_ADDRESS } from "./console-origin.ts";
+import { TOO_LARGE_DETAIL } from "./gateway.ts";
 
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
@@ -57,7 +58,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehi
     visibilityConfig: visibility("WebAcl"),
     customResponseBodies: {
       [FLOOD]: problemBody("rate_limited", "Too many requests from one address."),
-      [TOO_LARGE]: problemBody("payload_too_large", "The request is too large."),
+      [TOO_LARGE]: problemBody("payload_too_large", TOO_LARGE_DETAIL),
     },
     rules: [
       ...floodRules(

@@ -193,7 +193,7 @@ describe("the sign-in pages of the console", () => {
     return { userPool, userPoolClient };
   }
 
-  it("stay the same when the deployment changes, and are made again with the service", async () => {
+  it("stay the same when the deployment changes, and are made again with the service, of which the bucket of pages remains", async () => {
     const account = fresh();
     const { data, service } = deployed(await texts(owner));
     const pool = idOf(account, "AWS::Cognito::UserPool", data);
@@ -203,6 +203,10 @@ describe("the sign-in pages of the console", () => {
     expect(service.status).toBe("UPDATE_COMPLETE");
     expect(domains(account)).toEqual(before);
     destroy(cloud, service);
+    const retained = service.events.filter(({ ResourceStatus }) => ResourceStatus === "DELETE_SKIPPED");
+    expect(retained.map(({ PhysicalResourceId }) => PhysicalResourceId)).toEqual([
+      expect.stringMatching(/^canvassing-consolepages/),
+    ]);
     expect(deployed(await texts(owner)).service.status).toBe("CREATE_COMPLETE");
     expect(poolsWithPages(account)).toEqual([pool]);
   });
