@@ -67,6 +67,10 @@ const form = (bytes: number): Request => ({
 describe("the rule of sizes", () => {
   it.each<[string, Request]>([
     ["a request without a body", { path: "/live/api/me", headers: { authorization: `Bearer ${"a".repeat(4_000)}` } }],
+    [
+      "the longest token that the authorizer accepts",
+      { path: "/live/api/me", headers: { authorization: `Bearer ${"a".repeat(8_192)}` } },
+    ],
     ["the longest search", { path: "/live/api/prospects", query: `search=${"%F0%9F%8F%A0".repeat(limits.search)}` }],
     ["the largest JSON body", json(limits.bodyBytes)],
     ["a JSON body whose refusal names the limit", json(limits.bodyBytes + 1)],
