@@ -34,6 +34,16 @@ export const consoleSettings = {
     effect: "a later change replaces the certificate without an interruption",
     cost: "none for a public certificate of ACM",
   }),
+  signInPages: z.optional(Flag).register(settingTexts, {
+    topic: "Console",
+    description:
+      "`true` if the deployment creates Cognito's sign-in pages of `userPool`; `false` if this user pool already has a domain for them",
+    default: "none; required with `console` and `userPool`. The sign-in pages of a new user pool are always created",
+    effect:
+      "with `true`, the pages are deleted together with the service stack. Cognito refuses a second domain, and CloudFormation then undoes " +
+      "the deployment. A change from `true` to `false` deletes the pages",
+    cost: "none",
+  }),
   consoleClient: matching(/^[\w.~:/?#&=,-]{1,255}$/, "a client id").register(settingTexts, {
     topic: "Console",
     description: "id of the console's client at `issuer`, with the callback `https://…/api/session/callback`",
@@ -58,16 +68,6 @@ export const consoleSettings = {
     description: "scopes that the console requests beside `openid`, with blanks between",
     default: "none. `offline_access` is added if the issuer supports it",
     effect: "some issuers need a scope of the API before they return a JWT as access token",
-    cost: "none",
-  }),
-  signInPages: z.optional(Flag).register(settingTexts, {
-    topic: "Console",
-    description:
-      "`true` if the deployment creates Cognito's sign-in pages of `userPool`; `false` if this user pool already has a domain for them",
-    default: "none; required with `console` and `userPool`. The sign-in pages of a new user pool are always created",
-    effect:
-      "with `true`, the pages are deleted together with the service stack. Cognito refuses a second domain, and CloudFormation then undoes " +
-      "the deployment. A change from `true` to `false` deletes the pages",
     cost: "none",
   }),
   basemapStyleUrl: z.optional(HttpUrl).register(settingTexts, {
