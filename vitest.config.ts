@@ -38,7 +38,7 @@ const prism = { globalSetup: ["test/harness/local-service.ts", "test/harness/val
 const withoutPrism = [
   // Another server receives the requests and copies them for Prism. It would refuse many of these damaged requests itself, so they would
   // not reach the service.
-  "test/http/hostile.api.test.ts",
+  "test/http/{hostile,unreadable}.api.test.ts",
   // The tests wait for what a browser draws. They would be slower if the browser sent its requests through the server that copies them.
   "test/console/*.api.test.ts",
   // The service redirects only requests to its own port. The server that copies the requests has another port.
