@@ -221,6 +221,18 @@ test("a page follows its import although the service or the connection fails mea
   expect(failing).toEqual([]);
 });
 
+test.for([503, 504])("the check of a file becomes a job if one request is too short (%i)", async (status, { skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  await page.goto("/files");
+  await page.route("**/api/prospects/import?*", (route) => route.fulfill({ status }), { times: 1 });
+  const job = page.waitForRequest((request) => request.url().endsWith("/api/prospects/imports"));
+  const buffer = Buffer.from("name,lat,lng\nEve,39.75,-104.95\n");
+  await page.getByLabel(/Drop a CSV file/).setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer });
+  await page.getByRole("status").getByText("1 prospect would be created.").waitFor();
+  await job;
+});
+
 test("the table of prospects loads the territories only when the user unfolds the filters", async ({ skip }) => {
   browserOr(skip);
   const { page } = admin;

@@ -40,6 +40,13 @@ function importAtOnce({ file, options: { mapping, matchBy, onMatch }, dryRun }: 
   );
 }
 
+/**
+ * Returns true if a job must import the file instead. 413 means that the file has too many changes for one request, which only the service
+ * knows. 503 and 504 mean that the time of one request was too short. Only a dry run is then repeated, because it has changed nothing.
+ */
+const isTooMuchForRequest = (error: unknown, { dryRun }: ImportRequest): boolean =>
+  error instanceof RequestFailed && (error.status === 413 || (dryRun && [503, 504].includes(error.status)));
+
 export function useImport() {
   const queries = useQueryClient();
   const [progress, setProgress] = useState<Progress>();
@@ -52,8 +59,7 @@ export function useImport() {
       try {
         return await importAtOnce(request);
       } catch (error) {
-        // 413 means that the file has too many changes for one request, which only the service knows.
-        if (!(error instanceof RequestFailed && error.status === 413)) throw error;
+        if (!isTooMuchForRequest(error, request)) throw error;
         return importByJob(request, setProgress, stopping.current.signal);
       }
     },
