@@ -155,7 +155,7 @@ const addressColumns = ["address1", "address2", "city", "state", "zip"] as const
 /** Returns the address. Returns null if a required field is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
-  if ([address1, city, state, zip].some((part) => part.trim() === "")) return null;
+  if (address1 === "" || city === "" || state === "" || zip === "") return null;
   return { address1, address2: cell("address2") || null, city, state, zip };
 }
 
