@@ -1355,7 +1355,7 @@ export interface paths {
         put?: never;
         /**
          * Undo an import
-         * @description Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed, or if an undo of it has not ended; `detail` then names that job and `Location` leads to it.
+         * @description Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed. Also 409 if an earlier undo of it has not ended: `detail` contains the id of that job, and `Location` is its path.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -2149,7 +2149,7 @@ export interface components {
             city?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
-            /** @description Id of a territory, as a text such as `"412"`. The rules are those of the list. */
+            /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
             territoryId?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
             near?: string;
@@ -3141,7 +3141,7 @@ export interface components {
             city?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
-            /** @description Id of a territory, as a text such as `"412"`. The rules are those of the list. */
+            /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
             territoryId?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
             near?: string;

@@ -268,7 +268,7 @@ export const filterTexts = () => ({
 /** Descriptions of the filters for `filterBody`, in which every filter is a text. `POST /api/prospects/search` takes numbers instead. */
 export const filterBodyTexts = () => ({
   ...filterTexts(),
-  territoryId: 'Id of a territory, as a text such as `"412"`. The rules are those of the list.',
+  territoryId: 'Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`.',
   maxMeters: 'The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`.',
 });
 
