@@ -8,6 +8,11 @@ export const bodyBytes = 1_000_000;
 export const name = 255;
 export const phone = 50;
 export const email = 254;
+/**
+ * Maximum characters of an access token. A longer token is refused without verification. The maximum leaves 2 KB for other headers, because
+ * API Gateway accepts 10 240 bytes for all headers together.
+ */
+export const accessToken = 8_192;
 /** Maximum characters of a token's subject (`sub`). */
 export const subject = 255;
 export const source = 100;

@@ -23,11 +23,11 @@ const WINDOW_SECONDS = 300;
 const MAX_QUERY_BYTES = 8_192;
 const MAX_PATH_BYTES = 2_048;
 /**
- * Maximum bytes of the Authorization header: the longest token that the authorizer accepts (shared/auth/token.ts), and `Bearer ` before it.
- * AWS WAF sees the whole content of a single header. Its limit of 8 KB holds only for a rule that inspects all headers together.
+ * Maximum bytes of the Authorization header: the longest token that the authorizer accepts, and `Bearer ` before it. AWS WAF sees the whole
+ * content of a single header. Its limit of 8 KB holds only for a rule that inspects all headers together.
  * https://docs.aws.amazon.com/waf/latest/developerguide/waf-oversize-request-components.html
  */
-const MAX_AUTHORIZATION_BYTES = 8_192 + "Bearer ".length;
+const MAX_AUTHORIZATION_BYTES = limits.accessToken + "Bearer ".length;
 
 /**
  * The rules of AWS's common rule set that must only count requests and never block them. They inspect strings in which users may write

@@ -29,12 +29,6 @@ const FETCH_TIMEOUT_MS = 3_000;
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
 /**
- * Maximum length of a token. A longer token is rejected without verification. The maximum leaves 2 KB for other headers, because API
- * Gateway accepts 10 240 bytes for all headers together.
- */
-const MAX_TOKEN_CHARACTERS = 8_192;
-
-/**
  * Seconds by which the clocks of the issuer and of the service may differ. The checks of `exp`, `nbf` and `iat` tolerate this difference.
  */
 const LEEWAY_SECONDS = 60;
@@ -65,7 +59,7 @@ const bearer = new RegExp(BEARER_PATTERN);
 
 export function bearerToken(authorization: string): string | undefined {
   const token = authorization.slice(authorization.lastIndexOf(" ") + 1);
-  return token.length <= MAX_TOKEN_CHARACTERS && bearer.test(authorization) ? token : undefined;
+  return token.length <= limits.accessToken && bearer.test(authorization) ? token : undefined;
 }
 
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
