@@ -40,7 +40,7 @@ npm run company -- delete --company N --confirm "NAME" [--also TABLE]
 npm run company -- check --company N
     counts what is left of a company in all tables; exit code 1 if anything is, or if no company and no erasure has this id
 ${stackUsage}
-    [--read-units N, --write-units N]   units of the table that the command uses per second at most (default ${READ_UNITS}, ${WRITE_UNITS})
+    [--read-units N, --write-units N]   maximum capacity units of the table per second (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
 
 const Units = wholeNumber(1, 999_999);

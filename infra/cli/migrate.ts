@@ -20,7 +20,7 @@ const usage = `npm run migrate -- status|run|rollback
     run       rewrites the rows of prospects in shape 2, the shape of this release
     rollback  rewrites them in shape 1, the shape of release 0.1.0; deploy with -c prospectShape=1 before
     [--company N]            one company (default: all companies, one after another)
-    [--units-per-second N]   units of the table that the command uses per second at most (default 500)
+    [--units-per-second N]   maximum capacity units of the table per second (default 500)
 ${stackUsage}
 Companies stay in use meanwhile. A command that was interrupted continues where it has ended.
 exit code 0: success, 1: functions keep writing the other shape, an unknown company or any other error, 2: wrong usage`;

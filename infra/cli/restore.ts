@@ -33,7 +33,7 @@ npm run restore -- company --company N --from TABLE
 npm run restore -- delete --table NAME
     deletes a restored table; the table that the service uses is refused
 ${stackUsage}
-    [--read-units N, --write-units N]   units of the table that the command uses per second at most (default ${READ_UNITS}, ${WRITE_UNITS})
+    [--read-units N, --write-units N]   maximum capacity units of the table per second (default ${READ_UNITS}, ${WRITE_UNITS})
 exit code 0: success, 1: faults, refused or any other error, 2: wrong usage`;
 
 const Units = wholeNumber(1, 999_999);

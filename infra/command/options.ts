@@ -122,8 +122,8 @@ export function checked<S extends z.ZodMiniType>(
 }
 
 /**
- * Returns the checked values of options that each need a value. If they are wrong, it prints the reason and ends the process with exit code
- * 2.
+ * Reads the command-line options that the schema names, and returns their checked values. Each option takes a value. If an option or a value
+ * is wrong, the function prints the reason and ends the process with exit code 2.
  */
 export function checkedOrExit<S extends z.ZodMiniObject>(schema: S, usage: string): z.output<S> {
   try {

@@ -83,8 +83,8 @@ async function contentOf(file: string): Promise<Content> {
 }
 
 /**
- * Returns the options that change the result, as a text. The order of the pairs of `--mapping` does not change the result, so the text does
- * not depend on it.
+ * Returns the options that change the result of an import, as a text. The order of the pairs of `--mapping` does not change the result, so
+ * the text does not depend on it.
  */
 function readingText({ mapping, ...matching }: ImportOptions["reading"]): string {
   const sorted = Object.entries(mapping).toSorted(([one], [other]) => (one < other ? -1 : 1));
