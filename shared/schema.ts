@@ -69,8 +69,8 @@ export function text(max: number, min = 0) {
 }
 
 /**
- * A name that users see: a string of `min` to `max` code points, at least one of which is visible. A name of blanks, control characters
- * and format characters only would leave its place on a page empty, and nobody could see why.
+ * A name that users see: a string of `min` to `max` code points, at least one of which is visible. A name that consists only of blanks,
+ * control characters and format characters would be invisible on a page.
  */
 export const label = (max: number, min = 1) =>
   text(max, min).check(

@@ -39,7 +39,7 @@ export interface DynamoDbServer {
 
 /**
  * Time in milliseconds within which the bundled server must answer, and the pause between two attempts. The server usually needs a few
- * milliseconds, but a busy machine may not run it for seconds. A server that cannot start ends by itself, and this is noticed at once.
+ * milliseconds, but a busy machine may not run it for seconds. If the server cannot start, it ends, and the wait ends at once.
  */
 const START = { limitMs: 60_000, pauseMs: 10 } as const;
 /**

@@ -181,7 +181,7 @@ const sumOf = (executions: Capacity["reserved"]): number =>
 
 /**
  * Throws an error if Lambda would refuse the reserved and provisioned concurrency. Lambda takes both from the unreserved executions of the
- * account. The message blames the given setting that causes the excess: without it, the default values fit.
+ * account. The message names the setting that causes the excess, so that the operator knows which one to change.
  */
 function assertUnreserved(
   { preset, ...given }: CapacityChoice,

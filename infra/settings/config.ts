@@ -80,7 +80,7 @@ export interface Console {
   /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string;
   /**
-   * If true, the stack creates the sign-in pages of an adopted user pool. If false, the pool already has some. It is undefined if the user
+   * If true, the stack creates the sign-in pages of an adopted user pool. If false, the pool already has such pages. Undefined if the user
    * pool is not adopted.
    */
   readonly signInPages?: boolean;
@@ -130,7 +130,7 @@ const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
  * error, because it may be mistyped. For example, if the key `table` were mistyped and ignored, the deployment would begin with a new,
  * empty table.
  *
- * @param place the region and the account of the deployment, as far as they are known. A resource of another place is an error, too.
+ * @param place the region and the account of the deployment, if they are known. A resource of another region or account is an error, too.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>, place: Place = {}): DeployConfig {
   const known = new Set(Object.keys(Context.shape));
@@ -215,7 +215,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
   return config;
 }
 
-/** Returns a hint at the setting that differs from the key only by case, by other characters than letters, or by an `s` at its end. */
+/** Suggests the setting that differs from the key only in case, in characters other than letters, or in an `s` at its end. */
 function suggestion(key: string): string {
   const plain = (text: string): string =>
     text
@@ -334,7 +334,8 @@ export function assertConsistent(config: DeployConfig): void {
   }
   if (console !== undefined && adopted?.userPool !== undefined && console.signInPages === undefined) {
     throw new Error(
-      "context key signInPages: needed with console and userPool; true creates the sign-in pages of the user pool, false if it has a domain",
+      "context key signInPages: needed with console and userPool; set it to true to create the sign-in pages of the user pool, or to false " +
+        "if the user pool already has a domain",
     );
   }
   if (console?.signInPages !== undefined && adopted?.userPool === undefined) {

@@ -12,7 +12,7 @@ const STACK_NAME = "Canvassing";
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
-/** The names of stages that error messages show. */
+/** Describes the names that `STAGE_NAME` matches, for error messages. */
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
 /** Returns the name of the service stack. Without a stage, it is the name that every deployment had before stages were introduced. */

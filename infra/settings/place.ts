@@ -1,6 +1,6 @@
 /**
- * Checks that the AWS resources which the settings name are in the region and the account of the deployment. Without this check,
- * CloudFormation would refuse such a resource only after it has created others.
+ * Checks that the AWS resources in the settings are in the region and the account of the deployment. Without this check, CloudFormation would
+ * refuse a resource of another place only after it has created others.
  */
 
 /** The region and the account of a deployment. Each is undefined if it is not known. */
@@ -13,8 +13,8 @@ const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
 const POOL_ID = /^([\w-]+)_/;
 
 /**
- * Says for each setting with a resource whether AWS requires the region and the account of the deployment. `sesIdentity` is not in the list,
- * because Cognito sends mail by identities of several regions.
+ * For each setting with a resource: true if AWS requires the region or the account of the deployment. `sesIdentity` is not in the list,
+ * because Cognito can also use an identity of another region.
  */
 const rules = {
   // API Gateway uses only certificates of its own region and account.
@@ -29,7 +29,7 @@ const rules = {
   userPool: { region: true, account: false },
 } as const;
 
-/** Returns one line for each setting whose resource is in a wrong region or account. What is not known is not checked. */
+/** Returns one line for each setting whose resource is in a wrong region or account. A region or account that is not known is not checked. */
 export function placeFaults(
   settings: { readonly [key in keyof typeof rules]?: string | undefined },
   { region, account }: Place,

@@ -7,9 +7,9 @@ export const matching = (pattern: RegExp, what: string) =>
 
 export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(choices, must(choices.join(" or ")));
 
-/** The values of a flag, as docs/deploy.md shows them. */
+/** Describes the values of a flag, for docs/deploy.md. */
 export const FLAG = "`true` or `false`, in lower case";
-/** Accepts the two words as text (from the command line) and as JSON (from cdk.json). No other spelling is accepted, such as `yes` or `TRUE`. */
+/** Accepts `true` and `false` as text (from the command line) and as JSON (from cdk.json). Other spellings such as `TRUE` are refused. */
 export const Flag = z.pipe(
   z.union([z.boolean(), z.enum(["true", "false"])], must("true or false")),
   z.transform((value) => value === true || value === "true"),
@@ -25,7 +25,7 @@ export const List = z.pipe(
   ),
 );
 
-/** An origin as the error messages and docs/deploy.md show it. */
+/** Describes an origin, for error messages. */
 const ORIGIN = "an origin such as https://app.example.com";
 
 export const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;

@@ -32,7 +32,7 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
  * Gateway's throttles are limits per second.
  */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
-/** The header that tells caches not to store an error. The functions send the same header (shared/http/answer.ts). */
+/** This header forbids caches to store an error. The functions send the same header (shared/http/answer.ts). */
 const NOT_STORED = { "Cache-Control": "no-store" } as const;
 /** The header of the response to a request without a token. For this case, RFC 6750 requires a challenge without an error code. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
@@ -56,8 +56,8 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The detail of each 413 response that API Gateway or the web ACL sends. AWS does not yet use it for a body above 10 MB: API Gateway then
- * sends its own response (docs/csv.md). A CSV file in a form may hold only 4 MB, because the event of a function may have
+ * The detail of each 413 response that this stack defines for API Gateway and the web ACL. For a body above 10 MB, API Gateway sends another
+ * response, which the stack cannot change (docs/csv.md). A CSV file in a form may hold only 4 MB, because the event of a function may have
  * only 6 MB, and API Gateway passes a form as base64, which adds a third to its size.
  */
 export const TOO_LARGE_DETAIL =
@@ -70,7 +70,8 @@ export const TOO_LARGE_DETAIL =
  */
 const UNREADABLE =
   "The request could not be read. Use a method of HTTP, such as GET, POST, PUT, PATCH or DELETE. In the path and the query, write " +
-  "each % as %25, and use % otherwise only before two hexadecimal digits of a UTF-8 character. Send each header as HTTP requires, Host included.";
+  "each % as %25, and use % otherwise only before two hexadecimal digits of a UTF-8 character. " +
+  "Send the header Host, and each header in the form that HTTP requires.";
 
 /** The problem document for each error type of API Gateway. Every type needs an entry. Otherwise API Gateway would send its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {

@@ -36,7 +36,7 @@ export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error
 
 /**
  * Returns what is wrong with a body that the JSON parser has rejected. For an error of `JSON.parse`, the message is in the cause. Such a
- * message may contain a piece of the body, so the expressions match only at its ends.
+ * message may contain a piece of the body, so the expressions match only the beginning or the end of the message.
  */
 function reasonOf(error: unknown): string {
   if (/^Forbidden key/.test(messageIn(error))) {

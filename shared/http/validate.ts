@@ -11,7 +11,7 @@ z.config({ localeError: messageOf });
 
 /** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
 const MAX_FAULTS = 20;
-/** Maximum number of faults that the detail of a response repeats. */
+/** Maximum number of faults that the `detail` of a response repeats. */
 const DETAILED_FAULTS = 3;
 
 export type Part = "body" | "path" | "query";

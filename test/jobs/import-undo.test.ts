@@ -189,7 +189,7 @@ test("an import is not undone again while an undo of it waits, runs or is paused
   const first = await begun(stage);
   const refused = { code: "conflict", location: `/api/jobs/${first.id}` };
   await expect(begun(stage)).rejects.toMatchObject(refused);
-  await expect(begun(stage)).rejects.toThrow(`The job ${first.id} undoes this import already`);
+  await expect(begun(stage)).rejects.toThrow(`The job ${first.id} already undoes this import and has not ended.`);
   const last = await begun({ ...stage, importId: other.id });
   await pauseJob(harness.sound(), silent, stage.caller, first.id);
   await expect(begun(stage)).rejects.toMatchObject(refused);

@@ -73,7 +73,7 @@ async function send(
   return promise;
 }
 
-/** Maximum number of failed requests in a row while the page follows a job. The job continues in the service meanwhile. */
+/** Maximum number of consecutive failed requests while the page follows a job. The service continues the job meanwhile. */
 const MAX_FAILURES = 30;
 
 /** Returns true if the same request may succeed later. */

@@ -21,7 +21,7 @@ export async function readQueue(table: Reads, companyId: number): Promise<Stored
 
 export const openJobs = ({ waiting, paused }: StoredQueue): number => waiting.length + paused.length;
 
-/** Returns the jobs in the queue: first the one that runs, then those that wait, then the paused ones. */
+/** Returns the jobs in the queue that have not ended: first the one that runs, then those that wait, then the paused ones. */
 export async function jobsIn(
   table: Reads,
   companyId: number,

@@ -84,11 +84,13 @@ export type JobQuery = z.infer<typeof JobQuery>;
   },
 }));
 
+/** A text of blanks, commas and quotes has no value, because it is a list of empty entries. */
+const hasValue = z.refine<string>((text) => /[^\s,"]/.test(text), { error: "must have a value" });
+
 /**
  * The filters of a job that changes prospects. A filter without a value is refused. Lists ignore such a filter, but the job would change all
  * prospects.
  */
-const hasValue = z.refine<string>((text) => /[^\s,"]/.test(text), { error: "must have a value" });
 export const changeFilterBody = {
   ...filterTextsOf(z.optional(FilterText.check(hasValue))),
   search: z.optional(SearchText.check(hasValue)),

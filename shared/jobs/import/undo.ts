@@ -70,16 +70,18 @@ export async function beginImportUndo(
     // ids.
     ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
   };
-  return startJob(context, jobs, caller, names, job, [], (queue) => refuseTwice(context, companyId, importId, queue));
+  return startJob(context, jobs, caller, names, job, [], (queue) =>
+    refuseSecondUndo(context, companyId, importId, queue),
+  );
 }
 
-/** Throws `conflict` with the id of the undo of this import that has not ended, if there is one. */
-async function refuseTwice({ table }: ApiContext, companyId: number, importId: number, queue: StoredQueue) {
+/** Throws `conflict` if an earlier undo of this import has not ended. The error contains the id of that job. */
+async function refuseSecondUndo({ table }: ApiContext, companyId: number, importId: number, queue: StoredQueue) {
   const open = (await jobsIn(table, companyId, queue)).find(
     ({ kind, undoes }) => kind === "import_undo" && undoes === importId,
   );
   if (open === undefined) return;
-  throw new ApiError("conflict", `The job ${open.id} undoes this import already, and has not ended.`, {
+  throw new ApiError("conflict", `The job ${open.id} already undoes this import and has not ended.`, {
     location: `/api/jobs/${open.id}`,
   });
 }
