@@ -45,7 +45,7 @@ describe.each(["/api/prospects", "/api/prospects/pins"])("%s", (path) => {
   });
 });
 
-test("a prospect that has just changed has a tag, to which the answer is 304 until its next change", async () => {
+test("a prospect that has just changed has a tag, and a request with this tag gets 304 until the next change", async () => {
   const path = `/api/prospects/${id}`;
   const first = (await get(as.owner.email, path)).headers.get("etag") ?? "";
   expect(first).toMatch(/^W\/"[\w.-]+"$/);

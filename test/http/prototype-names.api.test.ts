@@ -46,7 +46,7 @@ describe.each(inherited)("%s", (name) => {
     "/api/reports/activity?from=2026-01-01&to=2026-01-02&groupBy=day&timezone=",
     "/api/appointments?from=",
     "/api/addresses?after=",
-  ])("as the value of a parameter with its own form is refused: %s", async (path) => {
+  ])("as the value of a parameter that accepts no free text is refused: %s", async (path) => {
     const faults = problemOf(await as.owner("GET", `${path}${name}`), 400, "validation_failed");
     for (const { parameter } of faults) expect(path).toContain(`${parameter}=`);
   });
@@ -81,7 +81,7 @@ describe.each(inherited)("%s", (name) => {
     dataOf(await as.owner.DELETE("/api/prospects/{id}", at(made.id)));
   });
 
-  test("as a cell of a CSV file, and as a column of a mapping", async () => {
+  test("as a cell of a CSV file is a text, as a column of a mapping is refused, and as an unknown header is ignored", async () => {
     const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
     const upload = (file: string, query: string) =>
       send("POST", `/api/prospects/import?dryRun=true${query}`, { headers, body: csvForm(file) });

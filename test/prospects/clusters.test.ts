@@ -103,7 +103,7 @@ test("the cells have the same size wherever a window of whole pixels shows the m
   // A cell has 32 pixels. The view adds a column and a row for partial cells, and another one of each for the rounding. The windows of 42 x
   // 45 and of 41 x 46 cells therefore count as 44 x 47 and 43 x 48 cells. This is above the maximum of 2 000, so their cells are twice as
   // large. Without the column and the row for the rounding, rounding alone would decide whether they are above the maximum. The window of
-  // 41 x 44 cells counts as 43 x 46 cells, which is the largest number below the maximum.
+  // 41 x 44 cells counts as 43 x 46 cells, which is below the maximum.
   const windows = fc.constantFrom(
     ...[
       { width: 1344, height: 1440, factor: 2 },

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { MappingText, readHeader } from "#shared/prospects/csv/header.ts";
 
-test("the error about a header that is missing shows it as the mapping has it", () => {
+test("the error about a missing header shows the header as the mapping spells it", () => {
   const mapping = { "Fulll Name": "notes" } as const;
   expect(() => readHeader(["name", "Full name"], { mapping })).toThrow('the header "Fulll Name", which');
 });

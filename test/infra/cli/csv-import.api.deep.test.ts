@@ -75,7 +75,7 @@ test("reports and saves the errors of skipped rows; the same command imports the
   expect(await present(city)).toBe(76);
 });
 
-test("the same file is another import with other options or as another user, and it is the same import with the same options", async () => {
+test("the same file with other options or by another user is another import, and with the same options it is the same import", async () => {
   const { file, city } = newFile({ rows: 2 });
   const mapped = ["--mapping", "city=", "--mapping", "name=name"] as const;
   const turned = ["--mapping", "name=name", "--mapping", "city="] as const;
@@ -86,7 +86,7 @@ test("the same file is another import with other options or as another user, and
   for (const work of [() => run(file), byOwner, () => run(file, ...mapped), () => run(file, ...turned)]) {
     expect(await work()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^imported before, /) });
   }
-  // Without the column `city`, the third import has created prospects that the search for the city does not find by it, but by their name.
+  // The third import has ignored the column `city`. The search finds its prospects by their name, which contains the same word.
   expect(await present(city)).toBe(6);
 });
 

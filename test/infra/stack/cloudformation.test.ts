@@ -193,7 +193,7 @@ describe("the sign-in pages of the console", () => {
     return { userPool, userPoolClient };
   }
 
-  it("stay the same when the deployment changes, and are made again with the service, of which the bucket of pages remains", async () => {
+  it("stay the same when the deployment changes, and are created again after a destroy, which leaves only the bucket of the console", async () => {
     const account = fresh();
     const { data, service } = deployed(await texts(owner));
     const pool = idOf(account, "AWS::Cognito::UserPool", data);
@@ -228,7 +228,7 @@ describe("the sign-in pages of the console", () => {
     expect(poolsWithPages(account)).not.toContain(left.userPool);
   });
 
-  it("of an adopted user pool stay if it already has some, and a second domain for them fails without an effect", async () => {
+  it("of an adopted user pool stay if it already has some, and a deployment with a second domain is undone", async () => {
     const account = fresh();
     const left = await leftBehind(account);
     const own: Made = {
@@ -249,7 +249,7 @@ describe("the sign-in pages of the console", () => {
     expect(domains(account)).toEqual([own]);
   });
 
-  it("of an adopted user pool need a decision of the operator, before anything is deployed", () => {
+  it("of an adopted user pool need the setting signInPages, and the error comes before anything is deployed", () => {
     const adopted = { userPool: "eu-west-1_AbCdEfGhI", userPoolClient: "1a2b3c4d5e" };
     expect(() => readConfig({ ...owner, ...adopted })).toThrow(
       "context key signInPages: needed with console and userPool",

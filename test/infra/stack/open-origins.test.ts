@@ -5,7 +5,7 @@ import { endpoint } from "#shared/http/endpoint.ts";
 import { lambdaContext, proxyEvent } from "../../harness/proxy-event.ts";
 import { at, ownIdentity, synthesized } from "../template.ts";
 
-test("allows all origins with `*`, but no origin to send cookies or the header of the console", async () => {
+test("`*` allows all origins, but allows none of them to send cookies or the header of the console", async () => {
   const open = await synthesized({ ...ownIdentity, allowedOrigins: ["*"] });
   const text = JSON.stringify(open.all("AWS::ApiGateway::RestApi")[0]?.properties.Body);
   const origins = [...text.matchAll(/Access-Control-Allow-Origin":"([^"]+)"/g)].map(([, origin]) => origin);

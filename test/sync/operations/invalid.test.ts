@@ -50,7 +50,7 @@ test.each([0, -1, 1.5, 2 ** 53, 1e300, "7", true, null, [7], {}])(
   },
 );
 
-test("a faulty operation that names its prospect by clientRecordId blocks those that name it by id, and the reverse", async () => {
+test("an invalid operation blocks later ones on its prospect, even if one has the id and the other the clientRecordId", async () => {
   const clientRecordId = randomUUID();
   const [created] = await resultsOf({ type: "prospect.create", clientRecordId, fields: { name: "a" } });
   const id = created?.id;
