@@ -95,6 +95,7 @@ function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
   }
   const scope = env.SMOKE_SCOPE;
   const client = z.safeParse(Client, { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) });
+  // No value is missing, so only the URL can be wrong.
   if (!client.success) throw new WrongUsage(`SMOKE_TOKEN_URL: must be a URL\nusage: ${usage}`);
   return client.data;
 }

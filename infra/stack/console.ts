@@ -84,7 +84,7 @@ function serve(
       functionAssociations: [onRequest(home, "page-request")],
     },
     additionalBehaviors: Object.fromEntries(API_PATHS.map((path) => [path, forApi])),
-    errorResponses: errorCodes.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
+    errorResponses: uncachedErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     ...(domain !== undefined && {
       domainNames: [domain.name],
       certificate: Certificate.fromCertificateArn(home, "Certificate", domain.certificate),
@@ -104,7 +104,7 @@ function serve(
  * get the error of one request.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/custom-error-pages-expiration.html
  */
-const errorCodes = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] as const;
+const uncachedErrors = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] as const;
 
 const acceptedFindings = {
   "AwsSolutions-CFR1": "Users may travel, so no country is refused.",
@@ -136,7 +136,7 @@ const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
  * Returns the behavior that forwards requests to the API. The distribution has no CloudFront error pages, because they would also replace
- * the API's error responses. Its settings of errors (`errorCodes`) contain only the time for which CloudFront caches them.
+ * the API's error responses. Its entries for errors (`uncachedErrors`) contain only a cache time of zero.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);

@@ -1,8 +1,8 @@
 /** The messages about values that do not match a schema. A schema may have its own message, which then takes precedence. */
 import type * as z from "zod/mini";
 
-/** What a value of this type is called in a message. */
-const types: Readonly<Record<string, string>> = {
+/** The noun for a value of each type in a message. */
+const nouns: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "true or false",
   int: "a whole number",
@@ -12,7 +12,7 @@ const types: Readonly<Record<string, string>> = {
   string: "a text",
 };
 
-/** What is counted in a value of this type. */
+/** The unit in which a message counts the size of a value of each type. */
 const units: Readonly<Record<string, string>> = { array: "item", string: "character" };
 
 const formats: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ type Issue = z.core.$ZodRawIssue;
 export function messageOf(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
-      return issue.input === undefined ? "is required" : `must be ${types[issue.expected] ?? issue.expected}`;
+      return issue.input === undefined ? "is required" : `must be ${nouns[issue.expected] ?? issue.expected}`;
     case "invalid_value":
       return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.join(", ")}`;
     case "too_small":

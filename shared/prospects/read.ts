@@ -222,16 +222,16 @@ export async function readProspect<Current = never>(
     history: ofType(details, "history").map((item) => StoredStatusChange.parse(item)),
   };
   const detail = presentDetail(rows, dictionary);
-  const content = isSettled ? state : contentOf(detail);
-  const same = isSettled ? undefined : validator.check(content, context.clock.now());
-  if (same !== undefined) return same;
-  validator.tag(state === before ? state : content);
+  const current = isSettled ? state : contentOf(detail);
+  const sameContent = isSettled ? undefined : validator.check(current, context.clock.now());
+  if (sameContent !== undefined) return sameContent;
+  validator.tag(state === before ? state : current);
   return detail;
 }
 
 /**
  * Returns the fingerprint of the whole answer. It is the tag of an answer whose rows may have different states. A client that sends this
- * tag has the same answer, so the answer is then 304, although all rows were read.
+ * tag already has the same answer and gets 304, but only after the service has read all rows.
  */
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 

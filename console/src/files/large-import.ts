@@ -39,7 +39,7 @@ export async function importByJob(
   if (begun.upload === null) throw new Error("The service did not say where to send the file.");
   const { id: jobId, upload } = begun;
   await send(file, upload, signal, (share) => show({ text: `Sending ${file.name} …`, share, jobId }));
-  const ended = await end(jobId, (job) => show({ ...progressOf(job), jobId }));
+  const ended = await untilEnded(jobId, (job) => show({ ...progressOf(job), jobId }));
   if (ended.state === "cancelled") throw new ImportCancelled();
   if (ended.state !== "completed") throw new Error(ended.failure ?? `The import is ${ended.state}.`);
   return { ...ended, id: dryRun ? null : ended.id, errorReport: ended.errorReport?.url };
@@ -80,7 +80,7 @@ const MAX_FAILURES = 30;
 const isTransient = (error: unknown): boolean =>
   error instanceof ServiceAway || (error instanceof RequestFailed && (error.status === 429 || error.status >= 500));
 
-async function end(id: number, show: (job: ImportJob) => void): Promise<ImportJob> {
+async function untilEnded(id: number, show: (job: ImportJob) => void): Promise<ImportJob> {
   for (let failures = 0; ; ) {
     try {
       const job = await answer(api.GET("/api/prospects/imports/{id}", { params: { path: { id } } }));

@@ -89,7 +89,7 @@ export async function exportCompany(
 const notes = [
   "Each line of a part is one row. `type` names its kind. A line of the type `file` names a copied file.",
   "Left out: the search index, which is derived from the rows (its newest activity is exported as the type `loggedFacts`); answers kept for repeated requests; keys and secrets of webhooks.",
-  "`damaged` is the number of rows with compressed bytes that cannot be decompressed. They are exported in base64.",
+  "`damaged` is the number of rows with compressed bytes that cannot be decompressed. Such bytes are exported in base64.",
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
