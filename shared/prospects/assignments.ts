@@ -48,8 +48,8 @@ export function reassignedAt(
 const isKnown = ({ user }: Past): boolean => user !== FORGOTTEN;
 
 /**
- * Forgets the users of the shortest assignments. Of the assignments with a forgotten user, only the last one is kept. It shows that the
- * names of the users before its end are incomplete.
+ * Forgets the users of the shortest assignments. Keeps only the last assignment with a forgotten user. It shows that the names of the users
+ * before its end are incomplete.
  */
 function limited(past: readonly Past[]): readonly Past[] {
   const known = past.filter(isKnown);
@@ -90,7 +90,7 @@ function pastOf({ pastAssignments = [], earlierAssignments = [] }: Stored): Past
   const newest = pastAssignments.map(([user, from, until]): Past => ({ user, from, until }));
   const [first] = newest;
   // More than five entries come from a function of an earlier deployment. It kept only the ten newest assignments, so it may have removed
-  // an earlier one. An assignment with a forgotten user stands for the removed one.
+  // an earlier one. An assignment with a forgotten user takes the place of the removed one.
   const isCut = first !== undefined && newest.length > limits.newestAssignments;
   const cut = isCut ? [{ user: FORGOTTEN, from: first.from, until: first.from }] : [];
   return [...unpacked(earlierAssignments), ...cut, ...newest];

@@ -55,7 +55,7 @@ test("names the field once for the same fault in several of its parts", () => {
   expect(textsOf({ polygon: swapped })).toEqual(["polygon must be at least -90."]);
 });
 
-test("ends a message with a full stop, and keeps one that ends with a full stop", () => {
+test("adds a full stop to a message, unless the message ends with one", () => {
   expect(sentence("does not name an active user of this company")).toBe(
     "does not name an active user of this company.",
   );

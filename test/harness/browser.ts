@@ -51,7 +51,7 @@ export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await unpacked(), args: IN_A_CONTAINER, timeout });
 }
 
-/** Opens a context (a browser window with its own cookies) whose pages wait patiently. */
+/** Opens a context (a browser window with its own cookies) whose pages wait up to `WAIT_MS`. */
 export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(WAIT_MS);

@@ -1,6 +1,6 @@
 /**
- * Two servers for tests. The first stands between the tests and their local service: it forwards everything without changes, and passes a
- * copy of each request with its answer to the test run. The second answers requests with such copied answers.
+ * Two servers for tests. The first is a proxy between the tests and their local service. It forwards everything without changes, and passes
+ * a copy of each request with its answer to the test run. The second answers requests with such copied answers.
  */
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { pipeline } from "node:stream";

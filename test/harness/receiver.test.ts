@@ -22,7 +22,7 @@ test("an attempt that arrives twice is one receipt and gets the same answer, and
   expect(receiver.requests).toHaveLength(4);
 });
 
-test("requests that the service has not sent all count", async () => {
+test("requests without the headers of the service are all counted", async () => {
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
   for (let i = 0; i < 2; i++) await fetch(receiver.url, { method: "POST", body });

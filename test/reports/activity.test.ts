@@ -210,8 +210,8 @@ async function killedFlush(
 
 test("a killed flush loses no fact and counts none twice", { tags: ["sized"] }, async () => {
   const calls = await killedFlush(await newScene(), Number.POSITIVE_INFINITY, true);
-  // A flush moves the facts in its transaction and in the calls after it. A kill at one of these calls could lose or double a fact, so all
-  // of them are tested. Of the calls before the transaction, only some are tested.
+  // A flush moves the facts in its transaction and in the calls after it. A kill at one of these calls could lose or double a fact, so the
+  // test kills the flush at each of them. It kills the flush only at some of the calls before the transaction.
   const late = calls.map((_, i) => i + 1).slice(calls.indexOf("transact"));
   for (const at of new Set([...killPointsOf(calls.length, 5), ...late])) {
     for (const takesEffect of [true, false]) {

@@ -62,7 +62,7 @@ export async function withSession(request: Request): Promise<Response> {
 /** A request that the service refused or could not answer. The message is for the user. */
 export class RequestFailed extends Error {
   readonly status: number;
-  /** What is wrong with the fields of the request. Empty if the request was refused for another reason. */
+  /** The faults in the fields of the request. Empty if the request was refused for another reason. */
   readonly faults: readonly FieldFault[];
 
   constructor(status: number, problem: Problem | undefined) {

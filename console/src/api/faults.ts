@@ -1,5 +1,6 @@
 /** Turns the faults in a response into texts for users. */
-/** What is wrong with a field of a request. `field` is the name of a member of the body or of a parameter, for example `polygon`. */
+
+/** A fault in a field of a request. `field` is the name of a member of the body or of a parameter, for example `polygon`. */
 export interface FieldFault {
   readonly field: string;
   /** Continues the name of the field, for example `must be at most 90.` */
