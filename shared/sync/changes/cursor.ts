@@ -165,7 +165,7 @@ export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Curso
 
 function opened(secrets: Secrets, caller: Caller, text: string): Promise<string> {
   const bytes = Buffer.from(text, "base64url");
-  // Node.js skips characters that are not in the alphabet of base64url.
+  // Node.js skips characters that are not in the alphabet of base64url. Without this check, a cursor with such characters would be accepted.
   if (bytes.toString("base64url") !== text) return Promise.reject(foreignCursor());
   const [place, isOwn] = [boundTo(caller), bytes[0] === OWN_KEY];
   return secrets.open(caller.companyId, place, isOwn ? bytes.subarray(1) : bytes, isOwn ? PURPOSE : "webhook-secrets");

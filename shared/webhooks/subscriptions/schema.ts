@@ -188,8 +188,7 @@ export type SecretChoice = z.output<typeof SecretChoice>;
 /* @__PURE__ */ explain([Webhook, WithSecret, NewWebhook, WebhookPatch, SecretChoice], () => ({
   fields: {
     url: "Must be https and lead to public addresses only.",
-    secretKey:
-      "Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes.",
+    secretKey: `Key of the signature in \`X-Service-Signature\`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least ${limits.secretKeyMin} characters. If it begins with \`${STANDARD_PREFIX}\`, the rest is the base64 of a key of ${limits.standardKeyMin} to ${limits.standardKey} bytes.`,
     registrations: `At most ${limits.registrationsPerWebhook}.`,
   },
 }));
