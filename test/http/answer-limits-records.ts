@@ -35,8 +35,9 @@ export const appointment = {
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
-export const territory = { name: text(limits.name), polygon };
-export const name = text(limits.name);
+/** A name needs a visible character. */
+export const name = wide(limits.name, "n");
+export const territory = { name, polygon };
 export const prospect = {
   name,
   phoneNumber: text(limits.phone),
@@ -68,7 +69,7 @@ export const registration = {
   manualTriggerButtonText: text(limits.buttonText),
 };
 export const webhook = (count: number) => ({
-  name: text(limits.name),
+  name,
   url: `http://127.0.0.1:9/${"x".repeat(limits.url - 19)}`,
   secretKey: randomUUID().repeat(7),
   registrations: Array.from({ length: count }, () => registration),

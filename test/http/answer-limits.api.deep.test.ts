@@ -330,7 +330,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "GET /api/webhooks/event-types": read(() => "/api/webhooks/event-types", atLeast(10)),
   "GET /api/webhooks/{id}": read(() => `/api/webhooks/${stage.webhook}`),
   "PATCH /api/webhooks/{id}": visit(() =>
-    ask("PATCH", `/api/webhooks/${stage.webhook}`, { name: text(limits.name - 1) }),
+    ask("PATCH", `/api/webhooks/${stage.webhook}`, { name: wide(limits.name - 1, "n") }),
   ),
   "POST /api/webhooks/{id}/rotate-secret": visit(() => post(`/api/webhooks/${stage.webhook}/rotate-secret`)),
   "POST /api/webhooks/{id}/pause": visit(() => post(`/api/webhooks/${stage.webhook}/pause`)),
