@@ -13,23 +13,13 @@ import { root } from "../build/bundle.ts";
 import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
+import { OneOrMany, Statement } from "../stack/policy-statement.ts";
 import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
 import { type CloudFormationTemplate, synthesize } from "../synth.ts";
 import { peopleSection, persons, policyFile, policyText } from "./people.ts";
 
 export const DOCUMENT = "docs/permissions.md";
 
-const OneOrMany = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) => (typeof value === "string" ? [value] : value)),
-);
-const Statement = z.looseObject({
-  Effect: z.literal("Allow"),
-  Action: OneOrMany,
-  Resource: z.unknown(),
-  Condition: z.optional(z.record(z.string(), z.record(z.string(), z.unknown()))),
-});
-type Statement = z.infer<typeof Statement>;
 const Inline = z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) });
 const RoleProperties = z.looseObject({
   AssumeRolePolicyDocument: z.object({
