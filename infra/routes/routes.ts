@@ -124,7 +124,7 @@ export const eventFunctions = {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
         cursorDataKeys: ["GetItem"],
-        changeLog: ["PutItem"],
+        changeLog: ["PutItem", "BatchWriteItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],
         indexTexts: ["BatchGetItem", "BatchWriteItem"],

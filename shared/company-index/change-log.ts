@@ -6,10 +6,11 @@
  * each later change in a later chunk or in such an entry.
  */
 import * as z from "zod/mini";
+import type { CopyRows } from "#shared/company-index/copy.ts";
 import { compress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
+import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Write } from "#shared/db/expression.ts";
-import * as keys from "#shared/db/keys.ts";
 
 interface Versioned {
   readonly id: number;
@@ -90,11 +91,13 @@ export interface IdRange {
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
+  /** Where the copies of changed prospects are. They are already stored. Undefined if there are none. */
+  readonly copies?: CopyRows | undefined;
   /** Returns further writes for the same transaction, in which the head row gets the version `version`. */
   readonly others?: (version: number) => readonly Write[];
 }
 
-export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
+export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range" | "copies"> {
   /** The version of the company's search index (in its head row) after the transaction that has written the chunk. */
   readonly version: number;
   /** Number of this row within the chunk. A large chunk has several rows, numbered from 0. */
@@ -141,6 +144,9 @@ function rowsOf(changes: readonly Change[]): Change[][] {
   return rows;
 }
 
+/** Returns the time, in seconds since 1970, after which DynamoDB deletes a chunk that is written now, and its copies of prospects. */
+export const chunkExpiresAt = (nowMs: number): number => Math.ceil((nowMs + CHUNK_MS) / 1_000);
+
 /** Omits fields whose value is false from JSON. Most flags of a change are false, so the chunk becomes smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
@@ -166,14 +172,16 @@ export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number 
  * Returns the writes of a chunk, or no writes if there are neither changes nor a range. The caller must add the writes of `Logged.others`
  * itself. Execute all these writes in the transaction that replaces the head row `from` by its next version.
  */
-export function chunkWrites(companyId: number, from: Head, { changes = [], range }: Logged, nowMs: number): Write[] {
+export function chunkWrites(companyId: number, from: Head, logged: Logged, nowMs: number): Write[] {
+  const { changes = [], range, copies } = logged;
   if (changes.length === 0 && range === undefined) return [];
   const rows = rowsOf(changes);
-  const common = { type: "changeChunk", previous: from.lastChunk, parts: rows.length, at: nowMs };
-  const expiresAt = Math.ceil((nowMs + CHUNK_MS) / 1_000);
+  const chunk = { type: "changeChunk", previous: from.lastChunk, parts: rows.length, at: nowMs };
+  const common = { ...chunk, ...(copies !== undefined && { copies }) };
+  const expiresAt = chunkExpiresAt(nowMs);
   return rows.map((some, part) => {
     const bytes = compress(Buffer.from(JSON.stringify(some, withoutFalse)));
     const own = part === 0 && range !== undefined ? { range: [range.from, range.to] } : {};
-    return { put: { ...keys.changeChunk(companyId, from.version + 1, part), ...common, ...own, bytes, expiresAt } };
+    return { put: { ...changeLogKeys.chunk(companyId, from.version + 1, part), ...common, ...own, bytes, expiresAt } };
   });
 }

@@ -54,7 +54,12 @@ export function weightOf(row: Item): number {
 export function bytesOf(row: Item): number {
   let bytes = 0;
   for (const [name, value] of Object.entries(row)) {
-    bytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : JSON.stringify(value).length);
+    bytes += name.length + bytesOfValue(value);
   }
   return bytes;
+}
+
+function bytesOfValue(value: Item[string]): number {
+  if (typeof value === "string") return Buffer.byteLength(value);
+  return value instanceof Uint8Array ? value.length : JSON.stringify(value).length;
 }

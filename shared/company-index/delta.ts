@@ -6,6 +6,7 @@
 
 import * as z from "zod/mini";
 import { type AppointmentChange, type Change, SharedChange } from "#shared/company-index/change-log.ts";
+import { type CopiedFields, packFields } from "#shared/company-index/copy.ts";
 import { bytesOf, type DeltaSize, weightOf } from "#shared/company-index/delta-size.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
@@ -62,6 +63,8 @@ export interface ProspectDeltaOptions {
   readonly movesAppointments?: boolean;
   /** The appointment that the same transaction writes. If it is deleted, `heldBy` lists the users whose devices may have a copy. */
   readonly appointment?: Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy"> | undefined;
+  /** The other fields that lists show. Undefined if the prospect has upcoming appointments, because these are not copied. */
+  readonly shown?: CopiedFields | undefined;
 }
 
 /**
@@ -72,7 +75,7 @@ export function prospectDelta(
   companyId: number,
   entry: IndexEntry,
   before: number | null,
-  { fact = {}, isRestored = false, movesAppointments = false, appointment }: ProspectDeltaOptions = {},
+  { fact = {}, isRestored = false, movesAppointments = false, appointment, shown }: ProspectDeltaOptions = {},
 ): Write[] {
   const common = {
     ...keys.prospectDelta(companyId, entry.id, entry.version),
@@ -100,7 +103,9 @@ export function prospectDelta(
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const bytes = Buffer.byteLength(text) + phoneDigits.length;
   if (bytes <= TEXT_BYTES) {
-    return [{ put: { ...dated, row: JSON.stringify([...filters, text, phoneDigits]) } }];
+    const copy = shown === undefined ? undefined : packFields(shown, text);
+    const row = JSON.stringify([...filters, text, phoneDigits]);
+    return [{ put: { ...dated, row, ...(copy !== undefined && { copy }) } }];
   }
   return [
     { put: { ...dated, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
@@ -215,6 +220,7 @@ export const DeltaItem = z.object({
   sk: z.string(),
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
+  copy: z.optional(z.instanceof(Uint8Array)),
   note: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
   before: z.optional(z.int()),
@@ -273,7 +279,9 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     }
     const later = before === undefined ? undefined : (more.updated ?? 0);
     const entry =
-      row === undefined ? ({ id, version, deleted: true } as const) : { id, version, ...fieldsOf(row, later) };
+      row === undefined
+        ? ({ id, version, deleted: true } as const)
+        : { id, version, ...fieldsOf(row, later), copy: more.copy };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);

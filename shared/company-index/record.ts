@@ -22,6 +22,8 @@ export interface IndexRow {
   readonly text: string;
   /** The digits of the prospect's phone numbers, with one number per line. */
   readonly phoneDigits: string;
+  /** In an unflushed entry: the other fields that lists show (see copy.ts). Runs do not store it. */
+  readonly copy?: Uint8Array | undefined;
 }
 
 /** The entry of a deleted prospect. It hides all lower versions of the prospect. */

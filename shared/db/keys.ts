@@ -26,6 +26,10 @@ export const padded = (id: number): string => String(id).padStart(16, "0");
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
 
 const referencePartition = (companyId: number): string => `C#${companyId}#REF`;
+const referenceRow = (companyId: number, kind: string, id: number): Key => ({
+  pk: referencePartition(companyId),
+  sk: `${kind}#${padded(id)}`,
+});
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
 const deliveryPartition = (companyId: number, webhookId: number, shard: number): string =>
   `C#${companyId}#D#${webhookId}#${shard}`;
@@ -69,18 +73,9 @@ export const quota = (companyId: number, name: "INVITATIONS", day: string): Key 
 /** The company's settings, users, statuses and tags. One Query reads all of them. */
 export const reference = (companyId: number): { pk: string } => ({ pk: referencePartition(companyId) });
 export const company = (companyId: number): Key => ({ pk: referencePartition(companyId), sk: "COMPANY" });
-export const user = (companyId: number, id: number): Key => ({
-  pk: referencePartition(companyId),
-  sk: `USER#${padded(id)}`,
-});
-export const status = (companyId: number, id: number): Key => ({
-  pk: referencePartition(companyId),
-  sk: `STATUS#${padded(id)}`,
-});
-export const tag = (companyId: number, id: number): Key => ({
-  pk: referencePartition(companyId),
-  sk: `TAG#${padded(id)}`,
-});
+export const user = (companyId: number, id: number): Key => referenceRow(companyId, "USER", id);
+export const status = (companyId: number, id: number): Key => referenceRow(companyId, "STATUS", id);
+export const tag = (companyId: number, id: number): Key => referenceRow(companyId, "TAG", id);
 /**
  * Reserves the case-folded `value` of a status or tag (the name that users see). A company therefore cannot have two statuses or two tags
  * with the same value.
@@ -241,17 +236,6 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed entry (recent change) of the search index. This row has the same sort key as the entry. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The change log's chunks with versions above `after` and up to `upTo`. */
-export const changeChunks = (companyId: number, after: number, upTo: number) => ({
-  pk: `C#${companyId}#XL`,
-  from: `C#${padded(after + 1)}`,
-  upTo: `C#${padded(upTo)}~`,
-});
-/** One row of a chunk of the change log. Readers use the chunk as soon as the head row of the index has the version `version`. */
-export const changeChunk = (companyId: number, version: number, part: number): Key => ({
-  pk: `C#${companyId}#XL`,
-  sk: `C#${padded(version)}#${String(part).padStart(3, "0")}`,
-});
 /** The run manifests of the company's search index. Each lists the segments of one run (a sorted part of the index). */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });

@@ -1,8 +1,10 @@
 /** Converts prospects and notes to the form that the company's search index stores. */
 
 import { caseless, folded } from "#shared/caseless.ts";
+import { iso } from "#shared/clock.ts";
+import type { CopiedFields, ProspectCopy } from "#shared/company-index/copy.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
-import type { Address } from "#shared/prospects/address.ts";
+import { type Address, formatted } from "#shared/prospects/address.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
@@ -36,6 +38,50 @@ export function indexRow(prospect: StoredProspect): IndexRow {
 
 export const indexEntry = (prospect: StoredProspect): IndexEntry =>
   prospect.deletedAt === undefined ? indexRow(prospect) : { id: prospect.id, version: prospect.version, deleted: true };
+
+/**
+ * Returns the fields of the prospect that lists show and the index row does not contain. Returns undefined if the prospect has upcoming
+ * appointments. Lists show the next one, which changes with time.
+ */
+export function copiedFields(prospect: StoredProspect): CopiedFields | undefined {
+  const { upcoming, moreUpcomingUntil, address } = prospect;
+  if (upcoming.length > 0 || moreUpcomingUntil !== null) return undefined;
+  const { name, phoneNumber, secondaryPhoneNumber, emailAddress, clientRecordId } = prospect;
+  const { source, sourceId, sourceCreatedAt, customFieldData } = prospect;
+  const contact = { name, phoneNumber, secondaryPhoneNumber, emailAddress, address: address && copied(address) };
+  return { ...contact, source, sourceId, sourceCreatedAt, customFieldData, clientRecordId };
+}
+
+const copied = (address: Address) => ({
+  ...address,
+  formattedAddress: address.formattedAddress === formatted(address) ? undefined : address.formattedAddress,
+});
+
+/** The fields of a prospect that lists show, without its appointment. */
+export type ShownFields = Pick<
+  StoredProspect,
+  | keyof Omit<CopiedFields, "clientRecordId">
+  | "id"
+  | "lat"
+  | "lng"
+  | "createdAt"
+  | "updatedAt"
+  | "statusId"
+  | "assignedToUserId"
+  | "tagIds"
+  | "clientRecordId"
+>;
+
+export function shownFields({ createdAt, updatedAt, address, tagIds, ...fields }: ProspectCopy): ShownFields {
+  const { formattedAddress = address && formatted(address) } = address ?? {};
+  return {
+    ...fields,
+    tagIds: [...tagIds],
+    address: address && { ...address, formattedAddress },
+    createdAt: iso(createdAt),
+    updatedAt: iso(updatedAt),
+  };
+}
 
 export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote): NoteText => ({
   prospectId,

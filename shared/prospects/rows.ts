@@ -21,7 +21,7 @@ import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
-import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { copiedFields, indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
   datedItem,
@@ -36,7 +36,10 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
   { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
-  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
+  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, {
+    fact: factOf(prospect),
+    shown: copiedFields(prospect),
+  }),
 ];
 
 /**
@@ -87,6 +90,7 @@ export const replaceProspect = (
     movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
     appointment,
     fact,
+    shown: copiedFields(next),
   }),
 ];
 

@@ -80,6 +80,9 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     for (const id of ids) await updateProspect(context, caller, id, fields);
   };
 
+  // Once devices of a company read changes, its index is flushed earlier, and a flush stores copies of the changed prospects. `flush`
+  // recognizes such a company by the row of its data key. The simulated `secrets` do not create this row, so it is written here.
+  await table.write({ put: { ...secretKeys.cursorDataKey(company.id), type: DATA_KEY_TYPE } });
   await stage.fillFirst(PAGE);
   await flushed();
   const bare = await metered(() => readBlocks(table, company.id, company.firstId, PAGE));
@@ -103,11 +106,11 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   await change(apart, { assignedToUserId: caller.userId });
   await flushed();
   const scattered = await pull();
+  await change(apart, { currentStatusId: company.statuses[1]?.id });
+  const scatteredUnflushed = await pull();
+  await flushed();
   for (let i = 0; i < CREATIONS; i++) await create(i);
   const share = await chunkShare(context, company.id, CREATIONS);
-  // Once devices of a company read changes, its index is flushed earlier. `flush` recognizes such a company by the row of its data key. The
-  // simulated `secrets` do not create this row, so it is written here.
-  await table.write({ put: { ...secretKeys.cursorDataKey(company.id), type: DATA_KEY_TYPE } });
   const busy = { readUnits: 0, rounds: 0 };
   for (let i = 0; i < CREATIONS; i++) {
     await create(i);
@@ -123,7 +126,8 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     ...lines(`request for changes that finds nothing, maximum after each of ${CREATIONS} creations`, 2, 1, busy),
     ...lines(`${CHANGED} changed neighbours, not flushed`, most, 2, unflushed),
     ...lines(`${CHANGED} changed neighbours, after two flushes`, most, 2, afterFlushes),
-    ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, 2 + CHANGED / 2, 2, scattered),
+    ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, most, 2, scattered),
+    ...lines(`${CHANGED} changed prospects, ${APART} ids apart, not flushed`, most, 1, scatteredUnflushed),
     line(`page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
     line(`page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
     line(`change log, write units of a creation, mean of ${CREATIONS}`, 0.2, share),
@@ -140,8 +144,8 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
 
 /**
  * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. They are the units
- * of the transactions that write a chunk of the change log together with the head row of the index. One unit is subtracted for each
- * transaction: without a change log, the flush would write only the head row, which costs one unit.
+ * of the copies of prospects, and those of the transactions that write a chunk of the change log together with the head row of the index.
+ * One unit is subtracted for each transaction: without a change log, the flush would write only the head row, which costs one unit.
  */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;
@@ -150,6 +154,10 @@ async function chunkShare(context: ApiContext, companyId: number, entries: numbe
     transact: async (writes) => {
       const { usage } = await metered(() => context.table.transact(writes));
       units += usage.writeUnits - 1;
+    },
+    batchPut: async (items) => {
+      const { usage } = await metered(() => context.table.batchPut(items));
+      if (items.some(({ type }) => type === "changeCopies")) units += usage.writeUnits;
     },
   };
   await flush({ ...context, table }, companyId, all);

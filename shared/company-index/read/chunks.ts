@@ -2,12 +2,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
+import { CopyRows } from "#shared/company-index/copy.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
+import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
-import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
 const Assignee = z.nullable(z.int());
@@ -44,6 +45,7 @@ const ChunkItem = z.object({
   parts: z.int(),
   at: z.int(),
   range: z.optional(z.tuple([z.int(), z.int()])),
+  copies: z.optional(CopyRows),
   bytes: z.instanceof(Uint8Array),
 });
 
@@ -130,6 +132,8 @@ export interface Log {
    * read at the same time as the head row.
    */
   readonly changesAtHand: () => readonly Change[];
+  /** Rows with copies of prospects (see copy.ts) that were read together with the chunks. */
+  readonly copiesAtHand: readonly Item[];
 }
 
 /**
@@ -137,20 +141,43 @@ export interface Log {
  * as the head row. `rowsAtOnce` is the number of the chunks' rows that the caller will probably use.
  */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
-  const [unflushed, early] = await Promise.all([
+  const [unflushed, first] = await Promise.all([
     readUnflushed(table, companyId),
-    isTooDear(table, companyId, after) ? [] : earlyRows(table, companyId, after, rowsAtOnce),
+    isTooDear(table, companyId, after) ? undefined : earlyRows(table, companyId, after, rowsAtOnce),
   ]);
   remember(table, companyId, unflushed);
+  const { head } = unflushed;
+  const isLate = first === undefined && head.lastChunk > after;
+  const [early, copiesAtHand] = await Promise.all([
+    isLate ? earlyRows(table, companyId, after, rowsAtOnce) : (first ?? []),
+    isLate ? copiesAfter(table, companyId, after, head) : [],
+  ]);
   return {
     unflushed,
-    chunks: chunksAfter(table, companyId, after, unflushed.head, early, rowsAtOnce),
+    chunks: chunksAfter(table, companyId, after, head, early, rowsAtOnce),
     changesAtHand: () => [...early.flatMap((row) => chunkOf(row).changes), ...unflushed.changes],
+    copiesAtHand,
   };
 }
 
+/** Maximum number of versions of the head row for which `copiesAfter` reads copies, and maximum number of rows that it reads. */
+const FEW = 8;
+
+/**
+ * Reads copies of prospects at the same time as the chunks to which they belong. The chunks were not read together with the head row, so
+ * the request would otherwise need one more round for the copies. Reads nothing if there may be many new chunks, because most of the copies
+ * might not be needed.
+ */
+async function copiesAfter(table: Reads, companyId: number, after: number, { version }: Head): Promise<Item[]> {
+  if (version - after > FEW) return [];
+  const range = changeLogKeys.copies(companyId, after, version);
+  const items: Item[] = [];
+  for await (const item of table.query({ ...range, limit: FEW, consistency: "eventual" })) items.push(item);
+  return items;
+}
+
 async function earlyRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {
-  const range = keys.changeChunks(companyId, after, Number.MAX_SAFE_INTEGER);
+  const range = changeLogKeys.chunks(companyId, after, Number.MAX_SAFE_INTEGER);
   const items: Item[] = [];
   let bytes = 0;
   for await (const item of table.query({ ...range, limit, consistency: "eventual" })) {
@@ -178,7 +205,7 @@ async function* chunksAfter(
   for (let attempt = 0; attempt <= TRIES; attempt++) {
     if (seen >= head.lastChunk) return;
     if (attempt > 1) await sleep(10 * attempt);
-    const range = { ...keys.changeChunks(companyId, seen, head.version), pageItems };
+    const range = { ...changeLogKeys.chunks(companyId, seen, head.version), pageItems };
     const consistency = attempt === 1 ? "eventual" : "strong";
     let waiting: Chunk[] = [];
     for await (const item of attempt === 0 ? early : table.query({ ...range, consistency })) {

@@ -15,6 +15,7 @@ import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
+import { storeCopies } from "#shared/company-index/write/copies.ts";
 import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
@@ -71,19 +72,20 @@ export async function flush(
   const { head } = unflushed;
   const entries = unflushed.keys.length;
   const left = { weight: unflushed.weight, bytes: unflushed.bytes };
-  if (left.weight < least && !(isDear(left) && (await hasDevices(table, companyId)))) {
-    return { entries: 0, left, merges: 0 };
-  }
-  const [runManifests, activity] = await Promise.all([
+  const isFull = left.weight >= least;
+  const isRead = (isFull || isDear(left)) && (await hasDevices(table, companyId));
+  if (!isFull && !isRead) return { entries: 0, left, merges: 0 };
+  const [runManifests, activity, copies] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
+    isRead ? storeCopies(context, companyId, head, unflushed.entries) : undefined,
   ]);
   const before: IndexState = {
     head,
     runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
   };
   const built = await newRun(table, companyId, before.runs, unflushed);
-  const logged = { changes: unflushed.changes, others: () => activity.writes };
+  const logged = { changes: unflushed.changes, copies, others: () => activity.writes };
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
     : putNewRun(context, companyId, before, built, logged));

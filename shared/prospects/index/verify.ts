@@ -226,7 +226,8 @@ const isDatedAs = (entry: Fingerprint, row: Fingerprint): boolean =>
   entry.updatedAt === undefined || entry.updatedAt === row.updatedAt;
 
 function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
-  const { updatedAt, ...content } = { updatedAt: undefined, ...record };
+  // Only unflushed entries have a copy, and it contains fields that the index does not store.
+  const { updatedAt, copy: _, ...content } = { updatedAt: undefined, copy: undefined, ...record };
   return {
     version: record.version,
     hash: createHash("sha1").update(canonical(content)).digest().readUIntBE(0, 6),

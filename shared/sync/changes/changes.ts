@@ -9,6 +9,7 @@ import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
 import { agendaEntries } from "#shared/sync/changes/agendas.ts";
+import { entriesWithCopies } from "#shared/sync/changes/copies.ts";
 import {
   type Cursor,
   foreignCursor,
@@ -172,10 +173,13 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   }
   const page = new PageItems(limit);
   const names = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
+  const atHand = { entries: entriesWithCopies(log.unflushed.entries), rows: log.copiesAtHand };
+  const copies = hasAllChunks ? atHand : undefined;
+  const company = { namesVersion: head.dictionaryVersion, namesOf: names, copies };
   const { records, bulk } = selection;
   const done =
     bulk === undefined
-      ? await addRecords(making, types, records, cursor.partial, head.dictionaryVersion, names, page)
+      ? await addRecords(making, types, records, cursor.partial, company, page)
       : { records: 0, partial: await addBulk(making, cursor, bulk, page) };
   learnFrom(table, companyId, page.prospects);
   const isBulkDone = bulk !== undefined && done.partial === undefined;

@@ -1,10 +1,12 @@
 /** Makes the items of a page from stored rows. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
+import type { ProspectCopy } from "#shared/company-index/copy.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { checked } from "#shared/http/chain.ts";
 import * as limits from "#shared/limits.ts";
 import { begunAppointments, nextAppointment } from "#shared/prospects/agenda.ts";
+import { shownFields } from "#shared/prospects/indexed.ts";
 import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import { isInScope, isVisible } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
@@ -64,6 +66,15 @@ export async function prospectItem(
   if (reason !== undefined) return { item: removal("prospects", row.id, version, reason) };
   const item = upsert("prospects", row.id, version, checked(Prospect, presentProspect(row, next, names)));
   return next === undefined ? { item } : { item, changesAt: begunAt(next) };
+}
+
+/** Returns the item of a prospect whose row need not be read, because there is a copy of its present version. */
+export function copyItem({ caller }: Making, copy: ProspectCopy, names: Dictionary): TimedItem {
+  const { id, assignedToUserId } = copy;
+  const version = shownVersion(copy.version, names.version);
+  if (!isInScope(caller, { assignedToUserId })) return { item: removal("prospects", id, version, "hidden") };
+  const shown = presentProspect(shownFields(copy), undefined, names);
+  return { item: upsert("prospects", id, version, checked(Prospect, shown)) };
 }
 
 /** Returns the first millisecond after the start of the appointment. From then on, the prospect shows its next appointment instead. */

@@ -1,29 +1,18 @@
 /** Makes the items of the records that a page of changes has selected, from their current rows. */
 
-import { visibleAssignee } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Reads } from "#shared/db/reads.ts";
-import { holdersOf } from "#shared/prospects/assignments.ts";
-import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
 import { findNoteLocators, type NoteLocator } from "#shared/prospects/rows.ts";
-import { StoredAppointment, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import {
-  appointmentsAfter,
-  firstNotes,
-  noteKey,
-  notesAfter,
-  rowsAt,
-  type Some,
-  type WantedRow,
-} from "#shared/sync/changes/attached.ts";
+import { noteKey, rowsAt, type WantedRow } from "#shared/sync/changes/attached.ts";
+import { type CopiesAtHand, type Prospects, readProspects } from "#shared/sync/changes/copies.ts";
 import type { PartialChange } from "#shared/sync/changes/cursor.ts";
 import {
   appointmentItem,
-  attachedVersion,
+  copyItem,
   hiddenBecause,
   type Making,
   noteItem,
@@ -36,6 +25,15 @@ import {
   territoryItem,
   userItem,
 } from "#shared/sync/changes/items.ts";
+import {
+  ATTACHED_AT_ONCE,
+  type Attached,
+  type Moving,
+  NOTES,
+  type ProspectRows,
+  readAttached,
+  readEarly,
+} from "#shared/sync/changes/moves.ts";
 import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
@@ -46,18 +44,6 @@ import { StoredTerritory } from "#shared/territories/territories.ts";
  * its notes and appointments.
  */
 const MOVES_AT_ONCE = 64;
-/**
- * Maximum number of notes, and of appointments, that one page reads of a prospect that becomes visible or ceases to be visible. For the
- * first record of a page, the limit is the room in the page instead.
- */
-const ATTACHED_AT_ONCE = 32;
-
-/**
- * A prospect that becomes visible or ceases to be visible is added to the feed in three stages: 0 is the prospect itself, 1 its notes, and
- * 2 its appointments. If a page ends between them, the cursor contains the stage with which the next page begins.
- */
-const [NOTES, APPOINTMENTS] = [1, 2];
-
 /** How many of the selected records are in the page. */
 export interface Taken {
   /** Number of records with all their items in the page. */
@@ -66,14 +52,22 @@ export interface Taken {
   readonly partial: PartialChange | undefined;
 }
 
+/** What a page knows of the company when the records of its changes are read. */
+export interface KnownOfCompany {
+  /** The version of the company's names (statuses, tags and users). */
+  readonly namesVersion: number;
+  readonly namesOf: () => Promise<Dictionary>;
+  /** Copies of prospects. Undefined if copies must not be used (see `readProspects`). */
+  readonly copies: CopiesAtHand | undefined;
+}
+
 /** Adds the items of the records to the page, in their order, as far as they fit. */
 export async function addRecords(
   making: Making,
   types: readonly ChangeType[],
   records: readonly Selected[],
   partial: PartialChange | undefined,
-  namesVersion: number,
-  namesOf: () => Promise<Dictionary>,
+  known: KnownOfCompany,
   page: PageItems,
 ): Promise<Taken> {
   let moves = 0;
@@ -90,17 +84,14 @@ export async function addRecords(
         const { stage, after } = begun !== undefined && begun.stage >= NOTES ? begun : { stage: NOTES };
         return { ...record, from: stage, after, limit: Math.max(1, page.room) };
       });
-    const [rows, early] = await Promise.all([
-      readRows(making, types, some, namesVersion, namesOf),
-      readEarly(making, types, moving),
-    ]);
+    const [rows, early] = await Promise.all([readRows(making, types, some, known), readEarly(making, types, moving)]);
     const reading = moving.map(async (record) => [record.id, await readAttached(rows, record, early)] as const);
     const attached = new Map(await Promise.all(reading));
     for (const [i, record] of some.entries()) {
-      const known = record === first ? begun : undefined;
+      const from = record === first ? begun : undefined;
       if (record.moves) moves++;
-      const cut = await addRecord(rows, record, known, attached.get(record.id) ?? [], page);
-      if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? known : cut };
+      const cut = await addRecord(rows, record, from, attached.get(record.id) ?? [], page);
+      if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? from : cut };
     }
     if (some.length < Math.min(most, records.length - done)) return { records: done + some.length, partial: undefined };
   }
@@ -124,11 +115,8 @@ function beforeMove(records: readonly Selected[], moves: number): readonly Selec
 const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
   partial?.key.id === id && partial.key.version === version;
 
-interface Rows {
-  readonly making: Making;
-  readonly types: readonly ChangeType[];
-  readonly names: Dictionary;
-  readonly prospects: ReadonlyMap<number, StoredProspect>;
+interface Rows extends ProspectRows {
+  readonly copies: Prospects["copies"];
   readonly note: (row: Key) => StoredNote | undefined;
   readonly appointment: (row: Key) => StoredAppointment | undefined;
   readonly territory: (row: Key) => StoredTerritory | undefined;
@@ -140,8 +128,7 @@ async function readRows(
   { context, caller, nowMs }: Making,
   types: readonly ChangeType[],
   records: readonly Selected[],
-  namesVersion: number,
-  namesOf: () => Promise<Dictionary>,
+  { namesVersion, namesOf, copies: atHand }: KnownOfCompany,
 ): Promise<Rows> {
   const { table } = context;
   const { companyId } = caller;
@@ -169,14 +156,24 @@ async function readRows(
     ...keys.territory(companyId, new Date(createdAt).toISOString(), id),
     version,
   }));
-  const [names, prospects, note, appointment, territory] = await Promise.all([
+  const [names, { rows: prospects, copies }, note, appointment, territory] = await Promise.all([
     namesOf().then((known) => namesWith({ context, caller, nowMs }, known, records)),
-    rowsAtLeast(table, companyId, refs, namesVersion, parents),
+    readProspects(table, companyId, refs, namesVersion, parents, atHand),
     rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
     rowsAt(table, appointmentRows, (item) => StoredAppointment.parse(item)),
     rowsAt(table, territoryRows, (item) => StoredTerritory.parse(item), false),
   ]);
-  return { making: { context, caller, nowMs }, types, names, prospects, note, appointment, territory, noteKeys };
+  return {
+    making: { context, caller, nowMs },
+    types,
+    names,
+    prospects,
+    copies,
+    note,
+    appointment,
+    territory,
+    noteKeys,
+  };
 }
 
 /**
@@ -237,70 +234,8 @@ async function addRecord(
   return undefined;
 }
 
-/**
- * A prospect that becomes visible to the caller or ceases to be visible. If the last page ended among its notes or appointments, this page
- * continues in the stage `from` (notes or appointments), after the entry whose order is `after`. Otherwise it begins with the first note,
- * and `after` is undefined. At most `limit` notes and `limit` appointments are read.
- */
-interface Moving extends Selected {
-  readonly from: number;
-  readonly after: Order | undefined;
-  readonly limit: number;
-}
-
-/** The notes and appointments that are read at the same time as the rows of their prospects, by the id of the prospect. */
-interface Early {
-  readonly notes: ReadonlyMap<number, Some<StoredNote>>;
-  readonly appointments: ReadonlyMap<number, Some<StoredAppointment>>;
-}
-
-/**
- * Reads the notes and appointments at the same time as the rows of the prospects, instead of one call to DynamoDB after the other.
- * Appointments are read only if the log says that the prospect has some, because a Query that finds nothing costs as much as one that finds
- * a few.
- */
-async function readEarly(
-  { context: { table }, caller: { companyId } }: Making,
-  types: readonly ChangeType[],
-  moving: readonly Moving[],
-): Promise<Early> {
-  const withNotes = types.includes("notes") ? moving.filter(({ from }) => from <= NOTES) : [];
-  const withAppointments = types.includes("appointments") ? moving.filter((record) => record.movesAppointments) : [];
-  const isUsual = ({ after, limit }: Moving): boolean => after === undefined && limit === ATTACHED_AT_ONCE;
-  const usual = withNotes.filter(isUsual).map(({ id }) => id);
-  const others = withNotes.filter((record) => !isUsual(record));
-  const [first, notes, appointments] = await Promise.all([
-    firstNotes(table, companyId, usual, ATTACHED_AT_ONCE),
-    ofEach(others, ({ id, after, limit }) => notesAfter(table, companyId, id, after ?? [], limit)),
-    ofEach(withAppointments, (record) => readAppointments(table, companyId, record)),
-  ]);
-  return { notes: new Map([...first, ...notes]), appointments };
-}
-
-const ofEach = async <T>(moving: readonly Moving[], read: (one: Moving) => Promise<T>): Promise<Map<number, T>> =>
-  new Map(await Promise.all(moving.map(async (record) => [record.id, await read(record)] as const)));
-
-const readAppointments = (table: Reads, companyId: number, { id, from, after, limit }: Moving) =>
-  appointmentsAfter(table, companyId, id, from === APPOINTMENTS ? after?.[0] : undefined, limit);
-
-/** Returns the items of the notes and appointments of a prospect that has become visible to the caller or has ceased to be visible. */
-async function readAttached(rows: Rows, record: Moving, early: Early): Promise<Attached[]> {
-  const prospect = rows.prospects.get(record.id);
-  if (prospect === undefined) return [];
-  const { context, caller } = rows.making;
-  const isWanted = prospect.agendaUntil !== undefined && rows.types.includes("appointments");
-  const known = early.appointments.get(record.id);
-  const appointments =
-    known ?? (isWanted ? await readAppointments(context.table, caller.companyId, record) : undefined);
-  const notes = early.notes.get(record.id);
-  return [
-    ...(notes === undefined ? [] : [notesOf(rows, record, prospect, notes)]),
-    ...(appointments === undefined ? [] : [appointmentsOf(rows, record, prospect, appointments)]),
-  ];
-}
-
 async function ownItem(
-  { making, names, prospects, ...rows }: Rows,
+  { making, names, prospects, copies, ...rows }: Rows,
   { id, version, change }: Selected,
 ): Promise<TimedItem | undefined> {
   const { companyId } = making.caller;
@@ -311,6 +246,8 @@ async function ownItem(
   const isParentVisible = parent !== undefined && hiddenBecause(making.caller, parent) === undefined;
   switch (change.kind) {
     case "prospect": {
+      const copy = copies.get(id);
+      if (copy !== undefined) return copyItem(making, copy, names);
       const row = prospects.get(id);
       if (row === undefined) throw new Error(`the row of prospect ${id} was not read`);
       return prospectItem(making, row, names);
@@ -341,58 +278,4 @@ async function ownItem(
       return row === undefined ? undefined : userItem(row, making.nowMs);
     }
   }
-}
-
-type Order = readonly [number, number, number];
-
-interface Attached {
-  readonly stage: number;
-  /** The item is undefined if no device of the caller can have a copy of the hidden note or appointment. No removal is then needed. */
-  readonly entries: readonly { readonly item: TimedItem | undefined; readonly order: Order }[];
-  readonly hasMore: boolean;
-}
-
-/** Returns the notes of a prospect that has become visible to the caller, or the removals of its notes if it has ceased to be visible. */
-const notesOf = (rows: Rows, record: Selected, prospect: StoredProspect, notes: Some<StoredNote>): Attached => ({
-  stage: NOTES,
-  entries: notes.rows.map((row) => ({
-    order: [Date.parse(row.createdAt), row.id, 0] as const,
-    item: isHidden(rows, prospect)
-      ? removalOf(rows, record, prospect, row)
-      : noteItem(row, prospect.version, rows.names),
-  })),
-  hasMore: notes.hasMore,
-});
-
-const appointmentsOf = (
-  rows: Rows,
-  record: Selected,
-  prospect: StoredProspect,
-  appointments: Some<StoredAppointment>,
-): Attached => ({
-  stage: APPOINTMENTS,
-  entries: appointments.rows.map((row) => ({
-    order: [row.id, 0, 0] as const,
-    item: isHidden(rows, prospect)
-      ? removalOf(rows, record, prospect, row)
-      : appointmentItem(row, prospect.version, rows.names),
-  })),
-  hasMore: appointments.hasMore,
-});
-
-const isHidden = ({ making: { caller } }: Rows, prospect: StoredProspect): boolean =>
-  hiddenBecause(caller, prospect) !== undefined;
-
-/** Returns the removal of a note or appointment. Returns undefined if no device of the caller can have a copy of it (`holdersOf`). */
-function removalOf(
-  { making: { caller, nowMs }, names }: Rows,
-  { hasAssignments }: Selected,
-  prospect: StoredProspect,
-  row: StoredNote | StoredAppointment,
-): TimedItem | undefined {
-  const reason = hiddenBecause(caller, prospect);
-  const own = visibleAssignee(caller);
-  const holders = own === undefined || !hasAssignments ? undefined : holdersOf(prospect, row, nowMs);
-  if (reason === undefined || (own !== undefined && holders?.includes(own) === false)) return undefined;
-  return { item: removal(typeOf[row.type], row.id, attachedVersion(row, prospect.version, names), reason) };
 }

@@ -13,6 +13,7 @@ import type {
   ProspectChange,
   SharedChange,
 } from "#shared/company-index/change-log.ts";
+import type { CopyRows } from "#shared/company-index/copy.ts";
 import type { Position } from "#shared/sync/changes/cursor.ts";
 import { byKey, type ChangeKey, type Known } from "#shared/sync/changes/delivered.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
@@ -24,6 +25,8 @@ export interface Selected {
   version: number;
   /** The newest change of the record. */
   change: Change;
+  /** Where the copies of the flush are that has moved this change into the log. Undefined for an unflushed change. */
+  copies: CopyRows | undefined;
   /** True if the record is a prospect that has become visible to the caller or has ceased to be visible, or if this is not known. */
   moves: boolean;
   /** True if it is known that the prospect has or had appointments which the change may show or hide. */
@@ -209,7 +212,7 @@ export class Selection {
   }
 
   /** Selects the record. Returns false if the page is full. */
-  #add(change: Change, before: Position | undefined): boolean {
+  #add(change: Change, before?: Position, copies?: CopyRows): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
     const movesAppointments = change.kind === "prospect" && change.movesAppointments === true;
@@ -218,7 +221,7 @@ export class Selection {
     const hasAssignments = change.kind !== "prospect" || change.before !== undefined;
     const found = this.#records.get(id);
     if (found !== undefined) {
-      if (version >= found.version) [found.version, found.change] = [version, change];
+      if (version >= found.version) [found.version, found.change, found.copies] = [version, change, copies];
       found.moves ||= moves;
       found.movesAppointments ||= movesAppointments;
       found.hasAssignments &&= hasAssignments;
@@ -228,7 +231,7 @@ export class Selection {
       this.#isFull = true;
       return false;
     }
-    this.#records.set(id, { id, version, change, moves, movesAppointments, hasAssignments, before });
+    this.#records.set(id, { id, version, change, copies, moves, movesAppointments, hasAssignments, before });
     return true;
   }
 
@@ -241,7 +244,7 @@ export class Selection {
   /** Reads chunks until the page is full, or until the next change is one of many records that change together. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
-    for await (const { version, part, parts, changes, range, at } of chunks) {
+    for await (const { version, part, parts, changes, range, copies, at } of chunks) {
       const before = this.position;
       const after = { version, offset: 0, since: Math.max(since, at) };
       if (range !== undefined) {
@@ -263,7 +266,7 @@ export class Selection {
           this.#take({ key: change, stages, before: here, after: { ...before, offset: offset + 1 } });
           return;
         }
-        if (this.#add(change, here)) continue;
+        if (this.#add(change, here, copies)) continue;
         this.position = here;
         return;
       }
@@ -281,7 +284,7 @@ export class Selection {
     for (const change of changes) {
       if (isDelivered(change)) continue;
       const stages = this.#interest.stagesOf(change);
-      if (stages.length === 0) this.#add(change, undefined);
+      if (stages.length === 0) this.#add(change);
       else if (this.#isSuperseded(change)) continue;
       else if (this.#isFull || this.#records.size > 0) this.#isFull = true;
       else {

@@ -1,0 +1,27 @@
+/** Stores the copies of changed prospects that a flush finds in the unflushed entries. Devices read them with the change log. */
+import { chunkExpiresAt } from "#shared/company-index/change-log.ts";
+import { type CopyRows, copyIn, copyItems } from "#shared/company-index/copy.ts";
+import type { Head } from "#shared/company-index/manifest.ts";
+import { newPieceId } from "#shared/company-index/pieces.ts";
+import { type IndexEntry, isTombstone } from "#shared/company-index/record.ts";
+import type { IndexContext } from "#shared/company-index/write/publish.ts";
+
+/**
+ * Stores the copies for the chunk that follows `head`, and returns where they are. Returns undefined if no entry contains a copy. If a prospect has several entries, only its
+ * newest one counts. If the flush fails later, the stored rows remain until they expire.
+ */
+export async function storeCopies(
+  { table, clock }: IndexContext,
+  companyId: number,
+  head: Head,
+  entries: readonly IndexEntry[],
+): Promise<CopyRows | undefined> {
+  const newest = new Map<number, IndexEntry>();
+  for (const entry of entries) if ((newest.get(entry.id)?.version ?? 0) < entry.version) newest.set(entry.id, entry);
+  const found = [...newest.values()].flatMap((entry) => (isTombstone(entry) ? [] : (copyIn(entry) ?? [])));
+  if (found.length === 0) return undefined;
+  const place = { version: head.version + 1, id: newPieceId() };
+  const { items, copies } = copyItems(companyId, place, found, chunkExpiresAt(clock.now()));
+  await table.batchPut(items);
+  return copies;
+}

@@ -1,0 +1,79 @@
+/**
+ * Finds prospects that a page of changes can show without reading their rows, because the change log contains copies of their present
+ * versions (company-index/copy.ts).
+ */
+import { copyIn, type ProspectCopy, readCopies, worthReading } from "#shared/company-index/copy.ts";
+import { type IndexEntry, type IndexRow, isTombstone } from "#shared/company-index/record.ts";
+import type { Item } from "#shared/db/expression.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
+import { recentRows } from "#shared/prospects/list/recent-rows.ts";
+import type { ListedRow } from "#shared/prospects/stored.ts";
+import type { Selected } from "#shared/sync/changes/selection.ts";
+
+export interface Prospects {
+  readonly rows: ReadonlyMap<number, ListedRow>;
+  /** The copies of further prospects. No prospect has both a row and a copy here. */
+  readonly copies: ReadonlyMap<number, ProspectCopy>;
+}
+
+/** The copies that were read together with the change log. */
+export interface CopiesAtHand {
+  /** The unflushed entries with copies, by the id of the prospect. */
+  readonly entries: ReadonlyMap<number, IndexRow>;
+  /** Rows with copies that flushes have stored. */
+  readonly rows: readonly Item[];
+}
+
+/** Maps the ids of prospects to those unflushed entries that contain copies. */
+export function entriesWithCopies(entries: readonly IndexEntry[]): ReadonlyMap<number, IndexRow> {
+  const found = new Map<number, IndexRow>();
+  for (const entry of entries) {
+    if (isTombstone(entry) || entry.copy === undefined) continue;
+    if ((found.get(entry.id)?.version ?? 0) < entry.version) found.set(entry.id, entry);
+  }
+  return found;
+}
+
+/**
+ * Returns the row or the copy of each record, in the record's version or a later one. The rows in memory are used first, and then the
+ * copies. A record that moves needs its row, because the row says who may have copies of its notes and appointments.
+ *
+ * @param namesVersion the version of the company's names
+ * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
+ * @param atHand undefined if later chunks of the log may contain newer versions of the records, so that a copy might not show the present
+ * state of its prospect
+ */
+export async function readProspects(
+  table: Reads,
+  companyId: number,
+  records: readonly Selected[],
+  namesVersion: number,
+  current: ReadonlySet<number>,
+  atHand: CopiesAtHand | undefined,
+): Promise<Prospects> {
+  if (atHand === undefined) {
+    return { rows: await rowsAtLeast(table, companyId, records, namesVersion, current), copies: new Map() };
+  }
+  const recent = recentRows(table, companyId, namesVersion);
+  const isCopiable = (record: Selected): boolean =>
+    !record.moves && !current.has(record.id) && recent.get(record) === undefined;
+  const [copies, wanted] = [new Map<number, ProspectCopy>(), [] as Selected[]];
+  for (const record of records.filter(isCopiable)) {
+    const entry = atHand.entries.get(record.id);
+    const copy = entry?.version === record.version ? copyIn(entry) : undefined;
+    if (copy !== undefined) copies.set(record.id, copy);
+    else wanted.push(record);
+  }
+  const groups = worthReading(companyId, wanted, atHand.rows);
+  const expected = new Set(groups.flatMap((group) => group.wanted.map(({ id }) => id)));
+  const others = records.filter(({ id }) => !copies.has(id) && !expected.has(id));
+  const [found, rows] = await Promise.all([
+    readCopies(table, groups, atHand.rows),
+    rowsAtLeast(table, companyId, others, namesVersion, current),
+  ]);
+  for (const [id, copy] of found) copies.set(id, copy);
+  const left = wanted.filter(({ id }) => expected.has(id) && !found.has(id));
+  if (left.length === 0) return { rows, copies };
+  return { rows: new Map([...rows, ...(await rowsAtLeast(table, companyId, left, namesVersion))]), copies };
+}
