@@ -1,5 +1,5 @@
 /** The settings that all AWS clients share: endpoint, time-outs, connections, retries and log. */
-import { sdkLog } from "#shared/aws/sdk-log.ts";
+import { errorFields, log } from "#shared/log.ts";
 
 export interface Credentials {
   readonly accessKeyId: string;
@@ -28,6 +28,39 @@ export const ATTEMPTS = 3;
 
 /** Maximum number of connections of one client. They stay open between requests. */
 const CONNECTIONS = 50;
+
+interface FailedCall {
+  readonly commandName: string;
+  readonly error: unknown;
+}
+
+/**
+ * Passes the messages of the SDK to the service's log. The SDK writes them to an object of this class. The object has no function `info`,
+ * because for `info` the SDK copies each request and each response. It makes no copies if the function is missing. The type of the SDK
+ * requires the function, so the class only declares it.
+ */
+class SdkLog {
+  declare readonly info: () => void;
+
+  /** The SDK writes here which rules it applies to find the endpoint. */
+  debug(): void {
+    // Nobody needs these messages.
+  }
+
+  warn(message: unknown): void {
+    log.warn("aws sdk warning", { message: String(message) });
+  }
+
+  /**
+   * The level is `debug`, because the caller handles or logs the error. Some errors are usual, for example a failed condition. The SDK also
+   * passes the input of the call, which must not be logged.
+   */
+  error({ commandName, error }: FailedCall): void {
+    log.debug("aws call failed", { command: commandName, ...errorFields(error) });
+  }
+}
+
+const sdkLog = new SdkLog();
 
 /**
  * Returns the configuration of a client. The retry mode is not `adaptive` for two reasons. After DynamoDB has throttled a single key, that
