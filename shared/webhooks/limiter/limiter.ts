@@ -20,7 +20,6 @@ import { log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { LEASE_MS } from "#shared/webhooks/drain.ts";
-import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
 import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
@@ -336,6 +335,18 @@ export async function addToThrottledBacklog(
   const message = throttledDrainMessage(companyId, webhookId);
   await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
 }
+
+/**
+ * Returns the attributes of the mark which says that throttled deliveries are waiting. They put the limiter's row into the due index. Until
+ * the mark is removed, the sweeper finds the row there and continues to send the throttled deliveries.
+ */
+export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
+  type: "gate" as const,
+  companyId,
+  webhookId,
+  dueShard: keys.dueShard(`gate-${webhookId}`),
+  dueAt: iso(nowMs),
+});
 
 /**
  * Sets the limiter's mark, which says that throttled deliveries are waiting. Writes nothing if the mark is already set, unless a step has

@@ -9,7 +9,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
-import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
+import { backlogMark } from "#shared/webhooks/limiter/limiter.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import {
   type NewRegistration,
