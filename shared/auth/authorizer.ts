@@ -4,8 +4,7 @@
  */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
-import { contextOf } from "#shared/auth/caller-context.ts";
+import { type Caller, contextOf } from "#shared/auth/caller.ts";
 import { REFUSED, throttleKey, throttleSlot } from "#shared/auth/throttle-key.ts";
 import { type Refusal, TokenRefused } from "#shared/auth/token.ts";
 import { setting } from "#shared/config.ts";

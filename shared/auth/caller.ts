@@ -1,5 +1,10 @@
-/** The signed-in user of a request, and which prospects the user may see. */
-import { Permission, type Role } from "#shared/auth/user-schema.ts";
+/**
+ * The signed-in user of a request, and which prospects the user may see. The authorizer passes the caller to the functions in its context
+ * (`contextOf`, `CallerContext`).
+ */
+import * as z from "zod/mini";
+import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { PathId } from "#shared/schema.ts";
 
 export interface Caller {
   readonly companyId: number;
@@ -23,3 +28,31 @@ export const effectivePermissions = (caller: Caller): Permission[] =>
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;
+
+/**
+ * Converts the caller to the authorizer's context. API Gateway converts each value of the context to a string, and no value may be empty.
+ * `rights` contains the role and then the permissions, separated by spaces. You may add fields, but you may not rename or redefine them:
+ * API Gateway caches contexts for a minute, so a new deployment still receives contexts that the previous deployment has made.
+ */
+export const contextOf = ({ companyId, userId, role, permissions }: Caller) => ({
+  companyId: `${companyId}`,
+  userId: `${userId}`,
+  rights: [role, ...permissions].join(" "),
+});
+
+const Rights = z.pipe(
+  z.pipe(
+    z.string(),
+    z.transform((rights) => {
+      const [role, ...permissions] = rights.split(" ");
+      return { role, permissions };
+    }),
+  ),
+  z.object({ role: Role, permissions: z.array(Permission) }),
+);
+
+/** Parses the context that `contextOf` has made. Fields that API Gateway has added are ignored. */
+export const CallerContext = z.pipe(
+  z.object({ companyId: PathId, userId: PathId, rights: Rights }),
+  z.transform(({ rights, ...ids }): Caller => ({ ...ids, ...rights })),
+);

@@ -2,8 +2,7 @@
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
-import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
-import { CallerContext } from "#shared/auth/caller-context.ts";
+import { type Caller, CallerContext, isAdmin, may } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";

@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { CallerContext, contextOf } from "#shared/auth/caller-context.ts";
+import { CallerContext, contextOf } from "#shared/auth/caller.ts";
 import { BEARER_PATTERN, bearerToken } from "#shared/auth/token.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { handler } from "../../functions/me.ts";
