@@ -1,5 +1,5 @@
 /** POST /api/users: invites a user into the company. */
-import { identityProvider } from "#shared/auth/user-pool.ts";
+import { identityProvider } from "#shared/auth/identity-provider.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { createUser, presentUser } from "#shared/reference/invite.ts";

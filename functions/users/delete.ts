@@ -1,5 +1,5 @@
 /** DELETE /api/users/{id}: disables a user, or withdraws the invitation of a user who has not signed in yet. */
-import { identityProvider } from "#shared/auth/user-pool.ts";
+import { identityProvider } from "#shared/auth/identity-provider.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";

@@ -1,5 +1,5 @@
 /** PATCH /api/users/{id}: changes a user's name, role or permissions, or enables or disables the user. */
-import { identityProvider } from "#shared/auth/user-pool.ts";
+import { identityProvider } from "#shared/auth/identity-provider.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";

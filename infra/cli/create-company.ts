@@ -3,9 +3,7 @@
  * local service.
  */
 import * as z from "zod/mini";
-import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
-import { directoryOnly } from "#shared/auth/identity-provider.ts";
-import { userPool } from "#shared/auth/user-pool.ts";
+import { directoryOnly, type IdentityProvider, userPool } from "#shared/auth/identity-provider.ts";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { contextOn } from "#shared/context.ts";

@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
-import { userPool } from "#shared/auth/user-pool.ts";
+import { type IdentityProvider, userPool } from "#shared/auth/identity-provider.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 
 const sub = "11111111-2222-4333-8444-555555555555";
