@@ -33,7 +33,7 @@ export const arn = (service: string, resource: string): string => `arn:aws:${ser
 export const functionArn = (name: string): string => arn("lambda", `function:${name}`);
 export const keyArn = (name: string): string => arn("kms", `key/${name}`);
 export const queueArn = (name: string): string => arn("sqs", name);
-export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
+const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
 /**

@@ -47,14 +47,11 @@ export const prices = {
     /** A GB in a recovery point of AWS Backup for a month. Each recovery point of a table is a full copy. */
     backupGbMonth: 0.1,
     backupColdGbMonth: 0.03,
-    restoreGb: 0.15,
   },
   s3: { get: 0.4 / MILLION, put: 5 / MILLION, gbMonth: 0.023 },
   cloudWatch: {
     /** A GB of written log lines. */
     logGb: 0.5,
-    /** A GB of log lines that are written to a log group of the class Infrequent Access. This class does not support metric filters. */
-    infrequentLogGb: 0.25,
     logGbMonth: 0.03,
     alarmMonth: 0.1,
     metricMonth: 0.3,

@@ -28,9 +28,7 @@ export const List = z.pipe(
 /** Describes an origin, for error messages. */
 const ORIGIN = "an origin such as https://app.example.com";
 
-export const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
-
-export const Origins = z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN)))));
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
 /** Also accepts `*`, which allows all origins. */
 export const OriginsOrAll = z.pipe(
@@ -42,4 +40,4 @@ export const OriginsOrAll = z.pipe(
  * Origins from which the console may load the tiles, fonts and icons of its map. The content security policy of the console's pages allows
  * these origins. A wildcard would weaken this policy, so it is refused.
  */
-export const BasemapOrigins = z.optional(Origins);
+export const BasemapOrigins = z.optional(z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN))))));

@@ -12,6 +12,7 @@ import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
 import { optionsOrExit } from "../../infra/command/options.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
+import { prices } from "../../infra/settings/prices.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
 
@@ -20,9 +21,6 @@ import { startBenchTable } from "./table.ts";
  * index runs on one processor only, so more memory than this does not make it faster.
  */
 const WHOLE_CPU_MB = 1_769;
-/** Prices of a GB-second and of an on-demand read unit, in US dollars for arm64 in us-east-1. */
-const GB_SECOND = 0.0000133334;
-const READ_UNIT = 0.000000125;
 /**
  * Assumed milliseconds in which a request waits for the table. A cold request (one whose index is not in memory) also waits for the
  * transfer of the index.
@@ -50,7 +48,7 @@ export interface Kind {
 }
 
 /** These values were measured with `index-memory.ts`. `warmMs` also includes the time to parse the request and to write the answer. */
-export const kinds = {
+const kinds = {
   list: { bytes: 4_853_200, warmMs: 3, coldMs: 75, coldUnits: 138 },
   pins: { bytes: 6_404_848, warmMs: 45, coldMs: 145, coldUnits: 206 },
   search: { bytes: 18_249_348, warmMs: 6, coldMs: 420, coldUnits: 540 },
@@ -109,7 +107,8 @@ export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
     const ms = cpu + (isHit ? WARM_WAIT_MS : COLD_WAIT_MS);
     times.push(ms);
     if (isHit) hits++;
-    dollars += (ms / 1_000) * (memoryMb / 1_024) * GB_SECOND + (isHit ? 0 : kind.coldUnits * READ_UNIT);
+    dollars += (ms / 1_000) * (memoryMb / 1_024) * prices.lambda.gbSecond;
+    if (!isHit) dollars += kind.coldUnits * prices.dynamoDb.readUnit;
   }
   times.sort((a, b) => a - b);
   return {

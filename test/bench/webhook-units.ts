@@ -14,7 +14,7 @@ import { type BenchCompany, makeProspect } from "./prospects.ts";
 const EVENTS = 50;
 
 /** Returns the company of the simulated webhook pipeline in the form that `makeProspect` needs. */
-export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
+async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];
   const count = 100_000;

@@ -47,8 +47,6 @@ const operations = Object.entries(document.paths)
   })
   .sort((a, b) => a.path.split("{").length - b.path.split("{").length);
 
-export const documentedOperations = operations.map(({ method, path }) => ({ method, path }));
-
 const validators = new Map<string, ValidateFunction>();
 
 /** Throws if the document contains this operation, but does not describe the answer's status, media type or body. */

@@ -64,7 +64,7 @@ export interface Contents {
  * Reads all prospects and notes that the search index contains. Throws IndexUnreadable if a stored part of the index is missing or
  * damaged.
  */
-export async function readContents(table: Table, companyId: number): Promise<Contents> {
+async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
   const runOverrides = await readRunOverrides(table, companyId, runs);

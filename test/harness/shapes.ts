@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { Answer } from "./client.ts";
 
 export const Identified = z.object({ id: z.number() });
-export const Problem = z.object({
+const Problem = z.object({
   code: z.string(),
   status: z.number(),
   requestId: z.string(),

@@ -17,7 +17,7 @@ export const filterNames = [
 export type FilterName = (typeof filterNames)[number];
 export type Filter = { readonly [name in FilterName]?: string };
 
-export function readFilter(parameters: URLSearchParams): Filter {
+function readFilter(parameters: URLSearchParams): Filter {
   return Object.fromEntries(filterNames.flatMap((name) => [[name, parameters.get(name)?.trim()]]).filter(([, v]) => v));
 }
 

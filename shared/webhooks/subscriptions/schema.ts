@@ -28,7 +28,7 @@ const Secret = text(limits.secretKey, limits.secretKeyMin).check(
 
 export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(atMost(limits.url));
 
-export const TriggerMode = z.enum(["automatic", "manual"]);
+const TriggerMode = z.enum(["automatic", "manual"]);
 
 const registrationFields = {
   id: Id,

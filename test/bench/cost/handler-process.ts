@@ -6,7 +6,7 @@ import { Writable } from "node:stream";
 import * as z from "zod/mini";
 import { lambdaContext } from "../../harness/proxy-event.ts";
 
-export const Job = z.object({ bundle: z.string(), events: z.array(z.unknown()), warmUp: z.int(), calls: z.int() });
+const Job = z.object({ bundle: z.string(), events: z.array(z.unknown()), warmUp: z.int(), calls: z.int() });
 
 export interface HandlerTimes {
   readonly loadCpuMs: number;

@@ -30,7 +30,7 @@ const CREATES = 3;
 const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
 const READS = 12;
 /** Approximate number of pins in the measured map view. An app would show clusters instead of single pins if there were many more. */
-export const PINS_IN_VIEW = 1_000;
+const PINS_IN_VIEW = 1_000;
 
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
 

@@ -22,7 +22,7 @@ export type AlarmRule = z.output<typeof AlarmRule>;
 const FURTHER_PERIODS = 2;
 
 /** Returns true if the alarm is on after the periods with these values. */
-export function isOn(rule: AlarmRule, values: readonly Value[]): boolean {
+function isOn(rule: AlarmRule, values: readonly Value[]): boolean {
   const { EvaluationPeriods: periods } = rule;
   const range = values.slice(-(periods + FURTHER_PERIODS));
   const real = range.filter((value) => value !== undefined);
