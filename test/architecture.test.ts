@@ -240,6 +240,19 @@ const documents = [
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) => join("docs", file)),
 ];
 
+test("docs/architecture.md has a link to every folder of code", () => {
+  const below = (folder: string): string[] =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [`${folder}/${entry.name}`] : [],
+    );
+  const folders = ["console", "docs/client", "functions", "infra", "releases", "shared", "test"];
+  const links = new Set(
+    [...read("docs/architecture.md").matchAll(/\]\(([^)#]+)/g)].map(([, to = ""]) => join("docs", to)),
+  );
+  const all = [...folders, ...below("infra"), ...below("shared")];
+  expect(all.filter((folder) => !links.has(folder))).toEqual([]);
+});
+
 test("every link of a document has a target", () => {
   const broken = documents
     .filter((file) => file.endsWith(".md") && !file.includes("node_modules"))
