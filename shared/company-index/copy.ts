@@ -92,32 +92,26 @@ const COMPUTED = "=";
 const SEPARATOR = "\n";
 
 /**
- * Joins the fields in a fixed order. Returns undefined if a field contains the separator, or if an empty or marked text would be read as
- * something else.
+ * Joins the fields in a fixed order. Returns undefined if the fields could not be split again exactly: a text contains the separator, is
+ * empty instead of null, equals the mark `COMPUTED`, or contains half of a surrogate pair.
  */
 function joinedFields({ address, clientRecordId, ...fields }: CopiedFields): string | undefined {
   const { name, phoneNumber, secondaryPhoneNumber, emailAddress } = fields;
   const { source, sourceId, sourceCreatedAt, customFieldData } = fields;
-  const nullable = [name, phoneNumber, secondaryPhoneNumber, emailAddress, source, sourceId, sourceCreatedAt];
-  const texts = address === null ? [] : [address.address1, address.city, address.state, address.zip];
-  const ofAddress = address === null ? [] : [address.address2, address.formattedAddress];
-  const isLossy =
-    [...nullable, customFieldData, ...ofAddress].some((value) => value === "") ||
-    address?.formattedAddress === COMPUTED ||
-    [...nullable, customFieldData, ...texts, ...ofAddress].some((value) => value?.includes(SEPARATOR));
-  const shortId = clientRecordId === undefined ? "" : shortUuid(clientRecordId);
-  if (isLossy || shortId === undefined) return undefined;
-  const lines = [name, phoneNumber, secondaryPhoneNumber, emailAddress, ...addressLines(address)];
-  return [...lines, source, sourceId, sourceCreatedAt, customFieldData, shortId]
-    .map((line) => line ?? "")
-    .join(SEPARATOR)
-    .replace(/\n+$/, "");
+  const shortId = clientRecordId === undefined ? null : shortUuid(clientRecordId);
+  const nullable = [name, phoneNumber, secondaryPhoneNumber, emailAddress];
+  const more = [source, sourceId, sourceCreatedAt, customFieldData, shortId];
+  const ofAddress = [address?.address2, address?.formattedAddress];
+  const isAmbiguous = [...nullable, ...more, ...ofAddress].includes("") || address?.formattedAddress === COMPUTED;
+  const lines = [...nullable, ...addressLines(address), ...more].map((line) => line ?? "");
+  if (isAmbiguous || !lines.every((line) => line.isWellFormed() && !line.includes(SEPARATOR))) return undefined;
+  return lines.join(SEPARATOR).replace(/\n+$/, "");
 }
 
 const ADDRESS_LINES = 7;
 
 function addressLines(address: CopiedAddress | null): (string | null)[] {
-  if (address === null) return Array.from({ length: ADDRESS_LINES }, () => "");
+  if (address === null) return Array.from({ length: ADDRESS_LINES }, () => null);
   const { id, address1, address2, city, state, zip, formattedAddress } = address;
   return [address1, address2, city, state, zip, formattedAddress === undefined ? COMPUTED : formattedAddress, `${id}`];
 }
@@ -143,10 +137,10 @@ function splitFields(joined: string): CopiedFields {
   };
 }
 
-/** Returns the 16 bytes of the UUID in 22 characters. Undefined if the UUID does not have the usual form in lower case. */
-function shortUuid(uuid: string): string | undefined {
+/** Returns the 16 bytes of the UUID in 22 characters. Returns an empty text if the UUID does not have the usual form in lower case. */
+function shortUuid(uuid: string): string {
   const short = Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
-  return longUuid(short) === uuid ? short : undefined;
+  return longUuid(short) === uuid ? short : "";
 }
 
 const longUuid = (short: string): string =>

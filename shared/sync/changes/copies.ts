@@ -58,7 +58,8 @@ export async function readProspects(
   const recent = recentRows(table, companyId, namesVersion);
   const isCopiable = (record: Selected): boolean =>
     !record.moves && !current.has(record.id) && recent.get(record) === undefined;
-  const [copies, wanted] = [new Map<number, ProspectCopy>(), [] as Selected[]];
+  const copies = new Map<number, ProspectCopy>();
+  const wanted: Selected[] = [];
   for (const record of records.filter(isCopiable)) {
     const entry = atHand.entries.get(record.id);
     const copy = entry?.version === record.version ? copyIn(entry) : undefined;
