@@ -125,7 +125,7 @@ function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
   // For some seconds after a token with an unknown key id, the library does not fetch the keys again. A later fetch may find the key, so
-  // API Gateway must not cache this refusal. It caches a refusal only if the error is a TokenRefused.
+  // API Gateway must not cache this refusal. API Gateway caches a refusal only if the error is a TokenRefused.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }

@@ -103,9 +103,9 @@ function corsHeaders(request: Request): Record<string, string> {
 /** Number of bytes that are reserved for the headers, the status and the rest of the JSON in which Lambda returns the body. */
 const ENVELOPE_BYTES = 16 * 1024;
 /**
- * Maximum bytes in Lambda's JSON for each UTF-16 code unit of the body. A code unit has up to three bytes in UTF-8. The body is itself JSON
- * without raw control characters, so only quotes and backslashes are escaped, and each of them then has two bytes. With this bound, the
- * exact number of bytes is only computed for a body that may be too large.
+ * Upper bound for the bytes that one UTF-16 code unit of the body takes in Lambda's JSON. A code unit takes up to three bytes in UTF-8, and
+ * an escaped quote or backslash takes two. The body is itself JSON, so it contains no raw control characters. With this bound, the exact
+ * number of bytes is only computed for a body that may be too large.
  */
 const CHARACTER_BYTES = 3;
 

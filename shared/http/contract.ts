@@ -28,7 +28,7 @@ export interface Contract<
   readonly path?: Path;
   /** The schema of the query parameters, which are all strings before validation. */
   readonly query?: Query;
-  /** The schema of the JSON body. An empty request body counts as `{}`. */
+  /** The schema of the JSON body. An empty request body is read as `{}`. */
   readonly body?: Body;
   /** A media type that the body may have instead of `application/json`. */
   readonly bodyMediaType?: "application/geo+json";

@@ -1,4 +1,4 @@
-/** Makes the Lambda handler of an endpoint whose response has at most 6 MB and is sent as a whole. */
+/** Makes the Lambda handler of an endpoint whose response is at most 6 MB large and is sent as a whole. */
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";

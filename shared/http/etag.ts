@@ -34,8 +34,8 @@ export class NotModified {
 }
 
 /**
- * Compares the tags that the client has sent with the state of the records, and sets the tag of the response. `Current` is the type of the
- * result of `check` if the client has the current response. It is `never` for a validator that never finds a tag.
+ * Compares the tags that the client has sent with the state of the records, and sets the tag of the response. `Current` is the type that
+ * `check` returns if the client has the current response. It is `never` if `check` always returns undefined.
  */
 export interface Validator<Current = NotModified> {
   /** True if the client has sent a tag. */

@@ -26,8 +26,8 @@ export const StoredClaim = z.object({
   fingerprint: z.string(),
   run: z.string(),
   /**
-   * The time in milliseconds since 1970 until which the execution may still be running. Afterwards it counts as dead, and a repeated
-   * request may claim the key.
+   * The time in milliseconds since 1970 until which the execution may still be running. After this time, the service assumes that the
+   * execution was killed, and a repeated request may claim the key.
    */
   runsUntil: z.number(),
   /** The answer, encrypted with a secret that is derived from the idempotency key. Absent until the request has ended. */
@@ -159,8 +159,8 @@ async function claim(
 
 /**
  * Returns the seconds after which the client should repeat the request while an earlier execution holds the claim. The result is the time
- * for which the execution has been running, so the client waits longer after each attempt. If the execution counts as dead sooner, the
- * result is the time until then. It is at least 1.
+ * for which the execution has been running, so the client waits longer after each attempt. If the claim can be taken over sooner (at
+ * `runsUntil`), the result is the time until then. It is at least 1.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -202,7 +202,7 @@ const TAG_BYTES = 16;
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // The answer is compressed, because a row may have at most 400 KB, and the list of faults of a large import could be longer.
+  // The answer is compressed, because a row can be at most 400 KB large, and the list of faults of a large import could be larger.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -68,7 +68,7 @@ export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 export interface Upload {
   /** Maximum bytes of the file. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** A sentence that says what the client should do with a larger file. The error message for a larger file ends with it. */
+  /** A sentence that says what the client should do with a larger file. It is the last sentence of the error message for such a file. */
   readonly otherwise: string;
 }
 

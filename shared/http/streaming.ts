@@ -94,11 +94,14 @@ interface Page {
   readonly items: readonly unknown[];
 }
 
-/** One item in this number of items is validated by `pageText`. */
+/** `pageText` validates one of this many items. */
 const SAMPLE = 64;
 let sampled = 0;
 
-/** Returns the page as JSON. Validates a sample of its items, including the first item that each function returns. */
+/**
+ * Returns the page as JSON. Validates a sample of its items. The first item that an instance of the Lambda function returns is in the
+ * sample.
+ */
 export function pageText(item: z.ZodMiniType, page: Page): string {
   for (const value of page.items) if (sampled++ % SAMPLE === 0) checked(item, value);
   return JSON.stringify(page);
@@ -315,7 +318,7 @@ export async function writeAnswer(
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
   try {
-    // The high-water mark of 1 lets the stream buffer only one piece, because a piece may have several megabytes.
+    // The high-water mark of 1 lets the stream buffer only one piece, because a piece may be several megabytes large.
     const sent = isZipped ? gzipped(pieces, gzipLevel) : copied(pieces);
     await pipeline(Readable.from(sent, { highWaterMark: 1 }), body);
   } catch (error) {

@@ -39,7 +39,7 @@ function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** The noun for a value of each type in a message. */
+/** For each type, the noun that a message uses for a value of this type. */
 const nouns: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "true or false",
@@ -50,7 +50,7 @@ const nouns: Readonly<Record<string, string>> = {
   string: "a text",
 };
 
-/** The unit in which a message counts the size of a value of each type. */
+/** For each type, the unit in which a message gives the size of a value. */
 const units: Readonly<Record<string, string>> = { array: "item", string: "character" };
 
 const formats: Readonly<Record<string, string>> = {
@@ -60,8 +60,8 @@ const formats: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the message about a value that does not match a schema. It continues the name of the value, such as `must be a number`. A schema
- * may have its own message, which then takes precedence.
+ * Returns the message about a value that does not match its schema. The message follows the name of the value, for example `must be a
+ * number`. If a schema has its own message, that message is used instead.
  */
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {

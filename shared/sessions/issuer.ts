@@ -62,8 +62,8 @@ export interface Tokens {
 }
 
 /**
- * The issuer has refused the request, or its answer, its tokens or the parameters that the browser has brought back from it are not valid.
- * The user must sign in again.
+ * Thrown if the user must sign in again: the issuer has refused the request, or something that comes from the issuer is not valid. This can
+ * be its answer, a token, or the parameters with which it has sent the browser back.
  */
 export class SignInRefused extends Error {
   override readonly name = "SignInRefused";
@@ -162,7 +162,7 @@ export async function signOutUrl(client: ConsoleClient, returnTo: string): Promi
   const { end_session_endpoint: endpoint } = await discovered(client.issuer);
   if (endpoint === undefined) return undefined;
   const url = new URL(endpoint);
-  // Cognito has its own name for `post_logout_redirect_uri`: `logout_uri`.
+  // Cognito expects the parameter `logout_uri` instead of the standard `post_logout_redirect_uri`, so the URL contains both.
   const parameters = { client_id: client.clientId, post_logout_redirect_uri: returnTo, logout_uri: returnTo };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
@@ -171,8 +171,8 @@ export async function signOutUrl(client: ConsoleClient, returnTo: string): Promi
 const EARLIEST_EXPIRY_MS = 60_000;
 
 /**
- * Verifies the access token like that of any other request, but accepts only tokens for the console's client. If the response does not say
- * when the token expires, it counts as valid for EARLIEST_EXPIRY_MS.
+ * Verifies the access token in the same way as for any other request, but accepts only tokens for the console's client. If the response
+ * does not say when the token expires, the token is used for EARLIEST_EXPIRY_MS.
  */
 async function verified({ clientId }: ConsoleClient, granted: TokenEndpointResponse): Promise<Tokens> {
   const { access_token: access, refresh_token: refresh, expires_in: seconds } = granted;

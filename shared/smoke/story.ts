@@ -79,8 +79,8 @@ const BBOX = "bbox=-105.01,39.73,-104.94,39.76";
 const AREA = `${BBOX}&pageSize=500`;
 
 /**
- * Matches the names of all records that a run creates. Nobody else uses such names, so the next run can remove what a killed run has
- * left.
+ * Matches the names of all records that a smoke test creates. Nobody else uses such names, so the next smoke test can remove what a killed
+ * one has left.
  */
 const OWN_NAME = /^Smoke test [0-9a-f]{8}(?: |$)/;
 const LEFT_AFTER_MS = 15 * 60_000;

@@ -1,7 +1,7 @@
 /**
  * Makes the bodies of deliveries, and closes debounce windows. A registration subscribes a webhook to an event, and may have a delay. With
  * a delay, one delivery collects all events of a record until its debounce window closes. The first attempt of the delivery closes the
- * window. Each event is stored in a separate row, because one row may have at most 400 KB.
+ * window. Each event is stored in a separate row, because a row can be at most 400 KB large.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -37,8 +37,8 @@ export const StoredWindowEvent = z.object({
   /** The delivery that sends the event. */
   deliveryId: z.string(),
   /**
-   * The id that a delivery of this event alone would have. If the event has opened the window, it equals `deliveryId`. If the event has
-   * joined an open window, no delivery with this id exists.
+   * The id that a delivery of this event alone would have. If the event has opened the window, this id equals `deliveryId`. If the event
+   * has joined an open window, no delivery with this id exists.
    */
   ownId: z.string(),
   eventId: z.string(),
@@ -134,8 +134,8 @@ export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
 /**
- * Reads `closed` (the count and the versions of the events) from the delivery's row. Call it if another sender, or an event that opened the
- * next window, has closed the debounce window first.
+ * Reads `closed` (the count and the versions of the events) from the delivery's row. Call it if the debounce window has been closed
+ * already, by another sender or by an event that opened the next window.
  */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));

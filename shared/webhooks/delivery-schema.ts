@@ -16,7 +16,8 @@ const summary = {
   nextAttemptAt: z.nullable(Timestamp),
   /**
    * Why a delivery waits although it is due. `pause`: its webhook is paused. `breaker`: the circuit breaker is open, because attempts have
-   * failed. `limit`: the webhook has no free slot, or requests to it could not be sent, for example because DNS failed.
+   * failed. `limit`: the webhook has as many requests in flight as it may have, or requests to it could not be sent, for example because
+   * DNS failed.
    */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,

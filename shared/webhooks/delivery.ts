@@ -93,8 +93,8 @@ export const Attempt = z.object({
   error: z.nullable(z.string()),
   answer: z.string(),
   /**
-   * True if the request of this attempt could not be sent, and the service then gave up the delivery, because no request of it could be
-   * sent for `UNSENT_MS` (the duration of a whole retry plan).
+   * Present only in the last attempt of a delivery that the service gave up, because no request of the delivery could be sent for
+   * `UNSENT_MS` (the duration of a whole retry plan).
    */
   isUnsent: z.optional(z.literal(true)),
 });
@@ -190,8 +190,8 @@ type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
  * Returns the fields of a body that come before `data`. Every attempt of a delivery must send the same bytes, but some bodies are made anew
- * for each attempt. Do not change the names or the order of these fields: otherwise a delivery that has its first attempt before the
- * release and the second one after it would send different bytes.
+ * for each attempt. Do not change the names or the order of these fields: a delivery whose first attempt is made before the release of such
+ * a change, and the second one after it, would send different bytes.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,

@@ -1,6 +1,6 @@
 /**
  * Stores the data of an event in one row for all its deliveries. An event may have 2 000 deliveries, and its data may be large: a
- * territory's polygon alone may have 255 KB. The row never changes, so warm functions cache it.
+ * territory's polygon alone may be 255 KB large. The row never changes, so warm functions cache it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -32,14 +32,14 @@ type StoredEventData = z.infer<typeof StoredEventData>;
 
 /**
  * The rows of a debounce window and of its events are kept this many milliseconds longer than the delivery. The rows of the events refer to
- * the event data, which must therefore be kept as long as they are.
+ * the event data, so the event data must be kept as long as these rows.
  */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * Returns the time at which an event's data expires, in seconds since 1970. The data must outlive the event's deliveries, which are kept
- * for `limits.deliveryKeptMs` after their delay. The longest permitted delay is assumed, because a user may change the delay of a
- * registration.
+ * Returns the time at which an event's data expires, in seconds since 1970. The data must outlive the event's deliveries. A delivery
+ * becomes due after the delay of its registration, and is then kept for `limits.deliveryKeptMs`. The longest permitted delay is assumed,
+ * because a user may change the delay.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
@@ -76,8 +76,8 @@ export async function keepEventData(
 /** Maximum number of characters in the cache. About 60 events of the largest size fit. */
 const CACHED = 16_000_000;
 /**
- * Number of rows that one batch call reads. DynamoDB returns at most 16 MB for a call. A row has at most 400 KB, so 25 rows have at most
- * 10 MB.
+ * Number of rows that one batch call reads. DynamoDB returns at most 16 MB for a call. A row is at most 400 KB large, so 25 rows are at
+ * most 10 MB large.
  */
 const TOGETHER = 25;
 
@@ -145,8 +145,8 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // The next batch is read only after this one. A body may need many batches, and each response may have megabytes. Concurrent calls
-    // would need memory for all these responses at the same time.
+    // The next batch is read only after this one. A body may need many batches, and each response may be several megabytes large.
+    // Concurrent calls would need memory for all these responses at the same time.
     await rows;
   }
   const found = new Map<string, string>();

@@ -13,7 +13,7 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** Maximum number of deliveries in one entry of the list. An entry then has at most about 20 KB. */
+/** Maximum number of deliveries in one entry of the list. An entry is then at most about 20 KB large. */
 const PER_ROW = 500;
 
 /**

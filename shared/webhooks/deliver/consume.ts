@@ -14,8 +14,8 @@ import type { DeliveryMessage, QueueMessage } from "#shared/webhooks/messages.ts
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
 /**
- * Returns the result of each message, in the order of the batch. All attempts of the batch are made with one call of `deliver`, which reads
- * their rows together and sends several of them with one slot. A slot is the permission to send to a webhook.
+ * Returns the result of each message, in the order of the batch. All attempts of the batch are made with one call of `deliver`. It reads
+ * their rows together, and sends several of them with one slot (the permission to send to a webhook).
  */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
   const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));

@@ -82,8 +82,8 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // A message that is received again may ask for an attempt that is already recorded. The function that made the attempt may have been
-  // killed before it queued the next attempt. The next attempt is therefore queued here.
+  // A message that is received again may ask for an attempt that is already recorded. The function that made this attempt may have been
+  // killed before it queued the next one. The next attempt is therefore queued here.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -162,8 +162,8 @@ const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery
 /** Milliseconds until a refused delivery is tried again if a slot (the permission to send to a webhook) will probably be free by then. */
 const SOON_MS = 1_000;
 /**
- * If a webhook has no free slot, a sender checks again up to `RECHECKS` times before it queues the deliveries again. A quick receiver
- * usually frees a slot within milliseconds, but a queued message returns only after a second or more.
+ * If a webhook has no free slot, a sender checks up to `RECHECKS` times, every `RECHECK_MS` milliseconds, before it queues the deliveries
+ * again. A quick receiver usually frees a slot within milliseconds, but a queued message returns only after a second or more.
  */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
@@ -171,15 +171,16 @@ export const RECHECK_MS = 20;
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
-  /** True if the deliveries send events of single records in bulk jobs, which may use only a part of the slots. */
+  /** True if the deliveries send events of single records that a bulk job has changed. They may use only a part of the slots. */
   readonly isBulk: true | undefined;
   readonly outcome: Outcome;
   rechecks: number;
 }
 
 /**
- * Sends deliveries of one webhook. If the receiver is quick, one slot is enough for all of them. Otherwise each delivery needs a separate
- * slot. A delivery that gets no slot is queued again if a slot will soon be free. Otherwise it joins the webhook's throttled backlog.
+ * Sends deliveries of one webhook. If the receiver is quick, one slot (the permission to send to the webhook) is enough for all of them.
+ * Otherwise each delivery needs a separate slot. A delivery that gets no slot is queued again if a slot will soon be free. Otherwise it
+ * joins the webhook's throttled backlog.
  */
 async function sendThroughLimiter(
   sending: Sending,
@@ -198,7 +199,7 @@ async function sendThroughLimiter(
   ]);
 }
 
-/** Returns the limiter's row. If no slot is free but one will probably be free soon, it waits and reads the row again. */
+/** Returns the limiter's row. If no slot is free but one will probably be free soon, the function waits and reads the row again. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { isBulk } = sending;
   const { clock, senders } = sending.context;
@@ -252,8 +253,9 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery that is already in the throttled backlog needs no message. But the limiter's row must contain the mark that the backlog is
-  // not empty. The sender that added the delivery may have been killed before it set the mark, so the mark is checked here.
+  // A delivery that is already in the throttled backlog needs no message, because the steps that send the backlog will send it. These steps
+  // need the mark in the limiter's row which says that the backlog is not empty. A sender that was killed may not have set this mark, so it
+  // is set here if it is missing.
   const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
     keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );

@@ -38,7 +38,8 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // Both bounds of the range are inclusive. It therefore contains the cursor's delivery, which an earlier page has already handled.
+    // Both bounds of the range are inclusive. The range therefore contains the cursor's delivery, which an earlier page has already
+    // handled.
     if (cursor !== undefined && delivery.id >= cursor) continue;
     // The page is full, so this delivery belongs to the next page.
     const last = items.at(-1);
@@ -108,7 +109,7 @@ async function limiterState(
 ): Promise<LimiterState> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
-  // The limiter's row is read with a Query, because the IAM policy of the functions that show the log permits no other access to this row.
+  // The limiter's row is read with a Query, because the IAM policy of the functions that show deliveries allows no other read of this row.
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil = "", unsent } = StoredLimiter.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));

@@ -23,8 +23,8 @@ import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * `undelivered` selects the deliveries that wait for a retry and those that have failed in all attempts (exhausted). `all` selects the
- * delivered ones in addition.
+ * `undelivered` selects the deliveries that wait for a retry and those whose attempts have all failed (exhausted). `all` also selects the
+ * delivered ones.
  */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
@@ -91,7 +91,7 @@ export const StoredReplay = z.object({
   to: z.nullable(Timestamp),
   deliveries: ReplayedDeliveries,
   count: z.int(),
-  /** The id of the last delivery that was read. The next step begins after it. */
+  /** The id of the last delivery that was read. The next step of the replay begins after this delivery. */
   cursor: z.optional(z.string()),
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),

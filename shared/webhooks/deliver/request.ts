@@ -21,7 +21,10 @@ export function requestOf(
   };
 }
 
-/** The current secret of a webhook. For a day after a rotation, it also contains the previous secret with the end of this day. */
+/**
+ * The secrets with which a webhook's requests are signed: the current one and, for a day after a rotation, also the previous one. `until`
+ * is the end of this day.
+ */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;

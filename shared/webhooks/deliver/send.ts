@@ -1,6 +1,6 @@
 /**
- * Sends deliveries of one webhook that share one slot (the permission to send to this webhook). It sends all requests concurrently,
- * records each attempt, plans the next attempt or ends the delivery, and frees the slot. It pauses a webhook whose receiver is gone or
+ * Sends deliveries of one webhook that share one slot (the permission to send to this webhook). All requests are sent concurrently. Each
+ * attempt is recorded, and its delivery ends or gets a next attempt. Then the slot is freed. A webhook is paused if its receiver is gone or
  * has failed for days.
  */
 import * as z from "zod/mini";
@@ -30,7 +30,7 @@ import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** If exchanges (requests with their answers) end within this time after the first one, one write records them together. */
+/** If exchanges (requests with their answers) end within this many milliseconds after the first one, one write records them together. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -198,9 +198,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose requests could not be sent (for example because no name server answered) into the throttled backlog. This does not
- * count as an attempt, and the receiver does not count as failing. Pass `slot` only if no request of the slot could be sent: the function
- * then frees the slot, and nothing is sent to the webhook for a while.
+ * Moves deliveries whose requests could not be sent (for example because no name server answered) into the throttled backlog. They lose no
+ * attempt, and the circuit breaker counts no failure of the receiver. Pass `slot` only if no request of the slot could be sent: the
+ * function then frees the slot, and nothing is sent to the webhook for a while.
  */
 async function backOff(
   context: EventContext,
@@ -239,8 +239,8 @@ const GONE = 410;
 
 /**
  * Updates the health of a webhook. A webhook is paused if its receiver has answered 410 Gone, or has had no success for five days. The
- * deliveries of a paused webhook are not lost: they wait. If there are several exchanges, only one counts: the first 410, otherwise the
- * first success, otherwise the first exchange.
+ * deliveries of a paused webhook are not lost: they wait. If there are several exchanges, only one is evaluated: the first 410, otherwise
+ * the first success, otherwise the first exchange.
  */
 async function noteHealth(
   context: EventContext,

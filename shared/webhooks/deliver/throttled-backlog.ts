@@ -20,7 +20,7 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 /** Maximum number of deliveries that are sent together with one slot if the receiver answers quickly. */
 const TOGETHER = 10;
 /**
- * Milliseconds after the start of a step from which on the step begins no further request. All its requests therefore end before the
+ * A step begins no further request when this many milliseconds have passed since its start. All its requests therefore end before the
  * function's time-out.
  */
 const BEGIN_WITHIN_MS = 3_000;
@@ -40,8 +40,9 @@ export function drainThrottledBacklog(
 }
 
 /**
- * Handles one page of the throttled backlog. If the webhook is active, the deliveries are sent, except while the limiter allows no sending
- * (`openUntil`). If it is paused, they move to its paused backlog. If it is deleted, all its waiting deliveries are cancelled.
+ * Handles one page of the throttled backlog. If the webhook is active, the page is sent, except while the limiter allows no sending
+ * (`openUntil`). If the webhook is paused, the deliveries of the page move to its paused backlog. If the webhook is deleted, all its
+ * waiting deliveries are cancelled, page by page.
  */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -52,8 +53,8 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   }
   const page = await nextPage(context, limiter, status === "deleted");
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The page is empty, but the index has entries. The due index (an index of rows by due time) lags behind the rows, so these entries may
-  // be of deliveries that have left the backlog. The next step reads the index again.
+  // The page is empty, but the due index (rows by due time) has entries. The index lags behind the rows, so these entries may be of
+  // deliveries that have left the backlog. The next step reads the index again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -62,8 +63,8 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
 }
 
 /**
- * Maximum number of deliveries of bulk jobs that are added to a page of other deliveries. Without this share, deliveries of bulk jobs would
- * wait as long as there are others.
+ * Maximum number of deliveries of bulk jobs that are added to a page of other deliveries. Without them, the deliveries of bulk jobs would
+ * wait until the webhook has no other deliveries in its backlog.
  */
 const BULK_BESIDE_OTHERS = 10;
 
@@ -101,8 +102,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // If `openUntil` is set, the circuit breaker (which stops sending after failures) was open. The step then sends one delivery at a time,
-  // to test the receiver.
+  // If `openUntil` is set, the circuit breaker (a stop after failed attempts) was open. The step then sends one delivery at a time, to test
+  // the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;
@@ -112,7 +113,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
 
 /**
  * Ends the sending when the index has shown an empty backlog for `INDEX_LAG_MS`. Before that, the index may lack a delivery that has just
- * joined the backlog. Such a delivery removes `emptySince`, and the sending continues.
+ * joined the backlog. When a delivery joins, `emptySince` is removed, and the sending continues.
  */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();

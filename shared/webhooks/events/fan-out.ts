@@ -257,7 +257,7 @@ const LEASE_MS = 20_000;
 
 /**
  * Creates the next deliveries of the company's fan-outs, and queues another message if some are left. Does nothing while another function
- * holds the lease, or during the pause (`PAUSE_SECONDS`) after a message that has left deliveries to create.
+ * holds the lease, or during the pause (`PAUSE_SECONDS`) between two messages of the company.
  */
 export async function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const lane: FanOutLane = { companyId, isBulk };
@@ -275,8 +275,8 @@ export async function expand(context: EventContext, { companyId, isBulk }: FanOu
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // While this function held the lease, a fan-out may have been added whose message found the lease taken and did nothing. Therefore look
-  // for fan-outs after the release.
+  // A fan-out may have been added while this function held the lease. The message of this fan-out then did nothing, because the lease was
+  // taken. Therefore look for fan-outs after the release.
   if (!isLeft && (await oldestFanOut(context.table, lane)) === undefined) return;
   await context.queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }
@@ -288,8 +288,8 @@ interface Lease {
 }
 
 /**
- * Acquires the lease. Returns undefined if another function holds it, or during the pause (`PAUSE_SECONDS`) after a message that has left
- * deliveries to create.
+ * Acquires the lease. Returns undefined if another function holds it, or during the pause (`PAUSE_SECONDS`) between two messages of the
+ * company.
  */
 async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease | undefined> {
   const { companyId } = lane;

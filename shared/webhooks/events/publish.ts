@@ -1,6 +1,6 @@
 /**
- * Publishes records of the table's stream: makes events from them, finds the matching subscriptions, and creates deliveries. A record can
- * be published twice without effect, because all ids are derived from the record and existing rows are never overwritten.
+ * Publishes records of the table's stream: makes events from them, finds the matching subscriptions, and creates deliveries. If a record is
+ * published a second time, nothing changes, because all ids are derived from the record and existing rows are never overwritten.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -129,7 +129,7 @@ interface MatchedEvent {
   readonly subscriptions: readonly Subscription[];
 }
 
-/** Maximum number of events that are written concurrently. It limits the memory, because an event may have 250 KB. */
+/** Maximum number of events that are written concurrently. It limits the memory, because an event may be 250 KB large. */
 const PARALLEL = 8;
 
 /**
@@ -160,10 +160,11 @@ export async function publishChanges(
 }
 
 /**
- * Divides events into three groups. `direct`: the publisher creates the deliveries itself. `fannedOut`: each event becomes a fan-out,
- * because it has many matches, or because the company's events in `direct` already have as many matches as the publisher may handle itself.
- * `bulk`: events of bulk jobs with few matches, which are stored together. The limit for each company prevents that one company delays the
- * stream.
+ * Divides events into three groups.
+ * - `direct`: the publisher creates the deliveries itself.
+ * - `fannedOut`: each event becomes a fan-out, because it has many matches, or because the company's events in `direct` already have as
+ *   many matches as the publisher may handle itself. This limit prevents one company from delaying the stream.
+ * - `bulk`: events of bulk jobs with few matches, which are stored together.
  */
 function divide(matched: readonly MatchedEvent[]): Record<"direct" | "fannedOut" | "bulk", MatchedEvent[]> {
   const room = new Map<number, number>();

@@ -251,9 +251,9 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
 }
 
 /**
- * Makes one event when a bulk job has ended, unless its `events` are `none`. The ids of an event's deliveries are made from its version and
- * its time. The version of this event is always 1, and its time is the end of the job. If the stream contains the end of the job a second
- * time, the event therefore makes no second delivery.
+ * Makes one event when a bulk job has ended, unless the job's setting `events` is `none`. The ids of an event's deliveries are made from
+ * its version and its time. The version of this event is always 1, and its time is the end of the job. If the stream contains the end of
+ * the job a second time, the event therefore makes no second delivery.
  */
 async function jobEvents(
   before: unknown,

@@ -30,11 +30,9 @@ export const StoredLimiter = z.object({
   webhookId: Id,
   /** Number of slots in use. */
   used: z._default(z.int(), 0),
-  /**
-   * True if the last exchange (a request with its answer) took at least `QUICK_MS`. A receiver that has had no exchange yet counts as slow.
-   */
+  /** Number of exchanges (requests with their answers) that have failed since the last success. */
   fails: z._default(z.int(), 0),
-  /** True if the last exchange took at least `QUICK_MS`. A receiver without an exchange counts as slow. */
+  /** True if the last exchange took at least `QUICK_MS`. A receiver that has had no exchange yet is treated as slow. */
   slow: z._default(z.boolean(), true),
   /** The circuit breaker is open until this time. Afterwards, senders send one delivery at a time to test the receiver. */
   openUntil: z.optional(Timestamp),
@@ -46,8 +44,8 @@ export const StoredLimiter = z.object({
    */
   unsent: z._default(z.int(), 0),
   /**
-   * The mark that throttled deliveries are waiting. Because of it, the row is in the due index (an index of rows by due time), where the
-   * sweeper (a function that runs every minute) finds the row.
+   * Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index (rows by due time), where the sweeper
+   * (a function that runs every minute) finds the row.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -105,7 +103,7 @@ export interface SlotClaim {
 export type Acquisition =
   /** The sender has got a slot. It passes `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender is sending the deliveries `ids`. It holds their slot until `until` at the latest. */
+  /** Another sender is sending the deliveries `ids`. That sender holds their slot until `until` at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
   /** All slots are in use, but the receiver will probably free one soon. */
   | { readonly kind: "soon" }
@@ -117,9 +115,9 @@ export type Acquisition =
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
 /**
- * Tries to take a slot for the deliveries of `claim`. If the limiter refuses and its row contains slots whose lease has expired, these
- * slots are freed, and the function tries again. A claim may have several deliveries only while the receiver is quick. A refusal costs a
- * write unit too, because DynamoDB also charges for a write whose condition fails.
+ * Tries to take a slot for the deliveries of `claim`. If the limiter refuses and its row contains slots whose lease has expired, the
+ * function frees these slots and tries again. A claim may contain several deliveries only while the receiver is quick. Each attempt costs a
+ * write unit, even if the limiter refuses, because DynamoDB also charges for a write whose condition fails.
  */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, isBulk, ids } = claim;
@@ -217,8 +215,8 @@ export interface Observation {
 }
 
 /**
- * Frees the slot, and counts successes and failures in the order in which the exchanges (requests with their answers) ended. Successive
- * failures open the circuit breaker, and a success closes it.
+ * Frees the slot, and evaluates the exchanges (requests with their answers) in the order in which they ended. Successive failures open the
+ * circuit breaker, and a success closes it.
  */
 export async function releaseSlot(
   context: EventContext,
@@ -306,10 +304,10 @@ async function refusingRow(
 export const FULL_MS = 2_000;
 
 /**
- * Moves refused deliveries of one webhook into its throttled backlog. They keep their due time and lose no attempt. The limiter's mark is
- * set first, so that the deliveries are found even if this sender is killed. Before the deliveries are in the backlog, a step that sends it
- * may find it empty and remove the mark. The mark is therefore checked again at the end, and set again if it is missing. If this call has
- * set the mark, it also queues the message for the next step.
+ * Moves refused deliveries of one webhook into its throttled backlog. They keep their due time and lose no attempt. The limiter's mark
+ * (`dueShard`: throttled deliveries are waiting) is set first, so that the deliveries are found even if this sender is killed. A step that
+ * sends the backlog may remove the mark before the deliveries are in the backlog, because it finds the backlog empty. The mark is therefore
+ * checked again at the end. If this call has set the mark, it also queues the message for the next step.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -337,8 +335,9 @@ export async function addToThrottledBacklog(
 }
 
 /**
- * Returns the attributes of the mark which says that throttled deliveries are waiting. They put the limiter's row into the due index. Until
- * the mark is removed, the sweeper finds the row there and continues to send the throttled deliveries.
+ * Returns the attributes of the limiter's row which say that throttled deliveries are waiting (the mark). They put the row into the due
+ * index (rows by due time). Until the mark is removed, the sweeper (a function that runs every minute) finds the row there and continues to
+ * send the throttled deliveries.
  */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "gate" as const,

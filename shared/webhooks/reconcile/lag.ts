@@ -1,7 +1,7 @@
 /**
- * Counts the waiting deliveries that are overdue, and logs once a minute how late they are. The due index lists rows by due time. The
- * backlog of a paused or throttled webhook has separate partitions of this index. The code keeps only counts and times, so its memory does
- * not grow with the number of deliveries.
+ * Counts the waiting deliveries that are overdue, and logs once a minute how late they are. The counts come from the due index, which lists
+ * rows by due time and keeps the backlog of a paused or throttled webhook in separate partitions. The code keeps only counts and times, so
+ * its memory does not grow with the number of deliveries.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -87,8 +87,8 @@ const COUNTED = 5_000;
 const PARALLEL = 8;
 
 /**
- * Logs one line for the whole service, and one line for each company with waiting deliveries. Webhooks whose backlog has not been counted
- * before `endMs` are left out, and the log says how many they are.
+ * Logs one line for the whole service, and one line for each company with waiting deliveries. After `endMs`, no further backlog is counted.
+ * The log then contains the number of webhooks whose backlog was not counted.
  */
 export async function reportLag(
   context: EventContext,

@@ -1,7 +1,7 @@
 /**
- * Reconciles the deliveries of a company: checks that no expected delivery is lost, and that each is delivered, waiting, exhausted or
- * cancelled. Also compares each delivery with its attempts, debounce window, limiter and entry of the due index (rows by due time). Every
- * contradiction is a fault.
+ * Reconciles the deliveries of a company: checks that each delivery that should exist does exist, and that it is delivered, waiting,
+ * exhausted (no attempt is left) or cancelled. Also compares each delivery with its attempts, its debounce window, the limiter of its
+ * webhook and its entry of the due index (rows by due time). Every contradiction is a fault.
  */
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -29,8 +29,8 @@ import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/w
 
 const noCounts = {
   /**
-   * Number of deliveries that the list of expected deliveries contains, plus the deliveries that exist although the list lacks them. Each
-   * delivery that the list lacks is also reported as a fault.
+   * Number of deliveries that are expected (the list of expected deliveries names them), exist in the table, or both. If only one of the
+   * two is true of a delivery, this is also reported as a fault.
    */
   matched: 0,
   delivered: 0,
@@ -54,8 +54,8 @@ export interface Reconciliation extends Counts {
 }
 
 /**
- * Reconciles a company. A row that changes during the check may look wrong. If the check finds faults, it is therefore repeated `again`
- * times after a wait. Only the faults that every check has found are reported.
+ * Reconciles a company. A row that changes during the check may look wrong. While faults are found, the check is therefore repeated after a
+ * wait, up to `again` times. Only the faults that every check has found are reported.
  */
 export async function reconcile(
   context: ReadContext,
@@ -150,8 +150,8 @@ async function readExpected(table: Reads, companyId: number, now: number): Promi
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // An entry is stored under the day of its event. A delivery may become due 30 days after the event, and is then kept for another 30 days.
-  // The loop therefore begins 60 days ago. It includes tomorrow, because the clock of the function that wrote an event may be ahead.
+  // An entry is stored under the day of its event. A delivery may become due up to 30 days after its event, and is then kept for 30 more
+  // days. The loop therefore begins 60 days ago. It includes tomorrow, because the clock of the function that wrote an event may be ahead.
   const oldest = now - limits.deliveryKeptMs - limits.delayMinutesMax * 60_000;
   for (let at = oldest; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));

@@ -22,8 +22,8 @@ const SWEPT_MS = 15 * 60_000;
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Returns true if all given times are more than `SWEPT_MS` ago. The sweeper, which runs every minute, must then have acted. Undefined times
- * are ignored.
+ * Returns true if all given times are more than `SWEPT_MS` ago. By then, the sweeper must have replaced a lost message, so work that is
+ * still waiting is a fault. Undefined times are ignored.
  */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
@@ -145,8 +145,8 @@ function waitingFaults(
         : ["waits for a deleted registration"];
     case pausedShard:
     case pausedBulkShard:
-      // If the webhook is deleted, a delivery in its paused backlog is a fault only if the limiter has no mark. With the mark, the
-      // webhook's throttled backlog is still being handled, and this will also cancel the deliveries of the paused backlog.
+      // The steps that send the throttled backlog of a deleted webhook also cancel the deliveries in its paused backlog. While these steps
+      // are not finished (the limiter has a `dueShard`), a paused delivery is therefore no fault.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -159,13 +159,15 @@ function waitingFaults(
   }
 }
 
-/** The fields of a debounce window's event that this check needs. The event's data is not among them, so the check does not read it. */
+/**
+ * The fields that this check needs of an event in a debounce window. They do not include the event's data, so the check does not read it.
+ */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
 /**
- * Compares the number of stored events of each delivery that has a debounce window with the number in the delivery's row or in its open
- * window. Returns a fault for each difference.
+ * Checks the deliveries that have a debounce window. For each one, the number of its stored events must equal the number in the delivery's
+ * row if the window is closed, or the number in the window's row if the window is open. Returns a fault for each difference.
  */
 export async function windowFaults(table: Reads, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
@@ -231,7 +233,10 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /** Number of deliveries that fan-outs (events with many matches) have not created yet. They are not included in `matched`. */
+  /**
+   * Number of deliveries that fan-outs (events with many matches) have not created yet. `matched` of a reconciliation does not include
+   * them.
+   */
   readonly expanding: number;
   readonly faults: readonly string[];
 }

@@ -46,7 +46,10 @@ const TOGETHER = 10;
  * entries take 20 s, less than half of the time-out of the function, 50 s.
  */
 export const CAPACITY = 10_000;
-/** The function times out after 50 s. The run begins no entry after `WORK_MS`, and counts no backlog after `METRICS_MS`. */
+/**
+ * The function times out after 50 s. A run handles no further entry after its first `WORK_MS`, and counts no further backlog after its
+ * first `METRICS_MS`.
+ */
 export const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
@@ -72,8 +75,8 @@ export function fairStrides(counts: ReadonlyMap<number, number>, capacity: numbe
 }
 
 /**
- * Replaces lost messages and reports the lag. Returns the number of queued messages. Continues after an error, and throws the first one at
- * its end.
+ * Sends a new queue message for each one that was lost, and reports how late deliveries are. Returns the number of queued messages. An
+ * error does not end the run at once: the run throws its first error at its end.
  */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
@@ -98,15 +101,15 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** The fan-outs that have already got a message in this run. */
+  /** The message groups of fan-outs (events with many matches) that have already got a message in this run. */
   readonly fannedOut: Set<string>;
-  /** The first error of this run, or undefined. The run throws it at its end. */
+  /** The first error of this run, or undefined. At the end of the run, this error is thrown. */
   firstError: unknown;
 }
 
 /**
- * Handles the entries of a partition in small groups while the partition is being read. The stride applies only to deliveries. Entries of
- * other kinds are few, so all of them are handled.
+ * Handles the entries of a partition in small groups while the partition is being read. The strides limit only how many deliveries are
+ * handled. Entries of other kinds are few, so all of them are handled.
  */
 async function sweepShard(
   run: Run,

@@ -79,9 +79,8 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 
 /**
  * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Deliveries in the throttled
- * or paused backlog have no message. The transaction therefore also sets the mark in the webhook's limiter row that a throttled backlog is
- * waiting, even if it is empty. The sweeper (a function that runs every minute) finds the mark and starts a step, which cancels the
- * deliveries of both backlogs.
+ * or paused backlog have no message. The transaction therefore also marks the webhook's limiter row as if a throttled backlog were waiting.
+ * The sweeper (a function that runs every minute) finds this mark and starts a step, which cancels the deliveries of both backlogs.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
