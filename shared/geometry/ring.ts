@@ -62,8 +62,8 @@ export class RingArea {
       // The sign is negative if the point is left of the edge, because the y axis of the library points downwards.
       const side = lng < x1 && lng < x2 ? -1 : orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0) return true;
-      // The point is inside if an odd number of edges is right of it at its latitude. An edge does not include its upper point. Otherwise,
-      // at a vertex between a lower and an upper edge, both would be counted.
+      // The point is inside if an odd number of edges is right of it at its latitude. The upper end of an edge is left out. Otherwise, a
+      // vertex between a lower and an upper edge would be counted twice.
       if (side < 0 && lat < y2) isInside = !isInside;
     }
     return isInside;

@@ -15,17 +15,17 @@ const COMPARISONS_PER_EDGE = 64;
 const MOST_CROSSINGS = 256;
 
 /**
- * Points of a ring that touches itself are moved by less than this distance on each axis, so that no edges lie upon each other. The unit is
- * that of the ring.
+ * Points of a ring that touches itself are moved by less than this distance on each axis, so that no two edges overlap. The distance has
+ * the unit of the ring's coordinates.
  */
 const MOVED = 0.01;
 
 /**
  * Returns the areas inside an open ring by the even-odd rule. A point where two edges cross becomes a point of the returned rings. If the
- * ring touches itself, all its points are moved a little, because several edges might otherwise cross at one point, or lie upon each other.
+ * ring touches itself, all its points are moved a little, because edges might otherwise overlap, or several edges might cross at one point.
  *
- * Returns the ring unchanged in two cases: it does not touch itself, or the work would take too much time. The second case means more than
- * MOST_CROSSINGS crossings, or very many pairs of edges that overlap from west to east.
+ * Returns the ring unchanged in two cases: it does not touch itself, or the work would take too much time. The work would take too much
+ * time if there are more than MOST_CROSSINGS crossings, or very many pairs of edges that overlap from west to east.
  */
 export function untangled(ring: PlaneRing): readonly Area[] {
   const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
@@ -93,9 +93,9 @@ function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
 type Numbered = readonly [edge: Edge, index: number];
 
 /**
- * Calls `compare` with each pair of edges whose bounding boxes overlap, until `compare` returns false. Returns false if `compare` did. To
- * limit the time, it also gives up and returns false if too many pairs overlap from west to east: on average, more than
- * COMPARISONS_PER_EDGE pairs for each edge.
+ * Calls `compare` with each pair of edges whose bounding boxes overlap, until `compare` returns false. Returns false in this case. To limit
+ * the time, it also stops and returns false if too many pairs overlap from west to east: on average, more than COMPARISONS_PER_EDGE pairs
+ * for each edge.
  */
 function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Numbered) => boolean): boolean {
   const boxes = edges

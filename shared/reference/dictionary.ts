@@ -118,8 +118,8 @@ interface Cached {
 }
 
 /**
- * Maximum number of companies in the cache. The dictionary of a company with a thousand users has about 300 KB, so 50 such companies need
- * about 15 MB.
+ * Maximum number of companies in the cache. The dictionary of a company with a thousand users is about 300 KB large, so 50 such companies
+ * need about 15 MB.
  */
 const CACHED_COMPANIES = 50;
 

@@ -188,8 +188,8 @@ type Unclaimed = Omit<StoredUser, "sub">;
 interface Invitation {
   readonly user: Unclaimed;
   /**
-   * True if an existing user is invited again, whose name may have changed. Other records show this name. The entry of the change log then
-   * says so (`isShownElsewhere`).
+   * True if an existing user is invited again, whose name may have changed. Other records show the name, so the entry of the change log
+   * then has `isShownElsewhere`.
    */
   readonly renames?: boolean;
   /** The token subject that the caller has chosen. */

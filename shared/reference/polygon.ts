@@ -1,6 +1,6 @@
 /**
- * The schema of polygons, and their packed form in the table. Packing loses no precision. A packed point has 4 to 13 bytes, and its JSON
- * text about 40.
+ * The schema of polygons, and their packed form in the table. Packing loses no precision. A packed point takes 4 to 13 bytes, and its JSON
+ * text takes about 40.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";

@@ -118,7 +118,7 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
   },
 }));
 
-/** One count for each kind of fact, in the order of `factKinds`. */
+/** One count for each kind of activity (for example status changes or notes), in the order of `factKinds`. */
 export type KindCounts = readonly number[];
 
 /**
@@ -189,8 +189,8 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 type Key = string | number | null;
 
 /**
- * Counts activity by the groups of the report. The key of a group is the id of a user or status, a day, or the id of a prospect. The report
- * later adds up prospects by territory.
+ * Counts activity by the groups of the report. The key of a group is a day, or the id of a user or status. In a report by territory, the
+ * key is the id of a prospect, and `byTerritory` later adds up the prospects of each territory.
  */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];

@@ -50,7 +50,7 @@ export class DaysOfZone {
     return day;
   }
 
-  /** Returns the first instant of the day. Up to 1 January 1970, the days of UTC are used, because no activity is so old. */
+  /** Returns the first instant of the day. A day up to 1 January 1970 is treated as a day in UTC, because no activity is so old. */
   startOf(day: string): number {
     const utc = Date.parse(day);
     if (this.isUtc || utc < MS_PER_DAY) return utc;

@@ -29,9 +29,9 @@ interface TerritoryCounts {
 }
 
 /**
- * Returns the counts of each territory that has any, sorted by the territory's id. The last entry, with null, has the counts of all other
- * prospects, if there are any: those in no territory, deleted ones, and those that the caller may not see. A prospect in several
- * territories counts in each. A prospect on the boundary is inside.
+ * Returns the counts of each territory with activity, sorted by the territory's id. The last entry has no territory (null). It contains the
+ * counts of all other prospects, if there are any: those in no territory, deleted ones, and those that the caller may not see. A prospect
+ * in several territories is counted in each of them. A prospect on the boundary is inside.
  */
 export async function byTerritory(
   context: ReadContext,

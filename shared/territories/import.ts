@@ -29,8 +29,8 @@ import {
 } from "#shared/territories/territories.ts";
 
 /**
- * Number of features in a group. 32, because each feature needs three writes, the group needs up to three more, and a transaction has at
- * most 100.
+ * Number of features in a group. Each feature needs three writes, and the group needs up to three more. A transaction has at most 100
+ * writes, so 32 features fit.
  */
 export const IMPORT_GROUP = 32;
 /**

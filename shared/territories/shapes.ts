@@ -1,6 +1,6 @@
 /**
  * The polygons of all territories of a company, for map tiles. A warm function caches them. Each change of a territory raises a version in
- * the head row of the search index. If no territory has changed, a tile therefore reads only the head row.
+ * the head row of the company's search index. If no territory has changed, a request for a tile therefore reads only the head row.
  */
 import type { Box } from "#shared/company-index/criteria.ts";
 import { type Head, readHead } from "#shared/company-index/manifest.ts";
@@ -12,7 +12,7 @@ import * as limits from "#shared/limits.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/** A territory with a polygon. The polygon is packed, because all polygons of a company unpacked may not fit into memory. */
+/** A territory with a polygon. The polygon is packed, because the unpacked polygons of a company may not all fit into memory. */
 export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" | "assignedToUserId" | "polygon"> {
   readonly box: Box;
 }
@@ -33,8 +33,9 @@ const SHAPE_BYTES = 500;
 const caches = new WeakMap<Reads, Map<number, Cached>>();
 
 /**
- * Returns the territories with a polygon. Cached ones are used only if the head row still has the version with which they were read. They
- * are read again after a minute, because release 0.1.0, which may run at the same time, changes territories without raising the version.
+ * Returns the territories with a polygon. Cached territories are used only if the version in the head row of the search index has not
+ * changed since they were read. Even then they are read again after a minute, because release 0.1.0, which may run at the same time,
+ * changes territories without raising the version.
  */
 export async function territoryShapes(
   { table, clock }: Pick<ReadContext, "table" | "clock">,

@@ -108,8 +108,8 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
 const DAY_MS = 86_400_000;
 
 /**
- * Returns the whole days since the last change of the match that has not changed for the longest time. Returns null if there are no
- * matches, or if the time of a match's last change is unknown.
+ * Finds the match that has been unchanged for the longest time, and returns the whole days since its last change. Returns null if there are
+ * no matches, or if the time of a match's last change is unknown.
  */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;

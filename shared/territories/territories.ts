@@ -106,7 +106,8 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
 });
 
 /**
- * Yields all territories of the company, newest first. Only one polygon is unpacked at a time, because all of them may not fit into memory.
+ * Yields all territories of the company, newest first. Only one polygon is unpacked at a time, because the unpacked polygons may not all
+ * fit into memory.
  */
 export async function* listTerritories({ table }: ReadContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
