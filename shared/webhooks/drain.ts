@@ -54,14 +54,14 @@ export type Step =
   /** The next step runs at `nextMs`. `drain` first stores `position`, so that the next step can continue there. */
   | { readonly nextMs: number; readonly position?: Change }
   /**
-   * The backlog is empty. `drain` then applies `end` to the row. If the condition `when` fails, a delivery has joined the backlog
-   * meanwhile, and the next step runs at once.
+   * The backlog is empty. `drain` then applies `end` to the row that holds the lease. If the condition `when` fails, a delivery has joined
+   * the backlog meanwhile, and the next step runs at once.
    */
   | { readonly end: Change; readonly when: Condition };
 
 /**
- * Runs one step. Does nothing while another function holds the lease, because that function sends the next message. A step may be
- * repeated after a crash, so the writes of `step` must be idempotent.
+ * Runs one step of sending a backlog. Does nothing while another function holds the lease, because that function sends the next message. A
+ * step may be repeated after a crash, so the writes of `step` must be idempotent.
  */
 export async function drain(
   context: EventContext,

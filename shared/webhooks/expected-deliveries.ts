@@ -17,8 +17,9 @@ type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId"
 const PER_ROW = 500;
 
 /**
- * Returns the writes of the entries for deliveries of many events. Deliveries of one company that expire in the same second share an
- * entry, and the entry expires in this second too. If a batch is repeated, two entries may name the same delivery, which does no harm.
+ * Returns the writes that add deliveries of many events to the list of expected deliveries. Deliveries of one company that expire in the
+ * same second share an entry, which expires in this second too. If a batch is repeated, two entries may name the same delivery, which does
+ * no harm.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -30,7 +31,10 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** Returns the write of one entry for all these deliveries. The key contains the id of the first delivery's event. */
+/**
+ * Returns the write of one entry in the list of expected deliveries. The entry names all given deliveries. Its key contains the id of the
+ * first delivery's event.
+ */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -39,8 +43,8 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
 }
 
 /**
- * Returns the entry of a manual delivery, for the transaction that writes the delivery. The entry must not exist yet, because a
- * manual delivery is made only once.
+ * Returns the write of a manual delivery's entry in the list of expected deliveries. Add it to the transaction that writes the delivery.
+ * The entry must not exist yet, because a manual delivery is made only once.
  */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
@@ -49,8 +53,8 @@ export function expectedPut(delivery: Matched): { readonly put: Key & Item; read
 }
 
 /**
- * The entry of an event that matches many subscriptions (a fan-out). It is written before the row that contains the matches.
- * Reconciliation therefore notices if that row is lost. Separate entries name the event's deliveries.
+ * The entry of a fan-out (an event that matches many subscriptions) in the list of expected deliveries. It is written before the row that
+ * contains the matches. Reconciliation therefore notices if that row is lost. Separate entries name the event's deliveries.
  */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),

@@ -159,7 +159,10 @@ const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookO
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** Milliseconds until a refused delivery is tried again if a slot (the permission to send to a webhook) will probably be free by then. */
+/**
+ * A refused delivery is tried again after this many milliseconds if a slot (the permission to send to a webhook) will probably be free by
+ * then.
+ */
 const SOON_MS = 1_000;
 /**
  * If a webhook has no free slot, a sender checks up to `RECHECKS` times, every `RECHECK_MS` milliseconds, before it queues the deliveries
@@ -171,7 +174,10 @@ export const RECHECK_MS = 20;
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
-  /** True if the deliveries send events of single records that a bulk job has changed. They may use only a part of the slots. */
+  /**
+   * True if the deliveries send events of single records that a bulk job has changed. They may use only a part of the webhook's slots (its
+   * concurrent requests).
+   */
   readonly isBulk: true | undefined;
   readonly outcome: Outcome;
   rechecks: number;
@@ -199,7 +205,10 @@ async function sendThroughLimiter(
   ]);
 }
 
-/** Returns the limiter's row. If no slot is free but one will probably be free soon, the function waits and reads the row again. */
+/**
+ * Returns the limiter's row. If no slot (the permission to send to the webhook) is free but one will probably be free soon, the function
+ * waits and reads the row again.
+ */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { isBulk } = sending;
   const { clock, senders } = sending.context;

@@ -60,8 +60,9 @@ async function changed(
 }
 
 /**
- * Moves a delivery into the paused backlog of its webhook. Before this write, another request may have resumed the webhook, and the backlog
- * may already be sent. The webhook is therefore read after the write. If it is not paused any more, the delivery is queued.
+ * Moves a delivery into the paused backlog of its webhook. If another request has resumed the webhook just before this write, the delivery
+ * may join the backlog too late to be sent with it. The webhook is therefore read after the write. If the webhook is not paused any more,
+ * the delivery is queued.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId, isBulk } = delivery;

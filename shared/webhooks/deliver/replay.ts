@@ -23,8 +23,8 @@ import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /**
- * `undelivered` selects the deliveries that wait for a retry and those whose attempts have all failed (exhausted). `all` also selects the
- * delivered ones.
+ * Which deliveries a replay sends again. `undelivered`: those that wait for a retry and those whose attempts have all failed (exhausted).
+ * `all`: also the delivered ones.
  */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 

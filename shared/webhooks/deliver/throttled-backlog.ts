@@ -1,6 +1,6 @@
 /**
  * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter refused them or their
- * requests could not be sent. Only one function does this at a time, and it may use all free slots of the webhook.
+ * requests could not be sent. Only one function does this at a time. It may use all free slots (concurrent requests) of the webhook.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";

@@ -69,8 +69,8 @@ export const StoredFanOut = z.object({
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
 /**
- * A company's lease for creating the deliveries of its fan-outs, and the progress of this work. Stored rows contain the field names `of`
- * and `told`, so do not rename these fields.
+ * A company's lease for creating the deliveries of its fan-outs (events with many matches), and the progress of this work. Stored rows
+ * contain the field names `of` and `told`, so do not rename these fields.
  */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
@@ -238,9 +238,10 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
 /** Number of deliveries after which the progress is stored. */
 const PART = 100;
 /**
- * Limits for one queue message, so that a large event does not occupy a function for long. `MATCHES_PER_MESSAGE`: the number of deliveries
- * that it may create. `BYTES_PER_MESSAGE`: the total bytes of the data of these deliveries. `START_WITHIN_MS`: milliseconds after which it
- * begins no further part of an event.
+ * Limits for one queue message, so that a large event does not occupy a function for long.
+ * - `MATCHES_PER_MESSAGE`: the number of deliveries that are created.
+ * - `BYTES_PER_MESSAGE`: the total bytes of the data of these deliveries.
+ * - `START_WITHIN_MS`: the milliseconds after which no further part of an event is begun.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
@@ -256,8 +257,8 @@ const EARLY_MS = 100;
 const LEASE_MS = 20_000;
 
 /**
- * Creates the next deliveries of the company's fan-outs, and queues another message if some are left. Does nothing while another function
- * holds the lease, or during the pause (`PAUSE_SECONDS`) between two messages of the company.
+ * Creates the next deliveries of the company's fan-outs (events with many matches), and queues another message if some are left. Does
+ * nothing while another function holds the lease, or during the pause (`PAUSE_SECONDS`) between two messages of the company.
  */
 export async function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const lane: FanOutLane = { companyId, isBulk };
@@ -342,8 +343,8 @@ async function oldestFanOut(table: Table, lane: FanOutLane): Promise<StoredFanOu
 const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.createdAt, fanOut.eventId);
 
 /**
- * Marks the event as done and deletes its fan-out. It ignores a failed condition, because an earlier owner of the lease may have made the
- * same change.
+ * Marks the event as done and deletes the row of its fan-out. Ignores a failed condition, because an earlier owner of the lease may have
+ * made the same change.
  */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;

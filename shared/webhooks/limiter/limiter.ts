@@ -1,8 +1,8 @@
 /**
  * The concurrency limiter of a webhook, stored in one row. A sender may send to the webhook only while it holds one of the webhook's few
- * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. The row has one attribute for each
- * delivery in flight, whose value names the slot and the end of the slot's lease. The slot of a killed sender therefore becomes free when
- * the lease ends.
+ * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. For each delivery in flight, the row has
+ * an attribute that contains the slot and the end of the slot's lease. If a sender is killed, its slot therefore becomes free when the
+ * lease ends.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -39,8 +39,8 @@ export const StoredLimiter = z.object({
   /** Number of times that the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
   /**
-   * Number of successive times that requests could not be sent at all, for example because DNS failed. If it is above 0, `openUntil` is
-   * the end of a wait and not of an open breaker.
+   * Number of successive times that requests could not be sent at all, for example because DNS failed. If this number is above 0,
+   * `openUntil` is the end of a wait and not of an open breaker.
    */
   unsent: z._default(z.int(), 0),
   /**
@@ -72,8 +72,8 @@ const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 /**
  * A bulk job may make an event for each record that it changes. The deliveries of these events may use at most this share of a webhook's
- * slots. Other deliveries therefore find a free slot even while a job sends thousands of events. A webhook with a single slot is an
- * exception.
+ * slots. Other deliveries therefore find a free slot even while a job sends thousands of events. Only a webhook with a single slot cannot
+ * keep one free.
  */
 const BULK_SHARE = 0.5;
 export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>

@@ -39,9 +39,7 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/**
- * Maximum number of index entries that `countOverdue` keeps in memory. If there are more, `again` reads them from the table a second time.
- */
+/** Maximum number of index entries that `countOverdue` keeps in memory. If there are more, `Overdue.again` reads them a second time. */
 const CACHED_ENTRIES = 2_000;
 
 /**

@@ -29,7 +29,7 @@ import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/w
 
 const noCounts = {
   /**
-   * Number of deliveries that are expected (the list of expected deliveries names them), exist in the table, or both. If only one of the
+   * Number of deliveries that are expected (the list of expected deliveries names them), or exist in the table, or both. If only one of the
    * two is true of a delivery, this is also reported as a fault.
    */
   matched: 0,

@@ -22,8 +22,8 @@ const SWEPT_MS = 15 * 60_000;
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Returns true if all given times are more than `SWEPT_MS` ago. By then, the sweeper must have replaced a lost message, so work that is
- * still waiting is a fault. Undefined times are ignored.
+ * Returns true if all given times are more than `SWEPT_MS` ago. By then, the sweeper (a function that runs every minute) must have replaced
+ * a lost message, so work that is still waiting is a fault. Undefined times are ignored.
  */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);

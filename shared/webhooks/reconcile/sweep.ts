@@ -26,8 +26,8 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 
 /**
  * What the sweeper assumes about the queue. An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then queues
- * waiting deliveries even if they are not due, those with the earliest due time first. If the run has no time for all of them, the ordinary
- * runs of each minute continue its work: they queue each of the other deliveries when it is due.
+ * waiting deliveries even if they are not due, those with the earliest due time first. If it has no time for all of them, its next
+ * invocations, which follow every minute, queue each of the other deliveries when it is due.
  */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;

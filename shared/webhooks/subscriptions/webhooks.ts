@@ -98,7 +98,7 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
 
 /**
  * The version of a company's registrations. It changes with each write of a registration. A publisher that caches the registrations
- * compares it, to notice when its cache is out of date.
+ * compares the current version with that of its cache, to notice when the cache is out of date.
  */
 export interface RegistrationsVersion {
   /** Number of changes so far. */
@@ -113,8 +113,8 @@ const CountRow = z.object({
 });
 
 /**
- * Returns the version of the company's registrations. It is in the row that counts the company's webhooks. A company that never had a
- * webhook has no such row.
+ * Returns the version of the company's registrations. The version is stored in the row that counts the company's webhooks. A company that
+ * never had a webhook has no such row.
  */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
