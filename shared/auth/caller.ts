@@ -1,6 +1,6 @@
 /**
- * The signed-in user of a request, and which prospects the user may see. The authorizer passes the caller to the functions in its context
- * (`contextOf`, `CallerContext`).
+ * The signed-in user of a request (the caller), and which prospects this user may see. The authorizer passes the caller to the functions.
+ * `contextOf` and `CallerContext` convert the caller to and from the form in which it is passed.
  */
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";

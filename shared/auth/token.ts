@@ -67,7 +67,10 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 interface Issuer {
   readonly issuer: string;
-  /** The URL of the signing keys. If undefined, the issuer's discovery document is read first to find it, which costs one more request. */
+  /**
+   * The URL of the signing keys. If it is undefined, the issuer's discovery document is read first to find the URL, which costs one more
+   * request.
+   */
   readonly jwksUri: string | undefined;
 }
 

@@ -4,8 +4,8 @@ export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
 
 /**
- * Removes points of a ring. No removed point is farther than `tolerance` from the new ring. The result depends on the ring alone and not on
- * a tile, so that a polygon fits together across the edges of tiles. The ring may be open or closed, and the result is open.
+ * Removes points of a ring. No removed point is farther than `tolerance` from the new ring. The result does not depend on a map tile, so
+ * that the parts of a polygon in neighbouring tiles fit together. The ring may be open or closed, and the result is open.
  */
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);

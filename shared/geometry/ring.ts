@@ -141,9 +141,8 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
     count >>>= 1;
     scale = scaleOf(count, height);
   }
-  // The northernmost latitude of the ring is in the last band, so the number of this band determines the number of bands. Because of
-  // rounding, it is `count` or `count` - 1, or 0 if `scale` is 0. `starts` has one element for each band, and one for the end of the last
-  // band.
+  // The northernmost latitude of the ring is in the last band. Because of rounding, this band may have the number `count` or `count` - 1,
+  // or 0 if `scale` is 0, so its number is computed here. `starts` has one element for each band, and one for the end of the last band.
   const starts = new Uint32Array(bandAt(bottom + height) + 2);
   const visit = (work: (band: number, edge: number) => void): void => {
     for (let edge = 0; edge < size; edge++) {

@@ -1,9 +1,13 @@
-/** Divides a ring that crosses or touches itself into rings that do not, by the even-odd rule. Maps draw only such rings correctly. */
+/**
+ * Divides a ring that crosses or touches itself into rings that do neither, by the even-odd rule. Maps do not draw the undivided ring
+ * correctly.
+ */
 import { orient2d } from "robust-predicates";
 import { doubleArea, type PlanePoint, type PlaneRing } from "#shared/geometry/clip.ts";
 
 /**
- * An area of one outer ring without its holes. The rings are open (the last point does not repeat the first) and do not cross each other.
+ * The area inside one outer ring, without its holes. The rings are open (the last point does not repeat the first) and do not cross each
+ * other.
  */
 interface Area {
   readonly outer: PlaneRing;

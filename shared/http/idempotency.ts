@@ -160,7 +160,7 @@ async function claim(
 /**
  * Returns the seconds after which the client should repeat the request while an earlier execution holds the claim. The result is the time
  * for which the execution has been running, so the client waits longer after each attempt. If the claim can be taken over sooner (at
- * `runsUntil`), the result is the time until then. It is at least 1.
+ * `runsUntil`), the result is the time until then. The result is at least 1.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;

@@ -171,7 +171,9 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** The pieces of a response body. If the client already has the current response, there are no pieces, and NotModified is returned. */
+/**
+ * The pieces of a response body. If the client already has the current response, the generator yields no pieces and returns NotModified.
+ */
 type Pieces = AsyncGenerator<Piece, NotModified | undefined>;
 
 /**

@@ -73,7 +73,7 @@ export function isClosed(polygon: Polygon): boolean {
 
 /**
  * Returns twice the signed area of a ring, which is positive if the ring is counter-clockwise. Coordinates are measured from the first
- * point. With large coordinates, rounding errors of the products could exceed the area of a small ring.
+ * point. Otherwise, the rounding errors of products of large coordinates could exceed the area of a small ring.
  */
 function doubleArea(ring: Polygon): number {
   const [startLng, startLat] = ring[0] ?? [0, 0];

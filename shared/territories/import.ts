@@ -110,7 +110,7 @@ async function knownTerritories(
   if (names.size === 0) return known;
   for await (const item of table.query(keys.territories(companyId))) {
     const { id, name, polygon } = StoredTerritory.parse(item);
-    // Only the polygons of these territories are unpacked, because all polygons of a company may not fit into memory.
+    // Only polygons of territories with such a name are unpacked, because all polygons of a company may not fit into memory.
     if (names.has(folded(name))) known.set(signOf({ name, polygon: unpackPolygon(polygon) }), id);
   }
   return known;

@@ -224,8 +224,8 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
 });
 
 /**
- * Returns the write that adds to the company's number of territories and to its bytes of polygons. Its condition fails if one of the two
- * would exceed its limit.
+ * Returns the write that adds to two counts of the company: its number of territories and its bytes of polygons. The condition of the write
+ * fails if one of the two would exceed its limit.
  */
 export function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(

@@ -67,8 +67,8 @@ const number = (description: string, example: number, maximum: number) => ({
 const ROUNDING = 1e-9;
 
 /**
- * Returns a box for the search of the points of a tile. It contains all points of the tile, and few other points, which `contains` excludes
- * afterwards. The boxes of the top and bottom row also contain the points up to the pole.
+ * Returns a box in which the points of a tile are searched. It contains all points of the tile, and few other points, which `contains`
+ * excludes afterwards. The boxes of the top and bottom row also contain the points up to the pole.
  */
 export function boxAround({ z: zoom, x, y }: Tile): Box {
   const tiles = 2 ** zoom;

@@ -25,8 +25,8 @@ type Attributes = Readonly<Record<string, AttributeValue>>;
 
 /**
  * Writes one layer. Features refer to attribute names and values by index, so the layer contains each name and value once. The
- * specification allows any order of the messages. Here, a value is directly before the first feature that has it. A pin's id is then twice
- * within a few bytes, so gzip stores it once.
+ * specification allows any order of the messages. Here, a value is directly before the first feature that has it. The id of a pin is both
+ * such a value and the id of the feature, so it occurs twice within a few bytes, and gzip stores it once.
  */
 export class Layer {
   readonly #bytes = new PbfWriter();

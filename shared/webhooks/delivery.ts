@@ -93,8 +93,8 @@ export const Attempt = z.object({
   error: z.nullable(z.string()),
   answer: z.string(),
   /**
-   * Present only in the last attempt of a delivery that the service gave up, because no request of the delivery could be sent for
-   * `UNSENT_MS` (the duration of a whole retry plan).
+   * True if the service gave up the delivery after this attempt, because no request of the delivery could be sent for `UNSENT_MS` (the
+   * duration of a whole retry plan).
    */
   isUnsent: z.optional(z.literal(true)),
 });
