@@ -53,16 +53,17 @@ export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Up
 
 /**
  * Returns the new value of `runs`, the number of invocations without progress, after an invocation has failed with this error. `runs`
- * already counts this invocation. The function subtracts it again if the fault is in AWS or in the deployment and not in the job. Such a
- * job waits until the fault is repaired: its message returns to the queue. When the queue has given up the message, the sweep sends another
- * one.
+ * already counts this invocation. If the fault is in AWS or in the deployment and not in the job, the invocation must not count, so the
+ * function subtracts 1. Such a job waits until the fault is repaired: its message returns to the queue. When the queue has given up the
+ * message, the sweep (a regular search for lost messages) sends another one.
  */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) || isDeploymentFault(error) ? Math.max(0, runs - 1) : runs;
 
 /**
  * The lease on a job whose row has the type `S`. `save` and `heartbeat` renew the lease. Each write fails if another invocation has changed
- * the row. The row's attribute `runsUntil` is the end of the lease. At the time `dueAt`, the sweep sends a new message for the job.
+ * the row. The row's attribute `runsUntil` is the end of the lease. At the time `dueAt`, the sweep (a regular search for jobs whose message
+ * may be lost) sends a new message for the job.
  */
 export class JobLease<S extends Row> {
   readonly #table: Table;

@@ -14,7 +14,7 @@ export const importKeys = {
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
   matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
-  /** The lines of the error report that no uploaded part contains yet. They are about rows up to `row`. */
+  /** The last lines of the error report, which no uploaded part of the report contains yet. They are about rows up to `row`. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;

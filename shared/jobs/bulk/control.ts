@@ -33,8 +33,8 @@ export interface Patience {
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
 /**
- * Pauses a job. A running job first finishes its current chunk. The request waits up to five seconds for this, and then returns the job as
- * it is. Throws `conflict` if the job has ended.
+ * Pauses a job. A running job first finishes its current chunk (up to 512 records). The request waits up to five seconds for this, and then
+ * returns the job as it is. Throws `conflict` if the job has ended.
  */
 export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
   stopJob(context, jobs, caller, id, "paused", patience);
@@ -104,8 +104,8 @@ async function move(
 }
 
 /**
- * Resumes a job. A paused job goes to the end of the company's queue. If a running job was asked to pause but has not stopped yet, it is no
- * longer asked to pause.
+ * Resumes a job. A paused job goes to the end of the company's queue. If a running job was asked to pause but has not stopped yet, the
+ * request to pause is withdrawn.
  */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
   present(

@@ -121,7 +121,8 @@ async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewB
     const names = await currentDictionary(context, companyId);
     return { names, count: own.length, ids: () => own, first: (count) => own.slice(0, count) };
   }
-  // Lists ignore these filters of users who may not use them. A job would then change prospects that the user does not mean.
+  // Lists ignore these filters if the user may not use them. If a job also ignored them, it would change prospects that the user does not
+  // mean.
   if (!isAdmin(caller) && (filter.assignedToUserId ?? filter.rep) !== undefined) {
     throw new ApiError("permission_denied", "Only admins and owners may choose prospects by their representative.");
   }

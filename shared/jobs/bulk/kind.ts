@@ -18,9 +18,9 @@ export interface Member {
 }
 
 export interface Candidate {
-  /** The prospect, parsed from its current row. It may be deleted. Its assignee is one whose prospects the caller may see. */
+  /** The prospect, parsed from its current row. The prospect may be deleted. The caller may see the prospects of its assignee. */
   readonly current: StoredProspect;
-  /** The same row before parsing. It has attributes that `current` lacks. They show whether the notes of the prospect have changed. */
+  /** The row from which `current` was parsed. It has further attributes, which show whether the notes of the prospect have changed. */
   readonly item: Item;
   readonly member: Member;
   readonly names: Dictionary;
@@ -45,8 +45,8 @@ export interface Kind {
   /** Returns true if the user may still do what the job does. Otherwise the job fails. */
   readonly allows: (caller: Caller, job: StoredBulk) => boolean;
   /**
-   * Returns a function that reads the records of a chunk. Each time it is called for the same chunk, it must return the same records. All
-   * chunks together must have `job.total` records.
+   * Returns a function that reads the records of a chunk (up to 512 records). For the same chunk, it must always return the same records.
+   * All chunks together must have `job.total` records.
    */
   readonly members: (context: JobContext, job: StoredBulk) => (chunk: number) => Promise<Member[]>;
   /** Decides what the job does with a record. Throws ApiError if the record cannot be changed as the job wants. */

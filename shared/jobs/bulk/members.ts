@@ -10,11 +10,11 @@ import { bulkKeys } from "#shared/jobs/s3-keys.ts";
 
 /** Number of records whose results are stored together. After a crash, at most this number of records is handled again. */
 export const CHUNK = 512;
-/** Number of chunks in a stored piece. */
+/** Number of chunks whose ids are stored together in one file (a piece). */
 const CHUNKS_PER_PIECE = 32;
 const PIECE = CHUNK * CHUNKS_PER_PIECE;
 
-/** Number of pieces that are stored concurrently. */
+/** Number of pieces (files of ids) that are stored concurrently. */
 const PARALLEL = 8;
 
 export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
@@ -24,7 +24,7 @@ interface Job {
   readonly id: number;
 }
 
-/** Stores the ids in pieces. Returns the number of ids. */
+/** Stores the ids in pieces (files of up to 16 384 ids). Returns the number of ids. */
 export async function storeMembers(objects: Objects, { companyId, id }: Job, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let piece = 0;
@@ -50,7 +50,10 @@ export async function storeMembers(objects: Objects, { companyId, id }: Job, ids
   return total;
 }
 
-/** Returns a function that reads the ids of one chunk. It keeps only the last piece in memory, so read the chunks in ascending order. */
+/**
+ * Returns a function that reads the ids of one chunk. This function keeps only the last piece (a file of ids) in memory, so read the chunks
+ * in ascending order.
+ */
 export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: number) => Promise<number[]> {
   let read: { piece: number; ids: number[] } | undefined;
   return async (chunk) => {

@@ -56,9 +56,9 @@ export const movedToPaused = (queue: StoredQueue, id: number): StoredQueue => {
 export const removed = without;
 
 export interface QueueChange {
-  /** The writes of the transaction, except those of the job that causes the change. */
+  /** The writes of the transaction. They do not include the row of the job that causes the change, which the caller writes. */
   readonly writes: readonly Write[];
-  /** The job that may run now. Undefined if the change lets no job run. */
+  /** The id of the job that may run because of this change. Undefined if the change allows no job to run. */
   readonly admitted: number | undefined;
 }
 

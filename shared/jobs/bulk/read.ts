@@ -106,7 +106,8 @@ export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "user
 }
 
 /**
- * Returns the time until which a job can be undone, unless it is undone already. Returns undefined if the job has not ended or is an undo.
+ * Returns the time until which a job can be undone. Does not check whether another job has already undone it. Returns undefined if the job
+ * has not ended or is an undo.
  */
 export const undoableUntilMs = ({ kind, endedAt }: StoredBulk): number | undefined =>
   kind === "undo" || kind === "import_undo" || endedAt === undefined

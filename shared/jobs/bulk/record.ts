@@ -1,6 +1,6 @@
 /**
  * Handles one record of a bulk job: reads it, lets the job's kind decide, and writes it. The written row contains the id of the job, so
- * that a repeated run of the job recognises the record.
+ * that a later invocation of the same job recognises the record.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
@@ -39,8 +39,8 @@ export interface Handling {
 const CALLS_MS = 45_000;
 
 /**
- * Reads the rows of the records in batches. Returns a function that returns the row of a record. A run that repeats a chunk reads many
- * records that are already written. With a request for each record, the reads would take most of the time of such a run.
+ * Reads the rows of the records in batches. Returns a function that returns the row of a record. An invocation that repeats a chunk after a
+ * crash reads many records that are already written. If it read each record with a separate request, the reads would take most of its time.
  */
 export async function readRows(
   { table }: JobContext,

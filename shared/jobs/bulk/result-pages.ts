@@ -1,4 +1,4 @@
-/** The API request that reads the results of a bulk job in pages, and the results of whole chunks. */
+/** The API request that reads the results of a bulk job in pages. Also yields the results of whole chunks (up to 512 records each). */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -64,8 +64,8 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
 }));
 
 /**
- * Maximum number of chunks that are read at the same time. One chunk often has all results of a page, so the first read has one chunk. Each
- * further read has twice as many as the read before it.
+ * Maximum number of chunks (up to 512 results each) that are read at the same time. One chunk often contains all results of a page, so one
+ * chunk is read first. Each further step reads twice as many chunks as the step before it.
  */
 const TOGETHER = 8;
 /**

@@ -1,6 +1,6 @@
 /**
- * The rights with which a bulk job writes: those that the user who began it has now. A request that changes a user's rights waits until the
- * user's running job has read the new rights. After the response, no job writes with the old rights.
+ * The rights with which a bulk job writes: the current rights of the user who began it. A request that changes a user's rights waits until
+ * the user's running job has read the new rights. After the response, no job writes with the old rights.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -12,7 +12,7 @@ import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** The user who began a job, as the job has last read this user. */
+/** The user who began a job, as the table contained this user when it was last read. */
 export interface Author {
   /** The version of the user's row. */
   readonly version: number;

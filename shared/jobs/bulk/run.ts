@@ -1,6 +1,6 @@
 /**
- * Executes a bulk job for one Lambda invocation. It handles the records chunk by chunk and stores the results of each chunk. The job's
- * lease allows only one invocation of the job at a time, and the company's queue only one job of the company.
+ * Executes a bulk job for one Lambda invocation. It handles the records in chunks of up to 512, and stores the results of each chunk. The
+ * job's lease allows only one invocation of the job at a time, and the company's queue only one job of the company.
  */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
@@ -108,15 +108,16 @@ async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: b
     }
     const { results, isAllowed } = await handleChunk(context, lease, kind, await readMembers(done));
     // The failure is saved in the same write as the counts. If this invocation is then interrupted, the next one reads the failure and ends
-    // the job. It must not continue after a chunk with unprocessed records.
+    // the job. The job must not continue after a chunk with unprocessed records.
     const lost = { failure: "The user who began the job may no longer do this." };
     await storeChunk(context, lease, results, { runs: 0, ...(isAllowed ? {} : lost) });
   }
 }
 
 /**
- * Ends a job after too many runs without progress. These runs may have written some records of the next chunk. With `settles`, the function
- * first finds these records and counts them as changed, so that an undo restores them. The other records of the chunk count as failed.
+ * Ends a job after too many invocations without progress. These may have written some records of the next chunk. If `settles` is true, the
+ * function first finds these records and counts them as changed, so that an undo restores them. The other records of the chunk count as
+ * failed.
  */
 async function fail(context: JobContext, lease: Lease, kind: Kind, settles: boolean): Promise<void> {
   const { done, chunks, runs } = lease.stored;

@@ -25,8 +25,8 @@ export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chun
 export type Guard = (queue: StoredQueue) => Promise<void>;
 
 /**
- * Writes the row of a job and puts the job into the company's queue, in one transaction with `writes`. Before you call it, store the
- * records of the job. Throws `conflict` if too many jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
+ * Writes the row of a job and puts the job into the company's queue, in one transaction with `writes`. The ids of the job's records must be
+ * stored before this call. Throws `conflict` if too many jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
  */
 export async function startJob(
   context: ApiContext,

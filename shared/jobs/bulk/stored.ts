@@ -56,8 +56,8 @@ export const StoredBulk = z.object({
   /** Number of chunks whose results are stored. Chunks are numbered from 0, so this is also the number of the next chunk. */
   done: count,
   /**
-   * The counts of the handled records of one chunk, when the job last saved its progress. `chunk` is the number of this chunk. The job's
-   * other counts contain only finished chunks.
+   * The counts of the records of the current chunk that were handled when the job last saved its progress. `chunk` is the number of this
+   * chunk. The job's other counts contain only finished chunks.
    */
   inChunk: z.optional(z.object({ chunk: count, ...handledCounts })),
   /**
@@ -101,7 +101,7 @@ export const sumOf = ({ changed, unchanged, skipped, failed }: Counts): number =
 
 const none: Counts = { changed: 0, unchanged: 0, skipped: 0, failed: 0 };
 
-/** Returns the counts of the records of the present chunk, as the job last saved them. They are 0 after the end of the job. */
+/** Returns the counts of the handled records of the current chunk, as the job last saved them. They are 0 after the end of the job. */
 export const countsInChunk = (job: Pick<StoredBulk, "state" | "done" | "inChunk">): Counts =>
   job.inChunk?.chunk === job.done && !hasEnded(job) ? job.inChunk : none;
 

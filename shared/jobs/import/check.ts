@@ -113,8 +113,8 @@ export async function fileEncoding(context: JobContext, lease: ImportLease): Pro
 }
 
 /**
- * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV or
- * lacks the column with the keys.
+ * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV, or
+ * lacks the column by which its rows are matched.
  */
 export async function fileMatching(
   context: JobContext,

@@ -81,8 +81,8 @@ interface Progress {
 
 /**
  * Imports the file. It stops before the deadline of the request. If it throws `payload_too_large` or `validation_failed`, nothing was
- * written. If it throws another error, existing prospects may have changed, but no new prospect becomes visible. Only an error that says
- * that the outcome is unknown is an exception: the new prospects may then be visible.
+ * written. If it throws another error, existing prospects may have changed, but no new prospect becomes visible. There is one exception:
+ * after an error that says that the outcome is unknown, the new prospects may be visible.
  */
 export async function importFile(
   context: ImportContext,

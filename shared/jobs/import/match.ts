@@ -15,7 +15,7 @@ import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
 
-/** The result for a row: no prospect, one, several, or `repeated`, which means that an earlier row of the file has the same key. */
+/** Which prospects a row matches: none, one or several. `repeated` means that an earlier row of the file has the same key. */
 export type Match =
   | { readonly kind: "none" }
   | { readonly kind: "one"; readonly id: number }
@@ -24,7 +24,7 @@ export type Match =
 
 const SEVERAL = -1;
 
-/** The results for all rows. Each row needs eight bytes, so that a million rows fit into the memory. */
+/** Which prospects each row of a file matches. Each row needs eight bytes, so that a million rows fit into the memory. */
 export class Matches {
   /**
    * The result of each row, by row number. 0 means no prospect, -1 means several prospects, and a positive number is the id of the only
@@ -54,21 +54,22 @@ export class Matches {
 }
 
 /**
- * The keys of a file in a hash table. Instead of the key, the table contains the first 64 bits of its SHA-1. Among a million keys, the
- * probability that two have the same 64 bits is below one in ten million.
+ * A hash table of the keys (ids, source ids or e-mail addresses) by which the rows of a file refer to prospects. To save memory, it
+ * contains only the first 64 bits of each key's SHA-1. Among a million keys, the probability that two have the same 64 bits is below one in
+ * ten million.
  */
 export class FileKeys {
   readonly #by: MatchBy;
   /**
-   * The first 64 bits of the digest of each slot's key, as two numbers. A slot is free if its row in `#rows` is 0, because row numbers
-   * begin at 1.
+   * For each slot (entry) of the hash table: the first 64 bits of the SHA-1 of its key, as two numbers. A slot is free if its number in
+   * `#rows` is 0, because row numbers begin at 1.
    */
   #digests = new Uint32Array(2 * 1_024);
   #rows = new Int32Array(1_024);
   #found = new Float64Array(1_024);
   #size = 0;
   #ids: number[] = [];
-  /** The results by row number, as in `Matches`. Until all prospects are read, it contains only the results `repeated`. */
+  /** The results by row number, encoded as in `Matches`. Until all prospects are read, the array contains only the results `repeated`. */
   #codes = new Float64Array(1_024);
   #lastRow = 1;
 
@@ -80,12 +81,12 @@ export class FileKeys {
     return this.#by;
   }
 
-  /** The ids in the file in ascending order. It is empty unless the rows are matched by id. */
+  /** The ids in the file, in ascending order. The array is empty unless the rows are matched by id. */
   get ids(): number[] {
     return this.#ids.sort((a, b) => a - b);
   }
 
-  /** Adds the key of a row. Call it for the rows in the order of the file. */
+  /** Adds the key of a row. Must be called for the rows in the order of the file. */
   add(row: number, key: string): void {
     this.#lastRow = row;
     if (row >= this.#codes.length) this.#codes = longer(this.#codes, row);
@@ -121,8 +122,8 @@ export class FileKeys {
   }
 
   /**
-   * Returns the slot of the key, or a free slot if the key has none. A free slot always exists, because at most half of the slots are in
-   * use.
+   * Returns the slot (entry of the hash table) of the key, or a free slot if the key has none. A free slot always exists, because at most
+   * half of the slots are in use.
    */
   #slotOf(high: number, low: number): number {
     const mask = this.#rows.length - 1;
@@ -178,9 +179,9 @@ const tooMany = (): ApiError =>
   );
 
 /**
- * Finds the prospects that match the rows, among those that the caller may see. If rows are matched by id, it reads only the prospects with
- * the ids in the file, and some with ids between them. For other keys the table has no index, so it reads all prospects of the company.
- * Throws `payload_too_large` if this needs more reads than `most` allows.
+ * Finds the prospects that the rows match and that the caller may see. If rows are matched by id, it reads only the prospects with the ids
+ * in the file, and some with ids between them. The table has no index of source ids and e-mail addresses. To match by these, it reads all
+ * prospects of the company. Throws `payload_too_large` if this needs more reads than `most` allows.
  */
 export async function findMatches(
   table: Table,

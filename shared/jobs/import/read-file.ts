@@ -146,7 +146,7 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
 }
 
 /**
- * Collects the keys with which the rows refer to existing prospects. Throws BadFile if the file is not CSV or lacks the column with the
+ * Collects the keys with which the rows refer to existing prospects. Throws BadFile if the file is not CSV, or lacks the column with these
  * keys.
  */
 export async function keysOfFile(

@@ -57,10 +57,10 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then. An
- * upload may begin until its link expires, and then take up to `limits.uploadMs`. The sweeper looks again every few minutes until this time
- * is over. It is needed because S3 announces the file with only one message. The invocation that gets this message may be interrupted
- * before it has stored anything.
+ * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then.
+ * The sweeper looks again every few minutes until no upload can be running any more: an upload may begin until its link expires, and then
+ * take up to `limits.uploadMs`. The sweeper is needed because S3 announces the file with only one message. The invocation that gets this
+ * message may be interrupted before it has stored anything.
  */
 export const LOOK_MS = 5 * 60_000;
 
@@ -246,8 +246,8 @@ export async function listImports(
   const shown = ids.slice(0, limit);
   const rows = await table.batchGet(shown.map((id) => keys.import(companyId, id)));
   const found = new Map(rows.map((row) => StoredImport.parse(row)).map((stored) => [stored.id, stored]));
-  // The entries are sorted by id. Each function reserves its own ids, so of two imports that begin within hours, the later one may have the
-  // lower id.
+  // The entries are sorted by id. Each function instance reserves a block of ids in advance, so the later of two imports may have the lower
+  // id.
   const items = shown
     .flatMap((id) => found.get(id) ?? [])
     .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))

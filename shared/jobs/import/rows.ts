@@ -57,8 +57,8 @@ export interface ImportRows {
 }
 
 /**
- * Returns the items and the index rows of a batch. Their ids follow the ids of the earlier batches, which `done` counts. The ids of
- * prospects descend: lists show the highest id first, so they show the prospects in the order of the file.
+ * Returns the table items and the search index rows of a batch. `done` counts the ids that earlier batches have used. Later rows of the
+ * file get lower prospect ids: lists show the highest id first, so they show the prospects in the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;

@@ -29,7 +29,7 @@ export type ImportState = z.infer<typeof ImportState>;
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
-/** A number for each kind of record that an import creates. It is a count or a first id. */
+/** A number for each kind of record that an import creates: how many such records there are, or the first of their ids. */
 const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), change: z.int() });
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
@@ -118,8 +118,8 @@ export const StoredImport = z.object({
   /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
   /**
-   * The reserved blocks of ids. They are needed to find and delete the rows of a failed import. Null until the ids are reserved, and null
-   * for a kind of record of which the file needs no ids.
+   * The reserved blocks of 128 ids. They are needed to find and delete the rows of a failed import. Null until the ids are reserved, and
+   * null for a kind of record of which the file needs no ids.
    */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),

@@ -69,8 +69,8 @@ function requireUsers({ users }: Dictionary, toUserId: number | undefined, fromU
 }
 
 /**
- * The run takes only prospects of certain assignees (`from`). Returns the ids of these assignees, without those whose prospects the caller
- * may not see. The set contains null if the run takes unassigned prospects.
+ * A run (a job for a territory) takes only prospects of certain assignees (`from`). Returns the ids of these assignees, without those whose
+ * prospects the caller may not see. The set contains null if the run takes unassigned prospects.
  */
 function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dictionary): ReadonlySet<number | null> {
   const wanted = from === "nobody" ? [null] : from === "anyone" ? [...users.keys()] : [from ?? null];
@@ -87,7 +87,7 @@ interface Run {
 /**
  * Throws `conflict` with the id of the first open run that overlaps with the new run. Two runs overlap if they have the same territory, or
  * if at least one prospect of the company is in both polygons. The polygons are those of the time at which the runs were created. The
- * filters of the runs are not compared. A prospect may change after the first run was created, and then match the filters of both runs.
+ * filters of the runs are not compared, because a prospect may change after the first run was created, and then match both filters.
  */
 async function refuseOverlap(
   context: ReadContext,

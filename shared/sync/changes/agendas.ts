@@ -11,8 +11,8 @@ interface PlacedEntry extends AgendaEntry {
 }
 
 /**
- * Reads the entries of all agendas of the prospects that are assigned to the user, or to nobody if `userId` is null. An agenda whose last
- * appointment starts before the time `from` may be left out.
+ * Reads the entries of all agendas (rows with the times of one prospect's appointments) of the prospects that are assigned to the user, or
+ * to nobody if `userId` is null. An agenda whose last appointment starts before the time `from` may be left out.
  */
 export async function agendaEntries(
   table: Reads,
@@ -40,9 +40,9 @@ export interface Agendas {
 
 /**
  * Reads the agendas of all prospects. `userIds` must contain all users of the company, because an agenda is stored under the prospect's
- * assignee. If a prospect gets another assignee meanwhile, its agenda moves, and the reads may miss it. The appointments of such a prospect
- * are then read from their own rows. `headVersion` is the version that the search index's head row had before this call: it shows which
- * prospects may have got another assignee since.
+ * assignee. If a prospect gets another assignee during the reads, its agenda moves, and the reads may miss it. The appointments of such a
+ * prospect are therefore read from their own rows. `headVersion` is the version of the search index's head row before this call. The
+ * changes after this version show which prospects may have got another assignee.
  */
 export async function allAgendas(
   table: Reads,
@@ -77,8 +77,8 @@ export async function allAgendas(
 }
 
 /**
- * Returns the prospects that may have got another assignee since the head row had this version. The agenda of such a prospect has moved to
- * another partition, so Queries of all partitions may have missed it.
+ * Returns the prospects that may have got another assignee since the head row of the search index had this version. The agenda of such a
+ * prospect has moved to another partition, so Queries of all partitions may have missed it.
  */
 async function reassignedSince(table: Reads, companyId: number, headVersion: number): Promise<Set<number>> {
   const { chunks, unflushed } = await readLog(table, companyId, headVersion, 1);

@@ -68,9 +68,9 @@ interface Position {
 }
 
 /**
- * Reads appointments from the calendar, sorted by start and then by id. The calendar has a partition for each month, and the agendas say
- * which months have appointments. The agendas are read at most once for a page. A page after the first one does not need them if it ends
- * within the month in which it begins.
+ * Reads appointments from the calendar, sorted by start and then by id. The calendar has a partition for each month. The agendas (one row
+ * with the times of each prospect's appointments) say which months have appointments. The agendas are read at most once for a page. A page
+ * after the first one does not need them if it ends within the month in which it begins.
  *
  * Each returned row has an `Order`, three numbers from which the next page continues: the start of the appointment, its id, and the last
  * month that had an appointment when the first page was read. No page reads the calendar beyond that month.

@@ -25,8 +25,8 @@ const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
  * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. It returns undefined
  * for a row that does not exist. The rows of one partition were often written one after the other, and then their keys are close together.
  * One Query therefore reads from the lowest to the highest wanted key of a partition, but at most twice as many rows as are wanted. Rows of
- * partitions with few wanted rows are read by their keys, and all rows are if `mayQuery` is false. Rows that are then still missing or too
- * old are read by their keys with strong consistency, `TRIES` times at most.
+ * partitions with few wanted rows are read by their keys. If `mayQuery` is false, all rows are read by their keys. Rows that are then still
+ * missing or too old are read again with strong consistency, `TRIES` times at most.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,
@@ -134,7 +134,7 @@ export async function notesOf(
   return found;
 }
 
-/** Number of rows that one Query for the first notes of several prospects reads for each of them. */
+/** If one Query reads the first notes of several prospects, it reads at most this many rows for each prospect on average. */
 const FIRST_NOTES = 4;
 
 /**

@@ -137,12 +137,12 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
 }
 
 /**
- * Number of changes in most chunks of the log. New changes are first entries of the search index (unflushed). Usually as soon as there are
- * this many of them, a flush copies them into the log as one chunk.
+ * Most chunks (rows of the change log) contain this number of changes. New changes are at first only entries of the search index
+ * (unflushed). Usually as soon as there are this many entries, a flush (a background job) copies them into the log as one chunk.
  */
 const CHANGES_PER_ROW = 64;
 /**
- * Number of rows of the log that one request reads for a user who sees only some prospects. It is large, because most changes do not
+ * Number of rows of the change log that one request reads for a user who sees only some prospects. It is large, because most changes do not
  * concern this user.
  */
 const ROWS_FOR_FEW = 256;

@@ -19,13 +19,13 @@ export interface Prospects {
 
 /** The copies that were read together with the change log. */
 export interface CopiesAtHand {
-  /** The unflushed entries with copies, by the id of the prospect. */
+  /** Entries of the search index that no flush has copied into the change log yet, and that contain a copy. By prospect id. */
   readonly entries: ReadonlyMap<number, IndexRow>;
-  /** Rows with copies that flushes have stored. */
+  /** Rows with copies. Flushes (background jobs that copy changes into the log) have stored them. */
   readonly rows: readonly Item[];
 }
 
-/** Maps the ids of prospects to those unflushed entries that contain copies. */
+/** Maps the ids of prospects to those entries of the search index that contain copies. */
 export function entriesWithCopies(entries: readonly IndexEntry[]): ReadonlyMap<number, IndexRow> {
   const found = new Map<number, IndexRow>();
   for (const entry of entries) {
@@ -37,9 +37,10 @@ export function entriesWithCopies(entries: readonly IndexEntry[]): ReadonlyMap<n
 
 /**
  * Returns the row or the copy of each record, in the record's version or a later one. The rows in memory are used first, and then the
- * copies. A record that moves needs its row, because the row says who may have copies of its notes and appointments.
+ * copies. A prospect that becomes visible to the caller or ceases to be visible (`moves`) needs its row, because the row says who may have
+ * copies of its notes and appointments.
  *
- * @param namesVersion the version of the company's names
+ * @param namesVersion the version of the company's names (statuses, tags and users)
  * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
  * @param atHand undefined if later chunks of the log may contain newer versions of the records, so that a copy might not show the present
  * state of its prospect

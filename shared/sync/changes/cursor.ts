@@ -14,16 +14,15 @@ import { ChangeType } from "#shared/sync/changes/schema.ts";
 
 /** A position in the change log. */
 export interface Position {
-  /** All chunks up to this version of the index's head row have been read completely. */
+  /** The client has read all chunks (rows of the change log) up to this version of the search index's head row. */
   readonly version: number;
   /**
-   * Number of changes of the next chunk that have already been read. In a cursor of the old format 1, if this chunk is an import, it is the
-   * last id of the import that was read.
+   * Number of changes that the client has read of the next chunk. There is one exception: in a cursor of the old format 1, if the chunk is
+   * an import, it is the id of the import's last record that the client has read.
    */
   readonly offset: number;
   /**
-   * A time, in milliseconds since 1970, at which the log contained no chunk after those that have been read. A cursor expires `POSITION_MS`
-   * after this time.
+   * A time, in milliseconds since 1970, at which the change log ended at this position. The cursor expires `POSITION_MS` after this time.
    */
   readonly since: number;
 }

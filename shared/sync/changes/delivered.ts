@@ -1,9 +1,9 @@
 /**
- * Stores in a cursor which unflushed changes (entries of the search index that no flush has copied into the change log yet) the client
- * already has. If the list of these changes is short, the cursor contains the list. If it is too long, all unflushed changes are sorted,
- * and the cursor covers those before the first one that the client does not have. It contains the last covered change, and a digest of all
- * covered ones. The next request computes the digest again. If it differs, other changes have come between them, and the client gets all
- * these changes again.
+ * Stores in a cursor which unflushed changes the client already has. An unflushed change is an entry of the search index that no flush (a
+ * background job) has copied into the change log yet. If the list of these changes is short, the cursor contains the list. Otherwise the
+ * unflushed changes are sorted, and the cursor covers only those before the first one that the client lacks. It then contains the last
+ * covered change, and a digest of all covered changes. The next request computes the digest again. If the digest differs, there are new
+ * changes among them, and the client gets all covered changes again.
  */
 import { createHash } from "node:crypto";
 import { type ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";

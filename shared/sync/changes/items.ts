@@ -21,7 +21,7 @@ import { presentTerritory, type StoredTerritory, Territory } from "#shared/terri
 
 export type ChangesContext = Pick<ApiContext, "table" | "clock" | "secrets">;
 
-/** What the functions need that make the items of one page. */
+/** The data that is needed to make the items of one page. */
 export interface Making {
   readonly context: ChangesContext;
   readonly caller: Caller;
@@ -47,7 +47,8 @@ export function hiddenBecause(caller: Caller, prospect: StoredProspect): Reason 
 }
 
 /**
- * `changesAt` is the time, in milliseconds since 1970, at which the record changes without a write. It is absent if there is no such time.
+ * An item of a page. `changesAt` is the time, in milliseconds since 1970, at which the item's record changes without a write, for example
+ * because an appointment begins. It is absent if there is no such time.
  */
 export interface TimedItem {
   readonly item: ChangeItem;
@@ -68,7 +69,7 @@ export async function prospectItem(
   return next === undefined ? { item } : { item, changesAt: begunAt(next) };
 }
 
-/** Returns the item of a prospect whose row need not be read, because there is a copy of its present version. */
+/** Returns the item of a prospect whose row need not be read, because the change log contains a copy of its present version. */
 export function copyItem({ caller }: Making, copy: ProspectCopy, names: Dictionary): TimedItem {
   const { id, assignedToUserId } = copy;
   const version = shownVersion(copy.version, names.version);

@@ -32,7 +32,7 @@ export const ATTACHED_AT_ONCE = 32;
  */
 export const [NOTES, APPOINTMENTS] = [1, 2];
 
-/** The rows of the prospects of a page, and what else their notes and appointments depend on. */
+/** The data from which the notes and appointments of a page's prospects are made into items. */
 export interface ProspectRows {
   readonly making: Making;
   readonly types: readonly ChangeType[];
@@ -58,9 +58,9 @@ export interface Early {
 }
 
 /**
- * Reads the notes and appointments at the same time as the rows of the prospects, instead of one call to DynamoDB after the other.
- * Appointments are read only if the log says that the prospect has some, because a Query that finds nothing costs as much as one that finds
- * a few.
+ * Reads the notes and appointments of the prospects. The caller reads the rows of the prospects at the same time, because two calls to
+ * DynamoDB one after the other would take longer. Appointments are read only if the change log says that the prospect has some, because a
+ * Query that finds nothing costs as much as one that finds a few.
  */
 export async function readEarly(
   { context: { table }, caller: { companyId } }: Making,

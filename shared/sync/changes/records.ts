@@ -52,7 +52,7 @@ export interface Taken {
   readonly partial: PartialChange | undefined;
 }
 
-/** What a page knows of the company when the records of its changes are read. */
+/** Data of the company that is already known when the records of a page are read. */
 export interface KnownOfCompany {
   /** The version of the company's names (statuses, tags and users). */
   readonly namesVersion: number;
@@ -109,8 +109,8 @@ function beforeMove(records: readonly Selected[], moves: number): readonly Selec
 }
 
 /**
- * Returns true if the last page ended within this change. After a newer change of the same record, its items are added from the beginning,
- * because the newer change may have hidden what the client already has.
+ * Returns true if the last page ended within this change. If there is a newer change of the same record, the items of the record are added
+ * from the beginning, because the newer change may have hidden what the client already has.
  */
 const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
   partial?.key.id === id && partial.key.version === version;
@@ -177,8 +177,8 @@ async function readRows(
 }
 
 /**
- * Maximum number of times that the dictionary is read. The reads are not isolated from a transaction that is running: they may already see
- * its entry in the log, but not yet its other rows.
+ * Maximum number of times that the dictionary (statuses, tags and users) is read. The reads are not isolated from a transaction that is
+ * running: they may already see its entry in the log, but not yet its other rows.
  */
 const NAMES_TRIES = 5;
 

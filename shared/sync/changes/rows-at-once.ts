@@ -7,8 +7,8 @@ import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 
 /**
- * Number of rows while the size of the company's prospects is unknown. It is a compromise. Most rows have 1 KB, and a page of 1 000 rows
- * then needs four reads. If rows have 32 KB of custom fields, a page is full after 120 rows, and the other 130 are read in vain.
+ * Number of rows while the size of the company's prospects is unknown. It is a compromise. Most rows are 1 KB large, and a page of 1 000
+ * rows then needs four reads. If rows have 32 KB of custom fields, a page is full after 120 rows, and the other 130 are read in vain.
  */
 const UNKNOWN = 250;
 /**

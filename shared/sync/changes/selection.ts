@@ -25,7 +25,10 @@ export interface Selected {
   version: number;
   /** The newest change of the record. */
   change: Change;
-  /** Where the copies of the flush are that has moved this change into the log. Undefined for an unflushed change. */
+  /**
+   * A flush (a background job) copies changes into the change log, and stores copies of the changed prospects beside it. This says where
+   * the copies of this change's flush are. Undefined if no flush has processed the change yet.
+   */
   copies: CopyRows | undefined;
   /** True if the record is a prospect that has become visible to the caller or has ceased to be visible, or if this is not known. */
   moves: boolean;
@@ -36,18 +39,18 @@ export interface Selected {
    * notes and appointments.
    */
   hasAssignments: boolean;
-  /** The position before the record's first change. Undefined if all its changes are unflushed. */
+  /** The position in the change log before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
 }
 
 /**
- * Many records that change together: the new records of an import, or the records that show a status, tag or user whose name or colour has
- * changed, or a deleted tag. A page with such records contains no other records.
+ * Many records that change together: the new records of an import, or the records that show a renamed or recoloured status, tag or user, or
+ * the records that showed a deleted tag. A page with such records contains no other records.
  */
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** The last id that a cursor of the old format 1 has read. */
+  /** The id of the last record that the client has read of these. Only cursors of the old format 1 contain it. */
   readonly afterId?: number;
   /** `before` and `after` are the positions in the log before and after the change. Both are undefined if the change is unflushed. */
   readonly before?: Position;
@@ -92,8 +95,8 @@ export class Interest {
   };
 
   /**
-   * Returns true if a device of the caller may have a copy of the deleted note or appointment, or if this is not known. A user who had the
-   * prospect before may have one, too.
+   * Returns true if a device of the caller may have a copy of the deleted note or appointment, or if this is not known. A user to whom the
+   * prospect was assigned before may have one, too.
    */
   #mayHold({ heldBy }: NoteChange | AppointmentChange): boolean {
     const own = visibleAssignee(this.#caller);
@@ -123,8 +126,9 @@ export class Interest {
   }
 
   /**
-   * Returns the stages that read the other records which show the changed name of a status, tag or user. If the client also wants the type
-   * of the changed record, the first stage reads this record. The list is empty if the name has not changed or no wanted type shows it.
+   * Returns the stages (reads of records of one type) that read the other records which show the changed name of a status, tag or user. If
+   * the client also wants the type of the changed record, the first stage reads this record. The list is empty if the name has not changed
+   * or no wanted type shows it.
    */
   stagesOf(change: Change): readonly Stage[] {
     if (!("isShownElsewhere" in change) || !change.isShownElsewhere) return [];
@@ -241,7 +245,7 @@ export class Selection {
     else this.bulk = bulk;
   }
 
-  /** Reads chunks until the page is full, or until the next change is one of many records that change together. */
+  /** Reads chunks (rows of the change log) until the page is full, or until the next change is one of many records that change together. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
     for await (const { version, part, parts, changes, range, copies, at } of chunks) {

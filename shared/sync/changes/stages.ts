@@ -93,8 +93,9 @@ type Reader = (reads: StageReads, stage: Stage, after: Order | undefined, limit:
 const isShown = ({ item: { op } }: TimedItem): boolean => op === "upsert";
 
 /**
- * The pages are sorted by id. A prospect that the caller may see during the whole snapshot is therefore in exactly one page, whatever is
- * written meanwhile. Any other prospect has changed since the snapshot began, so the changes after the snapshot contain it.
+ * Reads the prospects in the order of their ids. A prospect that the caller may see during the whole snapshot is therefore in exactly one
+ * page, whatever is written meanwhile. Any other prospect has changed since the snapshot began, so the changes after the snapshot contain
+ * it.
  */
 const readProspects: Reader = async (reads, stage, after, limit) => {
   if (stage.showing !== undefined) return readProspectsShowing(reads, stage, after, limit);
