@@ -143,7 +143,7 @@ export function offlineClient({
       }
       if (page === undefined) throw new Error(error?.detail ?? `GET /api/changes: ${response.status}`);
       failures = 0;
-      // A page may contain a record more than once. The last item with the highest version counts.
+      // A page may contain a record more than once. The last item with the highest version is used.
       const items = new Map<string, ChangeItem>();
       for (const item of page.items) {
         const key = `${item.type}/${item.id}`;

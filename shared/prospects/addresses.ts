@@ -1,8 +1,8 @@
 /**
  * Creates, finds and changes addresses, and connects prospects with them.
  *
- * A prospect has a copy of its address. The address row lists its holders, which are the prospects with a copy. A user who may not see
- * all prospects sees an address if it has no holder, or if one of its holders is assigned to the user. Deleted holders count only if all
+ * A prospect has a copy of its address. The address row lists its holders, which are the prospects with a copy. A user who may not see all
+ * prospects sees an address if it has no holder, or if one of its holders is assigned to the user. Deleted holders are ignored, unless all
  * holders are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -126,10 +126,10 @@ interface Holders {
   readonly deleted: readonly StoredProspect[];
 }
 
-/** What decides who sees an address: the assignee of a holder, and whether the holder is deleted. */
+/** The fields of a holder (a prospect with a copy of an address) that decide who may see the address. */
 export type Holder = Pick<StoredProspect, "assignedToUserId" | "deletedAt">;
 
-/** Returns true if the caller may see an address with these holders. */
+/** Returns true if the caller may see an address with these holders (prospects with a copy of it). */
 export function allowsAddress(caller: Caller, holders: readonly Holder[]): boolean {
   const live = holders.filter(({ deletedAt }) => deletedAt === undefined);
   const deciding = live.length > 0 ? live : holders;
@@ -137,8 +137,8 @@ export function allowsAddress(caller: Caller, holders: readonly Holder[]): boole
 }
 
 /**
- * Number of holders that are read in one batch. Usually the first batch contains a holder that the caller may see, so the others need not
- * be read.
+ * Number of holders (prospects with a copy of the address) that are read in one batch. Usually the first batch contains a holder that the
+ * caller may see, so the other holders need not be read.
  */
 const HOLDERS_AT_ONCE = 100;
 
@@ -172,8 +172,7 @@ async function holdersAmong(
 
 /**
  * Changes the fields that the request contains, in the address and in all its copies. Throws `not_found` if the address does not exist, if
- * the caller may not see it, or if the caller may not see one of its holders (the prospects with a copy). Deleted holders do not count
- * here.
+ * the caller may not see it, or if the caller may not see one of its holders (the prospects with a copy). Deleted holders are ignored here.
  *
  * If the address has at most `limits.prospectsChangedAtOnce` copies, they change in the same transaction as the address. Otherwise they
  * change in later transactions, and the address row has the mark `isSpreading` until all copies are current. If the request is interrupted,
@@ -213,8 +212,8 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
 }
 
 /**
- * Returns the write of the address row. The new row lists only the holders that determine who sees the address: the holders that are not
- * deleted. If all holders are deleted, it lists one of them for each assignee.
+ * Returns the write of the address row. The new row lists only the holders (prospects with a copy) that determine who sees the address: the
+ * holders that are not deleted. If all holders are deleted, it lists one of them for each assignee.
  */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;

@@ -69,7 +69,10 @@ export async function readAgenda(table: Reads, prospect: Owner): Promise<readonl
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/** Returns the entries of the agenda after the change of one appointment. `after` is undefined if the appointment is deleted. */
+/**
+ * Returns the entries of the agenda (the row with the times of a prospect's appointments) after the change of one appointment. `after` is
+ * undefined if the appointment is deleted.
+ */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -81,8 +84,8 @@ export function agendaAfter(
 }
 
 /**
- * Returns the time for the key of the agenda: the latest start of an appointment, but never earlier than `before`, the time in the current
- * key. Returns undefined for a prospect without appointments, which has no agenda.
+ * Returns the time for the key of the agenda (the row with the times of a prospect's appointments): the latest start of an appointment, but
+ * never earlier than `before`, the time in the current key. Returns undefined for a prospect without appointments, which has no agenda.
  */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
@@ -92,8 +95,8 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
 }
 
 /**
- * Returns the writes that store `entries` as the agenda. Put them into the transaction that replaces the prospect's row `current` by
- * `next`.
+ * Returns the writes that store `entries` as the agenda (the row with the times of a prospect's appointments). Put them into the
+ * transaction that replaces the prospect's row `current` by `next`.
  */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
@@ -221,7 +224,10 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
 /** Timestamps have a fixed format, so comparing the strings compares the times. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/** Returns the next appointment. The table is read only if the times of all copies have passed and there may be more appointments. */
+/**
+ * Returns the prospect's next appointment. Usually the prospect's row contains a copy of it. The table is read only if the times of all
+ * copies have passed and there may be more appointments.
+ */
 export async function nextAppointment(
   table: Reads,
   prospect: StoredProspect,

@@ -86,9 +86,9 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
 }
 
 /**
- * Changes an appointment. Only a user who sees the prospect now may do this. It does not help if the user could see the prospect at
- * `arrival.occurredAt`: that is enough for adding a new record, but an update replaces the current one. Throws `not_found` if the caller
- * may not see the prospect. Throws `Outdated` only afterwards, because this error contains the appointment.
+ * Changes an appointment. The caller must see the prospect now. A caller who saw it only at `arrival.occurredAt` may add new records, but
+ * may not change existing ones. Throws `not_found` if the caller may not see the prospect. Throws `Outdated` only after this check, because
+ * the error contains the appointment.
  */
 export async function updateAppointment(
   context: ApiContext,

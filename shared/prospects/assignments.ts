@@ -23,8 +23,8 @@ interface Past {
 
 /**
  * Returns the assignment fields of a prospect whose assignee changes at `nowMs`. A past assignment is removed if it ended before the oldest
- * fact that the service accepts. If more than `limits.pastAssignments` remain, the shortest ones lose their users, because a fact from a
- * short time is improbable. The newest ones always keep their users.
+ * fact (status change, note or appointment) that the service accepts. If more than `limits.pastAssignments` remain, the user ids of the
+ * shortest ones are removed, because few facts come from a short assignment. The newest ones always keep their user ids.
  */
 export function reassignedAt(
   before: Assignments,
@@ -48,8 +48,8 @@ export function reassignedAt(
 const isKnown = ({ user }: Past): boolean => user !== FORGOTTEN;
 
 /**
- * Forgets the users of the shortest assignments. Keeps only the last assignment with a forgotten user. It shows that the names of the users
- * before its end are incomplete.
+ * Removes the shortest assignments until few enough remain. In place of the latest removed one, an entry without a user (`FORGOTTEN`)
+ * remains. It shows that the assignments before its end are incomplete.
  */
 function limited(past: readonly Past[]): readonly Past[] {
   const known = past.filter(isKnown);
@@ -89,8 +89,8 @@ function unpacked([begin = 0, ...pairs]: readonly number[]): Past[] {
 function pastOf({ pastAssignments = [], earlierAssignments = [] }: Stored): Past[] {
   const newest = pastAssignments.map(([user, from, until]): Past => ({ user, from, until }));
   const [first] = newest;
-  // More than five entries come from a function of an earlier deployment. It kept only the ten newest assignments, so it may have removed
-  // an earlier one. An assignment with a forgotten user takes the place of the removed one.
+  // An earlier release stored up to ten entries here instead of five, and removed all earlier ones. If there are more than five, an entry
+  // without a user (`FORGOTTEN`) is therefore added for assignments that may have been removed.
   const isCut = first !== undefined && newest.length > limits.newestAssignments;
   const cut = isCut ? [{ user: FORGOTTEN, from: first.from, until: first.from }] : [];
   return [...unpacked(earlierAssignments), ...cut, ...newest];

@@ -1,6 +1,6 @@
 /**
- * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk` with the id and the changes of the job, so that a repeated
- * run of the job does not change the prospect again.
+ * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk` with the id and the changes of the job, so that the job
+ * does not change the prospect again if it is repeated after a crash.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -64,9 +64,9 @@ export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
 export const isEmpty = (fields: BulkFields): boolean => Object.keys(fields).length === 0;
 
 /**
- * Writes the fields `after` and the mark of the job in one transaction. All fields of `after` must differ from the prospect's. Throws
- * `ConditionFailed` if the row has changed since `current` was read. If `after` deletes the prospect, the row must also meet the condition
- * `deletedIf`. Returns the mark.
+ * Writes the fields `after` and the mark of the job (its id and its changes) in one transaction. All fields of `after` must differ from the
+ * prospect's. Throws `ConditionFailed` if the row has changed since `current` was read. If `after` deletes the prospect, the row must also
+ * meet the condition `deletedIf`. Returns the mark.
  */
 export async function writeByJob(
   context: ApiContext,

@@ -40,8 +40,8 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 
 const MS_PER_DAY = 86_400_000;
 /**
- * The earliest and the latest possible time of an appointment, because the years of stored timestamps have four digits. A requested range
- * is reduced to these times.
+ * The earliest and the latest time that an appointment can have, because the years of stored timestamps have four digits. If a requested
+ * range begins earlier or ends later, these times are used as its ends.
  */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");

@@ -170,7 +170,7 @@ export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
 export const ProspectFilter = z.object(filterParameters).check(withNear());
 
 export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
-/** Returns an object with this schema for each filter. */
+/** Returns an object with one property for each filter. Each property has this schema. */
 export const filterTextsOf = <Text>(text: Text) =>
   ({
     bbox: text,

@@ -41,7 +41,7 @@ export const indexEntry = (prospect: StoredProspect): IndexEntry =>
 
 /**
  * Returns the fields of the prospect that lists show and the index row does not contain. Returns undefined if the prospect has upcoming
- * appointments. Lists show the next one, which changes with time.
+ * appointments: lists show the next one, which changes with time, so a copy would soon be wrong.
  */
 export function copiedFields(prospect: StoredProspect): CopiedFields | undefined {
   const { upcoming, moreUpcomingUntil, address } = prospect;

@@ -100,7 +100,7 @@ const State = z.object({ state: z.string() });
 
 /**
  * Returns true if rows with this import id are visible. A numeric id belongs to an import, whose rows are visible after it is completed.
- * Rows with any other id are always visible. An import without a row counts as completed.
+ * Rows with any other id are always visible. If the table has no row for the import, its rows are visible.
  */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;
@@ -230,8 +230,8 @@ export async function readProspect<Current = never>(
 }
 
 /**
- * Returns the fingerprint of the whole answer. It is the tag of an answer whose rows may have different states. A client that sends this
- * tag already has the same answer and gets 304, but only after the service has read all rows.
+ * Returns the fingerprint of the whole answer. It is the ETag if some rows of the answer may have been read before a write and others after
+ * it. A client that sends this ETag already has the same answer and gets 304, but only after the service has read all rows.
  */
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 

@@ -32,8 +32,8 @@ export interface ReshapeOptions {
  */
 const TOGETHER = 10;
 /**
- * Number of blocks after which the progress is stored although no row had to be rewritten. After a block with such rows, the progress is
- * stored at once.
+ * After this many blocks of 128 ids, the progress is stored even if no row had to be rewritten. After a block with rows to rewrite, the
+ * progress is stored at once.
  */
 const SAVED_EVERY = 64;
 /**

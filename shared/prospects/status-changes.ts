@@ -48,8 +48,8 @@ export function historyWrite({ companyId, id: prospectId }: StoredProspect, chan
 }
 
 /**
- * Returns the number of entries in the prospect's status history. Throws `conflict` if it is the maximum, because a next entry is then
- * impossible.
+ * Returns the number of entries in the prospect's status history. Throws `conflict` if it is the maximum, because no further entry can then
+ * be added.
  */
 export function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredProspect): number {
   const entries = pastStatusChanges + (lastStatusChange === null ? 0 : 1);

@@ -27,8 +27,8 @@ export interface ImportOfChanges {
 }
 
 /**
- * Changes the prospect by the row. Returns undefined if this was possible, and otherwise a message, for example because the prospect was
- * deleted during the import.
+ * Changes the prospect to the values of the row. Returns undefined if this succeeded, and otherwise a message, for example because the
+ * prospect was deleted during the import.
  */
 export async function changeByRow(
   context: ApiContext,

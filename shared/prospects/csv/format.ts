@@ -70,10 +70,13 @@ export async function* templateText(): AsyncGenerator<string> {
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** A first line that tells Excel the delimiter. Excel then shows the next line as row 1. */
+/** Matches a first line such as `sep=;`, which tells Excel the delimiter. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** A first line such as `sep=|`. A line with several cells is the header of a file with a column whose name begins with `sep=`. */
+/**
+ * Matches a first line such as `sep=|`, which names a delimiter that the import does not support. A line with several cells does not match:
+ * it is a header whose first column begins with `sep=`.
+ */
 const otherSeparatorLine = /^"?sep=([^,;\t\r\n]*)(?:[\r\n]|$)/i;
 /** Maximum number of characters of an unknown delimiter in an error message. */
 const SHOWN_DELIMITER = 10;

@@ -5,7 +5,7 @@ import * as limits from "#shared/limits.ts";
 import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { text } from "#shared/schema.ts";
 
-/** The value of a header in a mapping. The error names the header, which is the last part of the value's path. */
+/** The column to which a mapping maps a header of the file. The error message names the header, which is the last part of zod's path. */
 const MappedColumn = z.enum(knownColumns, {
   error: ({ input, path }) =>
     `for the header "${String(path?.at(-1))}", there is no column ${JSON.stringify(input)?.slice(0, limits.csvHeader)}. The columns are ${knownColumns.join(", ")}.`,
@@ -142,8 +142,8 @@ export const isTooLong = (cells: readonly string[], { width }: Header): boolean 
   cells.length > width && cells.slice(width).some((cell) => cell.trim() !== "");
 
 /**
- * Returns true if the row has a value in one of the `essential` columns. A row with more cells than the header also counts, because its
- * values may be in the wrong columns.
+ * Returns true if the row has a value in one of the `essential` columns. Also returns true for a row with more cells than the header,
+ * because its values may be in the wrong columns.
  */
 export const isFilled = (cells: readonly string[], header: Header): boolean =>
   isTooLong(cells, header) || essential.some((column) => (cells[header.positions[column] ?? -1] ?? "").trim() !== "");

@@ -226,7 +226,8 @@ const isDatedAs = (entry: Fingerprint, row: Fingerprint): boolean =>
   entry.updatedAt === undefined || entry.updatedAt === row.updatedAt;
 
 function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
-  // Only unflushed entries have a copy, and it contains fields that the index does not store.
+  // The copy is left out of the hash. It exists only in entries that are not yet part of the stored index, and contains fields that the
+  // index does not store.
   const { updatedAt, copy: _, ...content } = { updatedAt: undefined, copy: undefined, ...record };
   return {
     version: record.version,

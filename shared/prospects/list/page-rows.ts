@@ -30,8 +30,8 @@ const USUAL_TEXT_BYTES = 1_000;
 const WORTH_A_REQUEST = 2;
 
 /**
- * Number of reads of a page that accept a row only in exactly the version of the index. Later reads also accept a newer row that still
- * belongs to the list. Otherwise a page with many concurrent writes might never succeed.
+ * The first reads of a page, this many, accept a row only in exactly the version of the search index. Later reads also accept a newer row
+ * that still belongs to the list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_READS = 2;
 
@@ -62,8 +62,8 @@ export type PageRows = (
 
 /**
  * Returns a function that reads the rows of one page. If the function returns StaleSnapshot, a row is newer than the index or not visible
- * yet. In this case, read the index again and call the function again. Its first read is eventually consistent, which costs half as much.
- * Rows that are older than the index are read again with strong consistency.
+ * yet. In this case, read the index again and call the function again. The function's first read is eventually consistent, which costs half
+ * as much. Rows that are older than the index are read again with strong consistency.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, ListedRow>();
@@ -100,7 +100,7 @@ type RowRef = Pick<ProspectRef, "id" | "version">;
  * Returns the rows by id. Each row has at least the version in `refs`. The first read is eventually consistent, which costs half as much.
  * Throws TableBusy if a row remains older than that after `STRONG_READS` further reads.
  *
- * @param namesVersion the version of the company's names
+ * @param namesVersion the version of the company's names (statuses, tags and users)
  * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
  */
 export async function rowsAtLeast(

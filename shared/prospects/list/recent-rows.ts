@@ -42,7 +42,8 @@ const opened = new WeakMap<Reads, AllRecentRows>();
 /**
  * Returns the prospects of one company that are in memory. The prospects of different tables are kept apart.
  *
- * @param namesVersion the version of the company's names; if it has changed since the last call, the memory of the company is emptied
+ * @param namesVersion the version of the company's names (statuses, tags and users); if it has changed since the last call, the memory of
+ * the company is emptied
  */
 export function recentRows(table: Reads, companyId: number, namesVersion: number): RecentRows {
   const known = opened.get(table) ?? openRecentRows();

@@ -3,7 +3,7 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Maximum number of cells that a box may touch. */
+/** Maximum number of cells that the requested box (a part of the map) may touch. If it touches more, the cells are made larger. */
 export const CELLS_MAX = 2_000;
 /** A tile of 256 pixels has 2 to the power of this number of cells in each direction, so a cell has 32 pixels. */
 const CELL_ZOOM = 3;
@@ -52,7 +52,7 @@ export class View {
     return new View(2 ** z * side, x * side, y * side, side, side);
   }
 
-  /** Returns the number of the cell in the view. Returns -1 for a point outside. */
+  /** Returns the number of the cell that contains the point. Returns -1 if the point is outside the view. */
   cellOf(lat: number, lng: number): number {
     const column = (cellAt(mercatorX(lng), this.cells) - this.#west + this.cells) % this.cells;
     if (column >= this.columns) return -1;
@@ -162,7 +162,7 @@ class Sums {
   readonly #lats: Float64Array;
   readonly #lngs: Float64Array;
   readonly #lastIds: Float64Array;
-  /** Four numbers for each cell: the smallest box of its points. */
+  /** Four numbers for each cell: the lowest longitude and latitude of the points in this cell, and then the highest ones. */
   readonly #boxes: Float64Array;
   /** For each cell in which `add` has found a point: a box that lies completely inside the cell. */
   readonly #insides: Box[] = [];
