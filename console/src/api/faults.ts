@@ -14,7 +14,7 @@ interface Fault {
   readonly message: string;
 }
 
-/** The page itself has found the faults, so no request was sent. */
+/** A fault in a field that the page itself has found. The page then sends no request. */
 export class FieldError extends Error {
   readonly faults: readonly FieldFault[];
 

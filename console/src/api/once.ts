@@ -1,8 +1,8 @@
 /** Gives requests an `Idempotency-Key`, so that a user who repeats a request after a lost answer does not do the same thing twice. */
 
 /**
- * Time for which the same request gets the same key, if it has not succeeded yet. The service would know the key for 24 hours. But if a
- * user sends the same request much later, the user probably wants its effect once more.
+ * If a request has not succeeded, the same request gets the same key again within this time. The service remembers a key for 24 hours. But
+ * if a user sends the same request much later, the user probably wants its effect once more.
  */
 const REPEATED_MS = 10 * 60_000;
 /** Maximum number of requests that are remembered. The oldest one is forgotten first. */
@@ -16,7 +16,10 @@ interface Attempt {
 /** The requests that have not succeeded, by their content. The service may have executed them, although no answer came. */
 const unanswered = new Map<string, Attempt>();
 
-/** Sends a request. A POST that changes something gets a key. If it has not succeeded, the same request gets the same key again. */
+/**
+ * Sends a request. A POST that changes something gets an `Idempotency-Key`. If the POST has not succeeded, the same request gets the same
+ * key again.
+ */
 export async function sendOnce(request: Request, send: (request: Request) => Promise<Response>): Promise<Response> {
   const content = request.method === "POST" ? await contentOf(request) : undefined;
   if (content === undefined) return send(request);
@@ -43,7 +46,7 @@ async function contentOf(request: Request): Promise<string | undefined> {
   // A form is sent as multipart/form-data, whose parts are separated by a boundary. The browser chooses another boundary each time. The
   // boundary is removed here, so that the same form always gives the same text.
   const boundary = /boundary=(.+)$/.exec(request.headers.get("Content-Type") ?? "")?.[1];
-  // The file of a form may contain any text. Only a JSON body says by this text that the request is a dry run.
+  // In a JSON body, this text means that the request is a dry run. A form is not searched, because its file may contain the text by chance.
   if (boundary === undefined && body.includes('"dryRun":true')) return undefined;
   return `${request.url} ${boundary === undefined ? body : body.replaceAll(boundary, "")}`;
 }

@@ -67,7 +67,7 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
   // The service sorts only by creation time, the newest first. For any other order, the console loads the newest `LARGEST_PAGE` rows in one
   // page and sorts them itself.
   const query = useProspects(filter, sort === undefined ? page : 1, sort === undefined ? PAGE_SIZE : LARGEST_PAGE);
-  // Another filter begins with nothing selected. Otherwise the selection would contain prospects that are not in the table.
+  // When the filter changes, the selection becomes empty. Otherwise it would contain prospects that are not in the table.
   const of = JSON.stringify(filter);
   const [chosen, setChosen] = useState({ of, ids: nothing });
   const selected = chosen.of === of ? chosen.ids : nothing;

@@ -9,7 +9,7 @@ interface FormFaults {
   readonly faults: readonly FieldFault[];
   /** The id of the text that describes the faults. */
   readonly textId: string;
-  /** The labels of the fields that are on the page, by the names of the fields. The fields write their labels into it. */
+  /** The labels of the fields that are on the page, by the names of the fields. The fields write their labels into this map. */
   readonly labels: Map<string, string>;
 }
 

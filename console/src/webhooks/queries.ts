@@ -70,7 +70,7 @@ function useAction<Input, Result>(
 }
 
 /**
- * Is for actions without a dialog, and shows their errors as messages. A response 409 is not shown as an error, because it only means that
+ * Runs an action that has no dialog, and shows its error as a message. A response 409 is not shown as an error, because it only means that
  * the page was out of date. For example, the service may already be sending the delivery.
  */
 function useButtonAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
