@@ -42,8 +42,8 @@ interface Row {
 type Update = Extract<Write, { update: Key }>;
 
 /**
- * Returns the write that ends a job. It also removes the attributes by which the sweep finds jobs whose message may be lost. The write
- * fails if another invocation has changed the row.
+ * Returns the write that ends a job. It also removes the attributes by which the sweep (a regular search) finds jobs whose message may be
+ * lost. The write fails if another invocation has changed the row.
  */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
@@ -142,8 +142,8 @@ export class JobLease<S extends Row> {
 }
 
 /**
- * The sweep (a regular search for jobs whose message may be lost) skips jobs that became due within the last 15 seconds, because a job's
- * own message is probably still in the SQS queue.
+ * The sweep (a regular search for jobs whose message may be lost) skips a job if its time `dueAt` passed less than 15 seconds ago, because
+ * a job's own message is probably still in the SQS queue.
  */
 const GRACE_MS = 15_000;
 /** After the sweep has sent a message for a job, it waits this time before it sends another one. */
@@ -151,7 +151,7 @@ const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/** Sends a message for each job that is due. Returns the number of messages. */
+/** Sends a message for each job whose time `dueAt` has passed. Returns the number of messages. */
 export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table" | "clock" | "jobs">): Promise<number> {
   const now = clock.now();
   let sent = 0;

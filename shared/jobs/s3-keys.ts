@@ -28,9 +28,9 @@ export const exportKeys = {
 export const bulkKeys = {
   /** The ids of up to 16 384 records of the job. */
   members: (companyId: number, id: number, piece: number): string => `bulk/${companyId}/${id}/members-${piece}`,
-  /** The polygon of the territory, as it was when a run over the territory was created. */
+  /** The polygon of the territory, as it was when a run (a job for the territory) was created. */
   area: (companyId: number, id: number): string => `bulk/${companyId}/${id}/area`,
-  /** The results of one chunk of records. */
+  /** The results of one chunk (up to 512 records). */
   results: (companyId: number, id: number, chunk: number): string => `bulk/${companyId}/${id}/results-${chunk}`,
 } as const;
 

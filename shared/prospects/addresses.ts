@@ -42,9 +42,9 @@ export function newAddressWrite(companyId: number, address: Address, now: string
 }
 
 /**
- * Returns the write that adds a prospect to the holders of an address. Put it into the transaction that writes the prospect's copy. The
- * condition of the write fails if the address has changed since `stored` was read. Throws `conflict` if the address already has
- * `limits.prospectsPerAddress` holders.
+ * Returns the write that adds a prospect to the holders of an address (the prospects with a copy of it). Put it into the transaction that
+ * writes the prospect's copy. The condition of the write fails if the address has changed since `stored` was read. Throws `conflict` if the
+ * address already has `limits.prospectsPerAddress` holders.
  */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
@@ -62,8 +62,9 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Returns the write that removes a prospect from the holders of an address. Put it into the transaction that removes the prospect's copy.
- * The write increments `links`, so that a concurrent change of the address fails, and is repeated with the new holders.
+ * Returns the write that removes a prospect from the holders of an address (the prospects with a copy of it). Put it into the transaction
+ * that removes the prospect's copy. The write increments `links`, so that a concurrent change of the address fails, and is repeated with
+ * the new holders.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;

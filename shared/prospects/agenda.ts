@@ -107,7 +107,10 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** Returns the write that removes the agenda of a prospect. Returns no write if the prospect has no agenda. */
+/**
+ * Returns the write that removes the agenda of a prospect (the row with the times of its appointments). Returns no write if the prospect
+ * has no agenda.
+ */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }

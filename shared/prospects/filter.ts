@@ -304,7 +304,7 @@ export function criteriaOf(
 
 /**
  * Returns the options for reading the search index. Long texts are stored apart from the entries of the index, and only a search for words
- * needs them. With `searches`, they are read at the same time as the index, which saves a round trip.
+ * needs them. If `searches` is true, these texts are read at the same time as the index, which saves a round trip.
  */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 

@@ -82,10 +82,10 @@ export async function createNote(
 /**
  * Returns the first write of the second try of `createNote`, or undefined if a second try cannot succeed.
  *
- * The first write of each try checks the prospect. For the first try, no row of the prospect is known, or perhaps an outdated one. If its
- * check fails, the error contains the current row. This row shows whether the caller may see the prospect, or whether it was assigned to
- * the caller when the note was written. It also shows whether an import has created the prospect, which must be completed. If the caller
- * sees all prospects, the second try does not check the assignee, so that a concurrent reassignment cannot make it fail.
+ * The first write of each try checks the prospect. The first try has no row of the prospect, or perhaps an outdated one. If its check
+ * fails, the error contains the current row. This row shows whether the caller may see the prospect, or whether it was assigned to the
+ * caller when the note was written. It also shows whether an import has created the prospect, which must be completed. If the caller sees
+ * all prospects, the second try does not check the assignee, so that a concurrent reassignment cannot make it fail.
  */
 async function secondTry(
   { table }: ApiContext,

@@ -118,7 +118,10 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** Returns true if the process already knew, when `learned` had the value `before`, that the prospect's rows are visible. */
+/**
+ * Returns true if no import has created the prospect, or if this process learned that its import is completed before `learned` had the
+ * value `before`.
+ */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
 
@@ -153,8 +156,8 @@ interface ProspectOfFact {
 }
 
 /**
- * Returns the prospect of a fact. Throws `not_found` if the caller may neither see it now nor could see it at the time of the fact.
- * `occurredAt` is this time, or undefined if the fact occurs now.
+ * Returns the prospect of a fact (a status change, a note or an appointment). Throws `not_found` if the caller cannot see the prospect now,
+ * and could not see it at the time of the fact either. `occurredAt` is the time of the fact, or undefined if the fact occurs now.
  */
 export async function readProspectOfFact(
   context: ReadContext,
@@ -167,8 +170,8 @@ export async function readProspectOfFact(
 }
 
 /**
- * Returns true if the service may accept a fact on this prospect from the caller. `occurredAt` is the time of the fact, or undefined if it
- * occurs now.
+ * Returns true if the service may accept a fact (a status change, a note or an appointment) on this prospect from the caller. `occurredAt`
+ * is the time of the fact, or undefined if it occurs now.
  */
 export const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
   isVisible(caller, prospect) ||

@@ -63,8 +63,8 @@ export interface QueueChange {
 }
 
 /**
- * Returns the writes that replace the queue. If no job runs, the first one that waits is admitted. `ownId` is the job that causes the
- * change: the caller writes its row, so the returned writes do not contain it.
+ * Returns the writes that replace the queue. If no job runs, the first waiting job is admitted: it may run now. `ownId` is the job that
+ * causes the change: the caller writes its row, so the returned writes do not contain it.
  */
 export function queueChange(
   companyId: number,

@@ -8,7 +8,7 @@ import { findJob } from "#shared/jobs/bulk/read.ts";
 import { chunksOfResults, type JobResult, ResultFilter } from "#shared/jobs/bulk/result-pages.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** The contract of the endpoints, except what depends on the format of the file. */
+/** The part of the endpoints' contracts that is the same for all formats of the file. */
 export const resultFile = {
   description:
     "All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",

@@ -91,8 +91,8 @@ export const bulkRunner =
 type Lease = JobLease<StoredBulk>;
 
 /**
- * Handles chunk after chunk. `mustSettle` is true if the previous invocation was interrupted. That invocation may have written records of
- * the next chunk, so this chunk is handled before the job is paused or cancelled.
+ * Handles the chunks (up to 512 records each), one after the other. `mustSettle` is true if the previous invocation was interrupted. That
+ * invocation may have written records of the next chunk, so this chunk is handled before the job is paused or cancelled.
  */
 async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: boolean): Promise<void> {
   const readMembers = kind.members(context, lease.stored);
@@ -107,8 +107,8 @@ async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: b
       return context.jobs.send({ kind: "bulk", companyId, id });
     }
     const { results, isAllowed } = await handleChunk(context, lease, kind, await readMembers(done));
-    // The failure is saved in the same write as the counts. If this invocation is then interrupted, the next one reads the failure and ends
-    // the job. The job must not continue after a chunk with unprocessed records.
+    // The failure is saved in the same write as the counts of the chunk. If this invocation is then interrupted, the next one reads the
+    // failure and ends the job. The job must not continue after a chunk with unprocessed records.
     const lost = { failure: "The user who began the job may no longer do this." };
     await storeChunk(context, lease, results, { runs: 0, ...(isAllowed ? {} : lost) });
   }

@@ -36,7 +36,7 @@ export const StoredBulk = z.object({
   companyId: Id,
   kind: BulkKind,
   state: BulkState,
-  /** What a user has asked a running job to do. The job does it after its current chunk. */
+  /** What a user has asked a running job to do. The job does it after its current chunk (up to 512 records). */
   wanted: z.optional(z.enum(["paused", "cancelled"])),
   events: BulkEvents,
   /** The change of a job of the kind `prospect_bulk` or `territory_run`. */
@@ -51,7 +51,7 @@ export const StoredBulk = z.object({
   firstId: z.optional(Id),
   total: count,
   ...handledCounts,
-  /** Number of chunks into which the records of the job are divided. */
+  /** Number of chunks (up to 512 records each) into which the records of the job are divided. */
   chunks: count,
   /** Number of chunks whose results are stored. Chunks are numbered from 0, so this is also the number of the next chunk. */
   done: count,

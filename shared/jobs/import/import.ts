@@ -99,9 +99,9 @@ export async function importFile(
 }
 
 /**
- * Handles an error of the import. The transaction that makes the prospects visible may have seemed to fail, although the import is
- * completed. Then this function returns the result. Otherwise it marks the import as failed, deletes its rows as far as possible, and
- * throws. Remaining rows are invisible, and the next import deletes them.
+ * Handles an error of the import. The import may be completed in spite of the error, because the last transaction may have succeeded
+ * although it seemed to fail. In this case, the function returns the result. Otherwise it marks the import as failed, deletes its rows as
+ * far as possible, and throws. Remaining rows are invisible, and the next import deletes them.
  */
 async function resultAfter(error: unknown, context: ImportContext, progress: Progress): Promise<FileResult> {
   const { stored, result, isCommitting, isChanging } = progress;
@@ -229,8 +229,8 @@ async function writeFile(
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
-  // Existing prospects are changed before the transaction that makes the new ones visible. If the request is repeated, it finds that the
-  // prospects are already changed, and does not change them again.
+  // Existing prospects are changed before the transaction that makes the new ones visible. If the request is repeated, the import finds
+  // that these prospects are already changed, and does not change them again.
   progress.isChanging = read.changes.length > 0;
   const lateFaults = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
   const file = withLateFaults(read, lateFaults);

@@ -248,7 +248,7 @@ async function* readsOfIds(table: Table, companyId: number, ids: readonly number
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /**
- * Reads all prospects of the company. The rows of the id ranges say which ids exist. The row of a range is written before the first
+ * Reads all prospects of the company, range by range of their ids. The table has a row for each range, which is written before the first
  * prospect of the range. The read therefore misses no prospect that exists when it begins.
  */
 async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {

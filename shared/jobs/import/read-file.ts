@@ -30,7 +30,7 @@ type ReadRow =
   | { readonly row: number; readonly change: RowChange }
   | { readonly row: number; readonly fault: string };
 
-/** How the rows are matched with existing prospects. If it is missing, each row creates a prospect. */
+/** How the rows are matched with existing prospects. An import without this setting creates a prospect for each row. */
 export interface Matching {
   readonly by: MatchBy;
   readonly onMatch: Exclude<OnMatch, "create">;

@@ -25,7 +25,10 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 const ITEMS_PER_RENEWAL = 200;
 /** Interval of renewals of the lease within a batch. The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/** A chunk ends when it has this number of rows, or this number of characters in their search texts. A chunk must fit into memory. */
+/**
+ * A chunk (a file with sorted rows for the search index) ends when it has this number of rows, or this number of characters in their search
+ * texts. A chunk must fit into memory.
+ */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
@@ -128,7 +131,7 @@ async function writeItems(
   }
 }
 
-/** Collects index rows, and stores them as a chunk in the bucket. Call `store` when `isFull` is true. */
+/** Collects rows for the search index, and stores them as one file (a chunk) in the bucket. Call `store` when `isFull` is true. */
 class Chunk {
   readonly #context: JobContext;
   readonly #lease: ImportLease;

@@ -67,8 +67,9 @@ const PIECE_BYTES = 64 * 1024;
 
 /**
  * Matches characters that show that a file is not text: ASCII control characters other than tabs and line breaks. This check is needed
- * because the decoder accepts every byte as Windows-1252. It decodes the five bytes that Windows-1252 leaves undefined to control characters
- * above ASCII, as the Encoding Standard of browsers requires (https://encoding.spec.whatwg.org/#index-windows-1252). These are accepted.
+ * because the decoder accepts every byte as Windows-1252. It decodes the five bytes that Windows-1252 leaves undefined to control
+ * characters above ASCII, as the Encoding Standard of browsers requires (https://encoding.spec.whatwg.org/#index-windows-1252). These
+ * control characters are accepted.
  */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
@@ -84,9 +85,9 @@ export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator
 }
 
 /**
- * Decodes bytes. With `more`, the decoder keeps an incomplete character at the end of the bytes for the next call. All bytes of a file
- * are decoded with `more`, and a last call without bytes ends the text. Otherwise several releases of Node.js 20 to 24 decode 0x80 to
- * 0x9F of Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
+ * Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. `more` is true for
+ * all bytes of a file, and a last call without bytes ends the text. Otherwise several releases of Node.js 20 to 24 decode 0x80 to 0x9F of
+ * Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   let text: string;

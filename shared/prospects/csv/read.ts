@@ -7,8 +7,8 @@ import { BadFile, beginningOf } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
   /**
-   * Number of the row as a spreadsheet shows it, from 1. Blank rows count. Line breaks inside a cell and a first line such as `sep=;` do
-   * not count.
+   * Number of the row as a spreadsheet shows it, from 1. Blank rows are counted. Line breaks inside a cell, and a first line such as
+   * `sep=;`, are not counted.
    */
   readonly row: number;
   readonly cells: readonly string[];
@@ -59,7 +59,7 @@ const options: Options = {
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // The error is not handled here, because `pipeline` destroys the parser with the same error. The loop below then throws it.
+  // An error of the pipeline is ignored here, because `pipeline` also destroys the parser with this error. The loop below then throws it.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {

@@ -30,8 +30,8 @@ const USUAL_TEXT_BYTES = 1_000;
 const WORTH_A_REQUEST = 2;
 
 /**
- * The first reads of a page, this many, accept a row only in exactly the version of the search index. Later reads also accept a newer row
- * that still belongs to the list. Otherwise a page with many concurrent writes might never succeed.
+ * A page may be read several times. The first reads (this number of them) accept a row only in exactly the version of the search index.
+ * Later reads also accept a newer row that still belongs to the list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_READS = 2;
 

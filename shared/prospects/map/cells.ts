@@ -8,8 +8,8 @@ export const CELLS_MAX = 2_000;
 /** A tile of 256 pixels has 2 to the power of this number of cells in each direction, so a cell has 32 pixels. */
 const CELL_ZOOM = 3;
 /**
- * Half a pixel, in cells. The size of a window is a whole number of pixels, but the degrees of its box are rounded. With this margin, the
- * rounding never changes the size of the cells while a user moves the map.
+ * Half a pixel, in cells. The size of a map window is a whole number of pixels, but the degrees of its box are rounded. With this margin,
+ * the rounding never changes the size of the cells while a user moves the map.
  */
 const MARGIN = 1 / 64;
 

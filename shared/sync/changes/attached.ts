@@ -22,11 +22,11 @@ const TRIES = 5;
 const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
 /**
- * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. It returns undefined
- * for a row that does not exist. The rows of one partition were often written one after the other, and then their keys are close together.
- * One Query therefore reads from the lowest to the highest wanted key of a partition, but at most twice as many rows as are wanted. Rows of
- * partitions with few wanted rows are read by their keys. If `mayQuery` is false, all rows are read by their keys. Rows that are then still
- * missing or too old are read again with strong consistency, `TRIES` times at most.
+ * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. The returned function
+ * returns undefined for a row that does not exist. The rows of one partition were often written one after the other, and then their keys
+ * are close together. One Query therefore reads from the lowest to the highest wanted key of a partition, but at most twice as many rows as
+ * are wanted. Rows of partitions with few wanted rows are read by their keys. If `mayQuery` is false, all rows are read by their keys. Rows
+ * that are then still missing or too old are read again with strong consistency, `TRIES` times at most.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,
@@ -178,8 +178,8 @@ const isDense = (count: number, first: number, last: number): boolean =>
   count >= WORTH_A_QUERY && last - first < 3 * count;
 
 /**
- * Reads the notes of a prospect that come after the note with this creation time and id. An empty list in place of the two numbers means
- * from the first note on.
+ * Reads the notes of a prospect that come after the note with this creation time and id. If the list is empty, it reads from the first note
+ * on.
  */
 export function notesAfter(
   table: Reads,

@@ -1,6 +1,7 @@
 /**
  * Returns the pages of `GET /api/changes`: first a snapshot of the records that the caller may see, then the changes since the snapshot
- * began. The change log has no gap, and no clock decides what is new (docs/decisions/2026-11-23-changes.md).
+ * began. The client's position in the change log decides which changes are new, and not a clock, so the client misses no change
+ * (docs/decisions/2026-11-23-changes.md).
  */
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -68,9 +69,9 @@ const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): bo
   types.length === others.length && types.every((type) => others.includes(type));
 
 /**
- * Returns the cursor with which a snapshot begins. Its position in the change log is the version that the index's head row has now. When
- * the client has read the whole snapshot, it reads the changes from this position on. It therefore also gets everything that is written
- * while it reads the snapshot.
+ * Returns the cursor with which a snapshot begins. Its position in the change log is the present version of the search index's head row.
+ * When the client has read the whole snapshot, it reads the changes from this position on. It therefore also gets everything that is
+ * written while it reads the snapshot.
  */
 const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, since: number): Cursor => ({
   types,

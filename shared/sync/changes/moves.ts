@@ -32,7 +32,7 @@ export const ATTACHED_AT_ONCE = 32;
  */
 export const [NOTES, APPOINTMENTS] = [1, 2];
 
-/** The data from which the notes and appointments of a page's prospects are made into items. */
+/** The data that is needed to make the items of the notes and appointments of a page's prospects. */
 export interface ProspectRows {
   readonly making: Making;
   readonly types: readonly ChangeType[];

@@ -142,7 +142,7 @@ export class Interest {
   }
 }
 
-/** Maps a kind of record to the stages that read the records which show its name. */
+/** Maps a kind of record to the stages (reads of records of one type) that read the records which show its name. */
 const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> = {
   territory: () => [],
   status: (id) => [{ type: "prospects", where: { statusIds: new Set([id]) } }],
