@@ -195,6 +195,11 @@ export const StoredProspect = z.object({
    */
   version: count,
   deletedAt: sometimes,
+  /**
+   * The mark of the operation of a device that deleted the prospect (see sync/operations/claims.ts), and the version of the prospect after
+   * the deletion. Undefined if another request has deleted the prospect.
+   */
+  deletedByOperation: z.optional(z.tuple([z.string(), count])),
   /** The id that the client gave to the prospect when it created it. */
   clientRecordId: z.optional(z.string()),
   /**

@@ -6,22 +6,28 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
 import { isTransient } from "#shared/errors.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
+import { shownVersion } from "#shared/prospects/record-version.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
-import type { OperationBatch } from "#shared/sync/operations/schema.ts";
+import type { OperationBatch, OperationResults } from "#shared/sync/operations/schema.ts";
 import { faultyDynamoDb } from "../../harness/fault-test.ts";
 import { pass } from "../../harness/faulty-dynamodb.ts";
 import { calledBy, Killed } from "../../harness/killable.ts";
+import { present } from "../../harness/shapes.ts";
 import { newOwner } from "../../harness/warm-function.ts";
 import { oneInFive } from "../one-in-five.ts";
 
 const db = faultyDynamoDb();
 
+/** Returns operations on two prospects. The batch creates both, and deletes the second one. */
 function batchOf(statusId: number): OperationBatch {
-  const clientRecordId = randomUUID();
+  const [kept, deleted] = [randomUUID(), randomUUID()];
   const [title, startAt] = ["Inspection", "2040-01-01T10:00:00Z"];
   const operations = [
     { type: "prospect.create", fields: { name: "first", currentStatusId: statusId } },
@@ -29,8 +35,24 @@ function batchOf(statusId: number): OperationBatch {
     { type: "note.create", fields: { body: "once" } },
     { type: "appointment.create", fields: { title, startAt } },
     { type: "prospect.tags", fields: { tagIds: [] } },
+    { type: "prospect.create", fields: { name: "gone" }, clientRecordId: deleted },
+    { type: "prospect.delete", fields: {}, clientRecordId: deleted },
   ];
-  return { deviceId: "tablet", operations: operations.map((one) => ({ opId: randomUUID(), clientRecordId, ...one })) };
+  const sent = operations.map((one) => ({ opId: randomUUID(), clientRecordId: kept, ...one }));
+  return { deviceId: "tablet", operations: sent };
+}
+
+/** Returns the ids of both prospects. Checks that the deletion has written the version that follows the creation. */
+function prospectsOf({ results }: OperationResults): Ids {
+  const [created, deleted] = results.slice(-2);
+  expect([created?.id, created?.version]).toEqual([deleted?.id, shownVersion(1)]);
+  expect(deleted?.version).toBe(shownVersion(2));
+  return { kept: results[0]?.id ?? 0, deleted: deleted?.id ?? 0 };
+}
+
+interface Ids {
+  readonly kept: number;
+  readonly deleted: number;
 }
 
 /**
@@ -49,14 +71,16 @@ function killedAt(at: number, takesEffect: boolean): { context: ApiContext; call
   return { context: contextOn(table), calls: () => calls };
 }
 
-async function pushAgain(caller: Caller, batch: OperationBatch): Promise<number> {
-  const { results } = await applyBatch({ context: contextOn(db.direct), caller, requestId: "again" }, batch);
-  for (const { outcome } of results) expect(["applied", "duplicate"]).toContain(outcome);
-  return results[0]?.id ?? 0;
+async function pushAgain(caller: Caller, batch: OperationBatch): Promise<Ids> {
+  const answer = await applyBatch({ context: contextOn(db.direct), caller, requestId: "again" }, batch);
+  for (const { outcome } of answer.results) expect(["applied", "duplicate"]).toContain(outcome);
+  return prospectsOf(answer);
 }
 
-async function expectOnce(caller: Caller, id: number): Promise<void> {
+async function expectOnce(caller: Caller, { kept: id, deleted }: Ids): Promise<void> {
   const context = contextOn(db.direct);
+  const gone = storedProspect(await context.table.get(keys.prospect(caller.companyId, deleted)));
+  expect([gone.version, gone.deletedAt]).toEqual([2, gone.updatedAt]);
   const shown = await readProspect(context, caller, id);
   expect(shown).toMatchObject({ name: "second", currentStatus: null, appointments: [{ title: "Inspection" }] });
   expect([shown.statusHistory.length, shown.appointments.length]).toEqual([2, 1]);
@@ -79,16 +103,19 @@ test.each([false, true])(
       await applyBatch({ context: killedAt(at, takesEffect).context, caller, requestId: "killed" }, batch).catch(
         (error: unknown) => expect(error).toBeInstanceOf(Killed),
       );
-      const id = await pushAgain(caller, batch);
-      await expectOnce(caller, id);
-      prospects.add(id);
+      const ids = await pushAgain(caller, batch);
+      await expectOnce(caller, ids);
+      prospects.add(ids.kept).add(ids.deleted);
     }
-    expect(prospects.size).toBe(points.length);
+    expect(prospects.size).toBe(2 * points.length);
+    // Each prospect of the company was created by one of the batches. No batch has created a prospect twice.
+    const { total } = await listProspects(contextOn(db.direct), caller, ListQuery.parse({}));
+    expect(total).toBe(points.length + 1);
   },
 );
 
 /** Sends the batch as a device does, until each operation is applied. */
-async function pushUntilApplied(context: ApiContext, caller: Caller, batch: OperationBatch): Promise<number> {
+async function pushUntilApplied(context: ApiContext, caller: Caller, batch: OperationBatch): Promise<Ids> {
   for (let attempt = 1; ; attempt++) {
     expect(attempt).toBeLessThan(100);
     const answer = await applyBatch({ context, caller, requestId: `${attempt}` }, batch).catch((error: unknown) => {
@@ -96,7 +123,7 @@ async function pushUntilApplied(context: ApiContext, caller: Caller, batch: Oper
     });
     const outcomes = answer?.results.map(({ outcome }) => outcome) ?? ["retry"];
     for (const outcome of outcomes) expect(["applied", "duplicate", "retry"]).toContain(outcome);
-    if (!outcomes.includes("retry")) return answer?.results[0]?.id ?? 0;
+    if (answer !== undefined && !outcomes.includes("retry")) return prospectsOf(answer);
   }
 }
 
@@ -112,8 +139,8 @@ test("batches that are sent twice at once are applied once although every fifth 
     }),
   );
   db.plan(() => pass);
-  for (const [first = 0, second = 0] of ids) {
-    expect(second).toBe(first);
-    await expectOnce(caller, first);
+  for (const [first, second] of ids) {
+    expect(second).toEqual(first);
+    await expectOnce(caller, present(first));
   }
 });

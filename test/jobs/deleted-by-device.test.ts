@@ -1,0 +1,54 @@
+/** Tests bulk deletions, and their undo, of prospects that an operation of a device also deletes. */
+import { randomUUID } from "node:crypto";
+import { beforeEach, expect, test } from "vitest";
+import { beginUndo } from "#shared/jobs/bulk/undo.ts";
+import { rowVersionOf } from "#shared/prospects/record-version.ts";
+import { applyBatch } from "#shared/sync/operations/batch.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { endOf, newJob, newStage, rowsOf, type Stage } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+async function deleteAll(stage: Stage) {
+  const job = await newJob(harness, stage, { delete: true });
+  await endOf(harness, now, stage, job);
+  return job;
+}
+
+async function restoreAll(stage: Stage, job: { readonly companyId: number; readonly id: number }): Promise<void> {
+  const silent = { send: async () => undefined };
+  const { id } = await beginUndo(harness.sound(), silent, stage.caller, job.id, {});
+  await endOf(harness, now, stage, { kind: "bulk", companyId: job.companyId, id });
+}
+
+test("an undo restores no prospect that a device has deleted, and the repeated operation stays a duplicate", async () => {
+  const stage = await newStage(harness, 2);
+  const [first] = stage.ids;
+  const operation = { opId: randomUUID(), type: "prospect.delete", id: first, fields: {} };
+  const push = async () => {
+    const batch = { deviceId: "tablet", operations: [operation] };
+    const { results } = await applyBatch({ context: harness.sound(), caller: stage.caller, requestId: "r" }, batch);
+    const { outcome, version = null } = results[0] ?? expect.fail();
+    return [outcome, version === null ? null : rowVersionOf(version)];
+  };
+  const areDeleted = async () => (await rowsOf(harness, stage)).map(({ deletedAt }) => deletedAt !== undefined);
+
+  const job = await deleteAll(stage);
+  expect(await push()).toEqual(["rejected", null]);
+  await restoreAll(stage, job);
+  expect(await areDeleted()).toEqual([false, false]);
+
+  // The job's deletion and its undo have written the versions 2 and 3.
+  expect(await push()).toEqual(["applied", 4]);
+  const again = await deleteAll(stage);
+  expect(await areDeleted()).toEqual([true, true]);
+  await restoreAll(stage, again);
+  expect(await areDeleted()).toEqual([true, false]);
+  expect(await push()).toEqual(["duplicate", 4]);
+});
