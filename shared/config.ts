@@ -38,8 +38,8 @@ const settings = {
   /** The scopes that the console requests from the issuer in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
   /**
-   * The prefix of the API keys by which API Gateway counts and limits the requests of companies. A key is this prefix and the number of a
-   * slot. A hash of the company's id determines the slot, so several companies may share one.
+   * The prefix of the API keys by which API Gateway counts and limits the requests of companies. An API key is this prefix and a number
+   * from a hash of the company's id, so several companies may share a key.
    */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
@@ -53,7 +53,7 @@ const settings = {
    * others need not wait for it.
    */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** Delivery delays and retry gaps are multiplied by this factor. It is 1 in a deployment, and less than 1 in tests. */
+  /** Delivery delays and retry gaps are divided by this factor. It is 1 in a deployment, and greater than 1 in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
 } as const;
 

@@ -23,8 +23,8 @@ export const notesPerProspect = 5_000;
 /** Maximum number of status changes of a prospect. GET of a prospect returns all of them. Reading 5 000 costs about 500 read units. */
 export const statusChangesPerProspect = 5_000;
 /**
- * Maximum number of appointments of a prospect. GET of a prospect returns all of them. Each has at most 30 KB, so they add at most 15 MB to
- * the response.
+ * Maximum number of appointments of a prospect. GET of a prospect returns all of them. Each is at most 30 KB large, so they add at most 15
+ * MB to the response.
  */
 export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
@@ -54,12 +54,12 @@ export const addressesLookedThrough = 16_384;
  */
 export const prospectsChangedAtOnce = 33;
 export const polygonPointsMin = 3;
-/** Maximum number of points of a polygon. 5 000 points have at most 255 KB as JSON text, which fits into a DynamoDB row (400 KB). */
+/** Maximum number of points of a polygon. 5 000 points need at most 255 KB as JSON text, which fits into a DynamoDB row (400 KB). */
 export const polygonPointsMax = 5_000;
 export const territoriesPerCompany = 5_000;
 /**
- * Maximum total bytes of a company's polygons as JSON text. The list of territories returns all of them, and a streamed response has at
- * most 200 MB.
+ * Maximum total bytes of a company's polygons as JSON text. The list of territories returns all of them, and a streamed response may be at
+ * most 200 MB large.
  */
 export const polygonBytesPerCompany = 180_000_000;
 /**
@@ -94,8 +94,8 @@ export const queryParameter = 4_000;
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
 /**
- * Time after which an unfinished request with an idempotency key counts as dead. From then on, a request with the same key may run. The
- * time is longer than the time-out of a function, so the first request cannot still be running.
+ * Time after which an unfinished request with an idempotency key is assumed to have failed, and a repeated request with the same key may
+ * run. The time is longer than the time-out of a function, so the first request cannot still be running.
  */
 export const idempotentRunMs = 30_000;
 /** Maximum number of operations that a device sends at once. */
@@ -113,8 +113,8 @@ export const claimHeldMs = 60_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
 /**
- * Time for which the row of a prospect keeps a past assignment. An assignment decides whether a past assignee may send a fact, so it is
- * kept at least for `factAgeMs`. One day is added, because clocks differ.
+ * Time for which the row of a prospect keeps a past assignment. The service uses it to decide whether a past assignee may send a fact, so
+ * it is kept at least for `factAgeMs`. One day is added, because clocks differ.
  */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
 /**
@@ -134,7 +134,7 @@ export const newestAssignments = 5;
 export const clockDifferenceMs = 60_000;
 /**
  * Maximum bytes of the results of operations in one response. The results become longer when they are escaped as JSON strings. With 4 MB of
- * results, the complete response still has at most `bufferedAnswerBytes`.
+ * results, the complete response is still at most `bufferedAnswerBytes` long.
  */
 export const operationResultBytes = 4_000_000;
 /**
@@ -199,7 +199,7 @@ export const ignoredColumns = 100;
 /** Maximum characters of an ignored column's name in the result of an import. */
 export const ignoredColumn = 100;
 /**
- * Maximum characters of a row of a CSV file. It is high enough for every valid row: the longest values of all columns together have about
+ * Maximum characters of a row of a CSV file. It is high enough for every valid row: the longest values of all columns together need about
  * 18 000 characters.
  */
 export const csvRow = 1_000_000;
@@ -228,13 +228,13 @@ export const dictionaryCacheMs = 60_000;
 
 /**
  * Maximum time for which the publisher (the function that makes events) caches the event registrations of a company's webhooks. Normally,
- * the publisher reads a version number to notice that registrations have changed. The maximum is for the case that a write fails to raise
- * this number.
+ * the publisher reads a version number to notice that registrations have changed. The maximum matters if a write has failed to raise this
+ * number.
  */
 export const subscriptionsCacheMs = 60_000;
 /**
- * Time after a change of a company's webhook registrations in which the publisher (the function that makes events) does not cache them. Its
- * Query may run during the change and return some rows from before and others from after the change. A cache would keep this mixture.
+ * Time after a change of a company's webhook registrations for which the publisher (the function that makes events) does not cache them. A
+ * Query that runs during the change may return some rows from before and others from after it. A cache would keep this mixture.
  */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
@@ -272,7 +272,9 @@ export const filterKeys = 50;
 export const filterBytes = 4 * 1024;
 /** Maximum duration of a DNS look-up of a receiver. The look-up also counts towards `exchangeMs`. */
 export const lookupMs = 3_000;
-/** Maximum number of DNS look-ups that one function runs concurrently. It is 200, so that all webhooks (40) of five companies fit. */
+/**
+ * Maximum number of DNS look-ups that one function runs concurrently. With 200, five companies with 40 webhooks each can use it at once.
+ */
 export const lookupsAtOnce = 200;
 /**
  * Limits of the DNS cache: the maximum time for an address (a shorter TTL takes precedence), the time for which a failed look-up is cached,

@@ -5,8 +5,8 @@
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /**
- * The encryption context of a data key. KMS decrypts the key only if the context is the same as at encryption. CloudTrail also logs the
- * context.
+ * The encryption context of a data key: names and values that are not secret. KMS decrypts the key only if the context is the same as at
+ * encryption. CloudTrail also logs the context.
  */
 export type KeyContext = Readonly<Record<string, string>>;
 

@@ -11,8 +11,8 @@ export interface Link {
 }
 
 /**
- * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload with other values, an upload whose
- * bytes have another length or hash than these headers say, and an upload to an existing key.
+ * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload if its headers have other values,
+ * if the length or hash of its bytes differs from these headers, or if the file already exists.
  */
 export interface UploadHeaders {
   readonly "content-type": string;
@@ -53,8 +53,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // All headers in `headers` are signed, so that the client cannot change them. Without these options, the signer does not sign the
-      // media type, and moves `x-amz-` headers into the query.
+      // All headers in `headers` are signed, so that the client cannot change them. Without these two options, the signer would not sign
+      // the media type, and would move `x-amz-` headers into the query.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

@@ -10,7 +10,7 @@ import { msUntilDeadline } from "#shared/deadline.ts";
  * higher number, batches could wait for a connection.
  */
 const SLOTS = 12;
-/** Maximum wait in milliseconds before the next attempt. After an attempt that processed some entries, the maximum is 25 ms. */
+/** Maximum pause in milliseconds before the next attempt. After an attempt that processed some entries, the maximum is 25 ms. */
 const PAUSE_MS = 2_000;
 /** If the caller has no deadline, `send` gives up when no entry was processed for this many milliseconds. */
 const PATIENCE_MS = 5_000;
@@ -26,7 +26,7 @@ const isThrottled = (error: unknown): boolean => error instanceof Error && throt
 
 /**
  * Adapts the number of concurrent batches to the rate that the service accepts. The number grows slowly, and falls by up to a half when the
- * service leaves entries unprocessed. The next call of `send` begins with the number that the previous one has reached.
+ * service leaves entries unprocessed. The next call of `send` begins with the number at which the previous call ended.
  */
 export class Pace {
   #slots = SLOTS;
@@ -40,8 +40,9 @@ export class Pace {
   }
 
   /**
-   * Sends batches of at most `size` entries until every entry is processed. Throws a `Busy` shortly before the caller's deadline. If there
-   * is no deadline, throws it when no entry was processed for PATIENCE_MS. No batch is still running when it returns or throws.
+   * Sends batches of at most `size` entries until every entry is processed. Throws a `Busy` error shortly before the caller's deadline. If
+   * there is no deadline, throws it when no entry was processed for PATIENCE_MS. When `send` returns or throws, no batch is running any
+   * more.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };
@@ -94,7 +95,9 @@ export class Pace {
 
 const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
 
-/** Sends the batch. If the service throttles all of it, even after the attempts of the SDK, every entry counts as unprocessed. */
+/**
+ * Sends the batch. If the service throttles the whole batch, even after the attempts of the SDK, all entries are returned as unprocessed.
+ */
 async function unprocessed<T>(pending: readonly T[], sendChunk: SendChunk<T>): Promise<readonly T[]> {
   try {
     return await sendChunk(pending);

@@ -82,7 +82,7 @@ export interface Objects {
   /** Begins a multipart upload and returns its id. The file does not exist until the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
   /**
-   * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last one must have at least 5 MB. Uploading a
+   * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last one must be at least 5 MB large. Uploading a
    * part again replaces it.
    */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;

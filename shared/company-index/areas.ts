@@ -5,19 +5,19 @@ import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
 /**
- * Geohash cells cover a polygon, and this is the maximum number of cells on its boundary. With more cells, a search tests fewer rows that
- * are outside the polygon, but looks up more ranges of geohashes.
+ * Maximum number of geohash cells on the boundary of a polygon. The cells on the boundary and inside it cover the polygon. With more cells,
+ * a search tests fewer rows that are outside the polygon, but looks up more ranges of geohashes.
  */
 const EDGE_CELLS = 512;
 /**
- * Maximum number of tests whether an edge of a polygon crosses a cell. 400 000 tests take about 10 ms. If a polygon needs more tests, for
- * example because it crosses itself many times, the cells cover more area outside the polygon.
+ * Maximum number of tests for one polygon. A test checks whether an edge of the polygon crosses a cell. 400 000 tests take about 10 ms. If
+ * a polygon needs more tests, for example because it crosses itself many times, the cells cover more area outside the polygon.
  */
 const EDGE_TESTS = 400_000;
 
 export const emptyArea: Area = { box: null, ranges: [], contains: () => false };
 
-/** The edges of a ring that may cross a cell. Undefined means all edges. */
+/** The edges of a ring (a closed line) that may cross a cell. Undefined means all edges. */
 interface Crossing {
   readonly edges?: readonly number[];
 }

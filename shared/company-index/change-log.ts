@@ -1,9 +1,9 @@
 /**
  * The change log of a company, which `GET /api/changes` returns. It says which records have changed, and to whom a changed prospect was
- * assigned before and after. A write adds an entry to the search index. A flush later merges the entries into the stored index. In the
- * same transaction, it copies their changes into a chunk (one or more rows of the log) and increases the version of the index's head row.
- * The entries that no flush has merged yet are the newest part of the log. A client that has all changes up to a version therefore finds
- * each later change in a later chunk or in such an entry.
+ * assigned before and after. Each change first adds an entry to the search index. Later, a flush merges the entries into the stored index.
+ * In the same transaction, the flush copies the changes into a chunk (one or more rows of the log) and increases the version of the index's
+ * head row. The entries that no flush has merged yet are the newest part of the log. A client that has all changes up to a version
+ * therefore finds each later change either in a later chunk or in an entry.
  */
 import * as z from "zod/mini";
 import type { CopyRows } from "#shared/company-index/copy.ts";
@@ -31,8 +31,8 @@ export interface ProspectChange extends Versioned, Assignees {
   /** True if the change restores a deleted prospect. */
   readonly isRestored: boolean;
   /**
-   * True if the prospect has or had appointments, and the change may make them visible or invisible to a user: it gives the prospect
-   * another assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
+   * True if the prospect has or had appointments, and the change may make them visible or invisible to a user. This is possible if the
+   * change gives the prospect a different assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
    */
   readonly movesAppointments?: boolean | undefined;
 }
@@ -66,7 +66,7 @@ export interface NoteChange extends Versioned, Holders {
   readonly isDeleted: boolean;
 }
 
-/** A change of a record. Every user of the company may see the record. */
+/** A change of a territory, status, tag or user. Every user of the company may see these records. */
 export const SharedChange = z.object({
   kind: z.enum(["territory", "status", "tag", "user"]),
   id: z.int(),
@@ -93,7 +93,7 @@ export interface Logged {
   readonly range?: IdRange;
   /** Where the copies of changed prospects are. They are already stored. Undefined if there are none. */
   readonly copies?: CopyRows | undefined;
-  /** Returns further writes for the same transaction, in which the head row gets the version `version`. */
+  /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
   readonly others?: (version: number) => readonly Write[];
 }
 
@@ -111,7 +111,7 @@ export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "
 
 const MS_PER_DAY = 86_400_000;
 
-/** Time for which a client can continue from its last position in the log. Later, it must read all records again. */
+/** Time for which a client can continue from its last position in the change log. Later, it must read all records again. */
 export const POSITION_MS = 60 * MS_PER_DAY;
 /**
  * Time for which a chunk is stored. It is a day longer than POSITION_MS, because a client that begins at an old position may need several
@@ -120,8 +120,8 @@ export const POSITION_MS = 60 * MS_PER_DAY;
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 
 /**
- * Maximum number of changes in one row of the table. 8 000 changes have at most 200 KB, and DynamoDB limits a row to 400 KB. Four users in
- * `heldBy` count as one change.
+ * Maximum number of changes in one row of the table. 8 000 changes need at most 200 KB, and DynamoDB limits a row to 400 KB. In this
+ * number, four users in `heldBy` count like one more change.
  */
 const CHANGES_PER_ROW = 8_000;
 const HOLDERS_PER_CHANGE = 4;
@@ -154,9 +154,9 @@ const withoutFalse = (_: string, value: unknown): unknown => (value === false ? 
 type LogOfHead = Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">;
 
 /**
- * Returns the attributes that describe the log, for the version of the head row that follows `from`. `hasChunk` is true if a chunk is
- * written with this version. Release 0.1.0 has no change log. If it wrote the head row `from`, no chunk contains the changes of that
- * version, so the log begins again at this version.
+ * Returns the attributes that describe the change log, for the next version of the head row after `from`. `hasChunk` is true if a chunk is
+ * written with this version. Release 0.1.0 has no change log. If that release wrote the head row `from`, no chunk contains the changes of
+ * that version, so the log begins again at this version.
  */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   loggedVersion: from.version + 1,
@@ -164,13 +164,13 @@ export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
 });
 
-/** Returns the head version from which on the log contains all changes. */
+/** Returns the version of the head row since which the change log contains all changes. */
 export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number =>
   loggedVersion === version ? logBegins : version;
 
 /**
- * Returns the writes of a chunk, or no writes if there are neither changes nor a range. The caller must add the writes of `Logged.others`
- * itself. Execute all these writes in the transaction that replaces the head row `from` by its next version.
+ * Returns the writes of a chunk of the change log, or no writes if there are neither changes nor a range. The caller must add the writes of
+ * `Logged.others` itself. Execute all these writes in the transaction that replaces the head row `from` by its next version.
  */
 export function chunkWrites(companyId: number, from: Head, logged: Logged, nowMs: number): Write[] {
   const { changes = [], range, copies } = logged;

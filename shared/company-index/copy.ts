@@ -43,20 +43,20 @@ type IndexedFields = Pick<
   "id" | "version" | "createdAt" | "statusId" | "assignedToUserId" | "tagIds" | "lat" | "lng"
 >;
 
-/** All fields of one version of a prospect that lists show. The prospect has no upcoming appointment. */
+/** All fields that lists show of one version of a prospect. Only prospects without an upcoming appointment are copied. */
 export interface ProspectCopy extends IndexedFields, CopiedFields {
   readonly updatedAt: number;
 }
 
 /**
- * Maximum bytes of a copy in an entry. Every list reads all unflushed entries, so a larger copy would cost lists more than it saves requests
- * for changes.
+ * Maximum bytes of a copy in an unflushed entry (recent change). Every list reads all these entries. A larger copy would therefore make
+ * lists more expensive, by more than requests for changes become cheaper.
  */
 const COPY_BYTES = 128;
 
 /**
- * Returns the fields as bytes for the entry with the searchable text `text`. Returns undefined if the bytes would be too many, or if a field
- * cannot be copied.
+ * Compresses the fields for an entry whose searchable text is `text`. Returns undefined if the result is too long, or if a field cannot be
+ * copied.
  */
 export function packFields(fields: CopiedFields, text: string): Uint8Array | undefined {
   const joined = joinedFields(fields);
@@ -65,7 +65,7 @@ export function packFields(fields: CopiedFields, text: string): Uint8Array | und
   return bytes.length <= COPY_BYTES ? bytes : undefined;
 }
 
-/** Returns the copy in an unflushed entry. Undefined if the entry contains none. */
+/** Returns the copy in an unflushed entry (recent change), or undefined if the entry contains none. */
 export function copyIn(entry: IndexRow): ProspectCopy | undefined {
   const { copy, id, version, createdAt, updatedAt, statusId, assignedToUserId, tagIds, lat, lng, text } = entry;
   if (copy === undefined || updatedAt === undefined) return undefined;
@@ -82,8 +82,8 @@ function inflated(id: number, copy: Uint8Array, text: string): string {
 }
 
 /**
- * Most fields are also in the searchable text of the entry. The compression refers to this text and to the usual sources, so a copy needs
- * few bytes.
+ * Returns the preset dictionary of the compression: a text to which the compressed bytes may refer. Most fields also occur in the
+ * searchable text of the entry, and the source is usually one of the three listed here. A copy therefore needs few bytes.
  */
 const dictionaryOf = (text: string): Buffer => Buffer.from(`\ncsv-import\nimport\napi\n${text.toLowerCase()}`);
 
@@ -148,15 +148,15 @@ const longUuid = (short: string): string =>
     .toString("hex")
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 
-/** Maximum number of copies in one row of the table. A row with so many copies usually has 12 KB. */
+/** Maximum number of copies in one row of the table. A row with this number of copies usually needs 12 KB. */
 const COPIES_PER_ROW = 128;
 
-/** Where the copies of a flush are. Each row contains the copies after those of the row before it, in the order of their ids. */
+/** Where the copies of one flush are stored. The copies are sorted by the id of the prospect and divided into rows of the table. */
 export const CopyRows = z.object({
   /** The version of the chunk, and a random id. Both are part of the keys of the rows. */
   version: z.int(),
   id: z.string(),
-  /** The id of the last copy in each row, and the size of the row in bytes. */
+  /** For each row: the id of the last prospect in it, and the size of the row in bytes. */
   rows: z.array(z.tuple([z.int(), z.int()])),
 });
 export type CopyRows = z.infer<typeof CopyRows>;
@@ -216,14 +216,14 @@ function copyOf(tuple: z.infer<typeof Tuple>): ProspectCopy {
 const CopiesItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 const Tuples = z.array(Tuple);
 
-/** A version of a prospect, and where the copies of the flush are that has copied this version. */
+/** A version of a prospect whose copy is wanted. `copies` says where the flush of this version has stored its copies. */
 export interface WantedCopy {
   readonly id: number;
   readonly version: number;
   readonly copies?: CopyRows | undefined;
 }
 
-/** Bytes that an eventually consistent read returns for half a read unit. A prospect's row that is read alone costs as much. */
+/** Bytes that an eventually consistent read returns for half a read unit. Reading the row of a single prospect also costs half a unit. */
 const BYTES_PER_HALF_UNIT = 4_096;
 
 interface WantedRow {
@@ -240,7 +240,7 @@ function rowOf(companyId: number, { id, copies }: WantedCopy): WantedRow | undef
     : { key: changeLogKeys.copiesOfChunk(companyId, copies.version, copies.id, part), bytes: row[1] };
 }
 
-/** The prospects whose copies are probably in one row. */
+/** A row of copies, and the prospects whose copies are probably in this row. */
 interface Group {
   readonly row: WantedRow;
   readonly wanted: WantedCopy[];

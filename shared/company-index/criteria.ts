@@ -190,7 +190,10 @@ const hasPlace = ({ box, areas = [], onMap }: Criteria): boolean =>
 export const needsGeo = (criteria: Criteria): boolean =>
   hasPlace(criteria) || criteria.located === true || criteria.updatedFrom !== undefined;
 
-/** Release 0.1.0 has written a part of the index, without times of changes. A rebuild of the index adds these times. */
+/**
+ * Thrown if release 0.1.0 has written a part of the index, because that release stores no times of changes. A rebuild of the index adds
+ * them.
+ */
 export class UpdateTimesMissing extends Error {
   override name = "UpdateTimesMissing";
 }

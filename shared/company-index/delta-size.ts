@@ -1,6 +1,6 @@
 /**
  * The size of a company's unflushed entries: recent changes that are not in the stored search index yet. The size decides when a flush
- * starts, which merges them into the index.
+ * starts and merges the entries into the index.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -16,8 +16,8 @@ export interface DeltaSize {
 }
 
 /**
- * Maximum bytes of the unflushed entries and the head row for which DynamoDB charges at most two read units. A request for changes reads
- * both, and it must not cost more than two units if it finds no change.
+ * Maximum bytes of the unflushed entries (recent changes) and the head row for which DynamoDB charges at most two read units. A request for
+ * changes reads both, and it must not cost more than two units if it finds no change.
  */
 export const TWO_UNITS_BYTES = 8_192;
 
@@ -50,7 +50,10 @@ export function weightOf(row: Item): number {
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
-/** Returns the approximate size of a row. DynamoDB adds the lengths of names and values. A number has about half a byte for each digit. */
+/**
+ * Returns the approximate size of a row: the lengths of its attribute names and values. For a number, DynamoDB counts only about half a
+ * byte for each digit.
+ */
 export function bytesOf(row: Item): number {
   let bytes = 0;
   for (const [name, value] of Object.entries(row)) {

@@ -18,7 +18,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** All unflushed entries, and the head row of the index, which lists its runs. One Query reads both. */
+/** All unflushed entries (recent changes), and the head row of the index, which lists its runs. One Query reads both. */
 export interface Unflushed extends DeltaSize {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
@@ -31,7 +31,7 @@ export interface Unflushed extends DeltaSize {
 }
 
 /**
- * Maximum bytes of a text inside an entry, including phone digits. Every list request reads all entries, so a longer text is in a separate
+ * Maximum bytes of a text (including phone digits) inside an entry. Every list request reads all entries, so a longer text is in a separate
  * row, which only searches read.
  */
 const TEXT_BYTES = 256;
@@ -59,17 +59,21 @@ export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the change restores a deleted prospect. */
   readonly isRestored?: boolean;
-  /** True if the change may make appointments of the prospect visible or invisible to a user, for example by another assignee. */
+  /** True if the change may make appointments of the prospect visible or invisible to a user, for example because the assignee changes. */
   readonly movesAppointments?: boolean;
   /** The appointment that the same transaction writes. If it is deleted, `heldBy` lists the users whose devices may have a copy. */
   readonly appointment?: Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy"> | undefined;
-  /** The other fields that lists show. Undefined if the prospect has upcoming appointments, because these are not copied. */
+  /**
+   * The fields that lists show and that the index does not store. Undefined if the prospect has upcoming appointments, because appointments
+   * are not copied.
+   */
   readonly shown?: CopiedFields | undefined;
 }
 
 /**
- * Returns the entry of a changed prospect. Write it in the transaction that writes the prospect's row, so that the index misses no change.
- * `before` is the assignee before the change. The change log records it, because this user's device may have a copy of the prospect.
+ * Returns the writes of the entry of a changed prospect. Add them to the transaction that writes the prospect's row, so that the index
+ * misses no change. `before` is the assignee before the change. The change log records it, because this user's device may have a copy of
+ * the prospect.
  */
 export function prospectDelta(
   companyId: number,
@@ -135,7 +139,9 @@ export interface NoteDeltaOptions {
   readonly heldBy?: readonly number[] | undefined;
 }
 
-/** Returns the entry of a changed note. Write it in the transaction that writes the note's row, so that the index misses no change. */
+/**
+ * Returns the writes of the entry of a changed note. Add them to the transaction that writes the note, so that the index misses no change.
+ */
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,
@@ -169,8 +175,8 @@ export const sharedDelta = (companyId: number, change: SharedChange): Write => (
 });
 
 /**
- * Deletes flushed entries. The long text of an entry is deleted before the entry. In the opposite order, a text could remain without its
- * entry if the process stops in between, and no later flush would find the text.
+ * Deletes entries that a flush has moved to the index. The long text of an entry is deleted before the entry. In the opposite order, a text
+ * could remain without its entry if the process stops in between, and no later flush would find the text.
  */
 export async function removeUnflushed(
   table: Table,
@@ -225,7 +231,8 @@ export const DeltaItem = z.object({
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
   before: z.optional(z.int()),
   /**
-   * Milliseconds from the creation of the prospect to its `updatedAt`. If undefined, they are 0, or unknown in an entry of release 0.1.0.
+   * Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. Also undefined in an entry of release
+   * 0.1.0, because that release does not store them.
    */
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */

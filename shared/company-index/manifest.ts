@@ -47,7 +47,7 @@ export const SegmentEntry = z.object({
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 export const RunContent = z.object({
-  /** Number of rows in all segments of the run, including rows of which a newer run has a later version. */
+  /** Number of rows in all segments of the run, including rows that are outdated because a newer run has a later version. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -119,11 +119,11 @@ export const Head = z.object({
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
   /**
-   * The head version up to which the change log is complete. A release without a change log increases only `version`. If both differ, the
-   * log therefore lacks changes.
+   * The version of the head row up to which the change log is complete. A release without a change log increases only `version`. If
+   * `loggedVersion` and `version` differ, the log therefore lacks changes.
    */
   loggedVersion: z._default(z.int(), 0),
-  /** The head version from which on the change log is complete. */
+  /** The version of the head row since which the change log is complete. */
   logBegins: z._default(z.int(), 0),
   /** The version of the newest chunk of the change log. 0 if there is none. */
   lastChunk: z._default(z.int(), 0),

@@ -1,6 +1,6 @@
 /**
  * Finds the newest version of each record. A search index may contain several versions of a record: in several runs (sorted batches of
- * flushed rows), and among the unflushed entries.
+ * rows), and among the unflushed entries (recent changes that are in no run yet).
  */
 import {
   ByteReader,
@@ -173,7 +173,7 @@ export interface LooseNote extends NoteText {
 }
 
 /**
- * For each record in the overrides of the runs, the newest version that they list. Also contains all loose notes: notes that are in other
+ * The newest version of each record that the version overrides of the runs list. Also contains all loose notes: notes that are in other
  * runs than their prospects.
  */
 export interface FlushedVersions {
@@ -198,8 +198,8 @@ export function flushedVersions(
 }
 
 /**
- * Returns the newest unflushed entry of each record. An entry is ignored if a run contains a newer version of the record. If a run contains
- * the same version, the entry is still used.
+ * Returns the newest unflushed entry (recent change) of each record. An entry is ignored if a run contains a newer version of the record.
+ * If a run contains the same version, the entry is still used.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,

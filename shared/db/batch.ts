@@ -1,4 +1,4 @@
-/** The batch reads and writes of the table. `Pace` repeats the entries that DynamoDB leaves unprocessed. */
+/** The batch reads and writes of the table. `Pace` sends the batches, and repeats the entries that DynamoDB leaves unprocessed. */
 import {
   BatchExecuteStatementCommand,
   BatchGetCommand,
@@ -128,5 +128,5 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   });
 }
 
-/** Returns only the key of a row or of anything else that has one. */
+/** Returns only the key (`pk` and `sk`) of a row or of another object that contains a key. */
 export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });

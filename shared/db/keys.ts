@@ -8,15 +8,15 @@ export interface Key {
   readonly sk: string;
 }
 
-/** Number of ids in a block. All records of a block share a partition. The number is small, so that no partition gets too many requests. */
+/** Number of ids in a block. The records of a block share a partition. The number is small, so that no partition gets too many requests. */
 export const IDS_PER_PARTITION = 128;
 
 /** Number of partitions for the deliveries of one webhook. Several partitions divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
 /**
- * Number of partitions of the due index for waiting deliveries and for fan-outs (events whose deliveries are created later). Several
- * partitions divide the load of the index's writes.
+ * Number of partitions of the due index (see DUE_INDEX) for waiting deliveries and for fan-outs (events whose deliveries are created
+ * later). Several partitions divide the load of the index's writes.
  */
 const DUE_SHARDS = 8;
 
@@ -85,7 +85,7 @@ export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: st
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/** The id ranges that the company has reserved for its prospects. They cover all partitions of its prospects. */
+/** The id ranges that the company has reserved for its prospects. They tell which partitions can contain prospects. */
 export const prospectRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#PR` });
 export const prospectRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#PR`,
@@ -129,15 +129,15 @@ export const receipt = (companyId: number, userId: number, opId: string): Key =>
   sk: `O#${opId}`,
 });
 /**
- * The row of an id that a client has chosen for a new prospect. It contains the prospect that the user created with this id. The row never
- * expires, so that a repeated create never makes a second prospect.
+ * Records which prospect a user created with the id `clientRecordId`, which the client chose itself. A repeated create finds this row and
+ * makes no second prospect. The row therefore never expires.
  */
 export const clientRecord = (companyId: number, userId: number, clientRecordId: string): Key => ({
   pk: `C#${companyId}#CR#${userId}`,
   sk: `R#${clientRecordId}`,
 });
 
-/** The id ranges that the company has reserved for its addresses. They cover all partitions of its addresses. */
+/** The id ranges that the company has reserved for its addresses. They tell which partitions can contain addresses. */
 export const addressRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` });
 export const addressRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#AR`,
@@ -220,8 +220,8 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 
 /**
  * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads the entries
- * first and the head row last. A flush may move an entry into a stored part during the Query. Then the Query has either read the entry
- * before, or reads a head row that already lists the new part.
+ * first and the head row last. If a flush moves an entry into a stored part during the Query, the Query may miss the entry. But it then
+ * reads the new head row, which already lists this part.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -282,23 +282,24 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
   sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
 });
 
-/** The partition of the due index (waiting deliveries by due time) for a delivery. */
+/** The partition of the due index (see DUE_INDEX) in which a delivery waits until it is due. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
 /**
- * The partition of the due index (an index of rows by due time) for imports, exports and bulk jobs. The sweeper (a function that runs every
- * minute) reads it, and sends a queue message for each job that is due. The job then continues, or deletes its rows.
+ * The partition of the due index (see DUE_INDEX) for imports, exports and bulk jobs. The sweeper (a function that runs every minute) reads
+ * this partition, and sends a queue message for each job that is due. A job that has not ended then continues. If an import has failed or
+ * was cancelled, its rows are deleted.
  */
 export const jobShard = "DUE#JOBS";
 /**
- * The partition of the due index (an index of rows by due time) with the paused backlog of a webhook: the deliveries that wait while the
- * webhook is paused. All other deliveries are sent before those about single records of bulk jobs, which have a separate partition
- * (`isBulk`).
+ * The partition of the due index (see DUE_INDEX) with the paused backlog of a webhook: the deliveries that wait while the webhook is
+ * paused. Deliveries about single records of bulk jobs have a separate partition (`isBulk`). They are sent after all others.
  */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /**
- * The partition of the due index (an index of rows by due time) with the throttled backlog of a webhook: the deliveries that wait for a
- * free slot or for an open circuit breaker to close. Deliveries about single records of bulk jobs have a separate partition (`isBulk`).
+ * The partition of the due index (see DUE_INDEX) with the throttled backlog of a webhook. Its deliveries wait until the webhook may get
+ * more requests at once, or until its circuit breaker closes. Deliveries about single records of bulk jobs have a separate partition
+ * (`isBulk`).
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
@@ -313,7 +314,7 @@ export const isPausedBacklog = (companyId: number, webhookId: number, shard: str
   pausedBacklogShards(companyId, webhookId).some((own) => own === shard);
 export const isThrottledBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
   throttledBacklogShards(companyId, webhookId).some((own) => own === shard);
-/** The partition of the due index (an index of rows by due time) for the rows of paused webhooks. */
+/** The partition of the due index (see DUE_INDEX) for the rows of paused webhooks. */
 export const pausedWebhooksShard = (): string => "DUE#PAUSED";
 export const dueShards = (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`);
 export { exportRow as export, importRow as import };
@@ -330,8 +331,8 @@ function hash(text: string): number {
 }
 
 /**
- * The secondary index of rows that need work at the time `dueAt`, such as waiting deliveries and unfinished jobs. It contains only rows
- * that have the field `dueShard`.
+ * The due index: the secondary index that finds waiting deliveries, unfinished jobs and other rows by the time `dueAt` at which they need
+ * work. It contains only rows that have the field `dueShard`.
  */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 

@@ -1,6 +1,7 @@
 /**
  * Converts the images of items in DynamoDB stream records to items. Lambda passes binary values as base64 strings, but the SDK expects
- * bytes, so they are decoded. Throws for a row in a shape of a later release.
+ * bytes, so they are decoded. Throws NewerShape if a later release has written the row in a shape (version of its fields) that this release
+ * does not know.
  */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";

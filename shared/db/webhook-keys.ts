@@ -11,7 +11,10 @@ export const limiterKeys = {
   },
 } as const;
 
-/** A record and a registration (subscription of a webhook) that receives its events. Each such pair has its own debounce windows. */
+/**
+ * A record and a registration (subscription of a webhook) that receives its events. Each such pair has its own debounce windows, in which
+ * events are collected.
+ */
 export interface RegisteredRecord {
   readonly companyId: number;
   readonly webhookId: number;

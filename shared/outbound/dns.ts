@@ -35,7 +35,7 @@ export interface ResolverSettings {
   readonly now?: () => number;
 }
 
-/** A cached result: the addresses, or the error that is thrown. */
+/** A cached result of a look-up: the addresses, or the error that is thrown. */
 interface Cached {
   readonly outcome: readonly LookupAddress[] | NoAddress | LookupFailed;
   readonly untilMs: number;

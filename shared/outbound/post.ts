@@ -18,7 +18,7 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** True if the request never left this process. The cause then is the service or its network, and the receiver may be working. */
+  /** True if the request never left this process. The cause is then the service itself or its network, and the receiver may be working. */
   readonly isUnsent?: true;
 }
 
@@ -85,9 +85,9 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Requests to one URL reuse a connection, whose address was checked when it was opened. Different URLs never share a connection, because a
- * late response to one webhook could otherwise be taken for the response to another. These agents replace Node's global agents, which may
- * use a proxy. A proxy would resolve the name itself, without our check of the address.
+ * Requests to one URL reuse a connection. The service checked the address of the receiver when it opened the connection. Different URLs
+ * never share a connection, because a late response to one webhook could otherwise be taken for the response to another. These agents
+ * replace Node's global agents, which may use a proxy. A proxy would resolve the name itself, without our check of the address.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };

@@ -19,8 +19,8 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
 /**
- * A row of the log contains at most this many facts, from at most this many days. One transaction adds all facts of the row to the sums of
- * these days, and DynamoDB limits the size of a transaction.
+ * Maximum number of facts in a row of the activity log, and maximum number of days to which these facts belong. One transaction adds all
+ * facts of the row to the sums of these days, and DynamoDB limits the size of a transaction.
  */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
@@ -30,7 +30,7 @@ export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0,
 
 /** The state row of a company's activity. It says which rows of the log have already been added to the daily sums. */
 export const FactState = z.object({
-  /** The time in milliseconds since 1970 from which on every fact is counted. Null if all facts of the company are counted. */
+  /** The time (in milliseconds since 1970) since which every fact is counted. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
   /** The version of the company's search index (in its head row) after the transaction that last changed the daily sums. */
   version: z._default(z.int(), 0),
@@ -49,7 +49,7 @@ export const LoggedFacts = z.object({
   imported: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** One row of the log. */
+/** One row of the activity log. */
 export interface LogRow {
   readonly sk: string;
   /** The version of the company's search index (in its head row) after the transaction that added this row to the log. */
@@ -61,7 +61,7 @@ export interface LogRow {
 
 const rowKey = /^A#(\d+)#\d+$/;
 
-/** Decodes a row of the log. Throws ActivityUnreadable if the row is damaged. */
+/** Decodes a row of the activity log. Throws ActivityUnreadable if the row is damaged. */
 export const logRow = (item: Item): LogRow =>
   decoded(item.sk, () => {
     const { sk, facts, imported } = LoggedFacts.parse(item);
@@ -104,7 +104,7 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
 }
 
 /**
- * Returns the time from which on every fact is counted, or null if all facts are counted. Returns `nowMs` if there is no state row, or if
+ * Returns the time since which every fact is counted, or null if all facts are counted. Returns `nowMs` if there is no state row, or if
  * release 0.1.0 was the last to change the search index (its head row). Earlier facts may then be missing, because release 0.1.0 stores no
  * facts.
  */
@@ -113,14 +113,14 @@ export const countedSince = (head: Head, state: FactState | undefined, nowMs: nu
 
 const isInterrupted = ({ version, loggedVersion }: Head): boolean => version > 0 && loggedVersion !== version;
 
-/** The write that adds a row to the log. */
+/** The write that adds a row to the activity log. */
 export interface LogWrite {
   readonly put: Key & Item;
 }
 
 /**
- * Returns the writes that add `facts` to the log. `version` is the version of the search index (in its head row) after the transaction with
- * these writes.
+ * Returns the writes that add `facts` to the activity log. `version` is the version of the search index (in its head row) after the
+ * transaction with these writes.
  */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
@@ -143,8 +143,8 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
 }
 
 /**
- * Returns the write that adds an import to the log. `version` is the version of the search index (in its head row) after the transaction
- * with this write.
+ * Returns the write that adds an import to the activity log. `version` is the version of the search index (in its head row) after the
+ * transaction with this write.
  */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
@@ -159,7 +159,7 @@ export class ActivityUnreadable extends Error {
   override name = "ActivityUnreadable";
 }
 
-/** Decodes a row of the activity. Throws ActivityUnreadable if it is damaged. */
+/** Decodes a row of the activity (of the log or of a day). Throws ActivityUnreadable if the row is damaged. */
 export function decoded<T>(sortKey: unknown, decode: () => T): T {
   try {
     return decode();

@@ -53,7 +53,7 @@ export interface TimeRange {
 
 export interface ActivityRead<C> {
   readonly counting: C;
-  /** The time in milliseconds since 1970 from which on every fact is counted. Null if all facts of the company are counted. */
+  /** The time (in milliseconds since 1970) since which every fact is counted. Null if all facts of the company are counted. */
   readonly since: number | null;
 }
 
@@ -131,8 +131,8 @@ async function readLog(table: Reads, companyId: number): Promise<{ rows: LogRow[
 }
 
 /**
- * Counts the facts that are not in the sums yet. The same fact may be in an unflushed entry and in several rows of the log, but is counted
- * once.
+ * Counts the facts that are not in the daily sums yet. A fact may be both in an unflushed entry (recent change) and in several rows of the
+ * log, but it is counted once.
  */
 function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range: TimeRange, counting: Counting): void {
   const seen = new Set<string>();
@@ -248,14 +248,14 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
 }
 
 /**
- * The number of the first row that `unloggedFacts` returns. Each row of the log has its number in the sort key. A flush numbers its rows
- * from 0 and writes fewer than 900, so the rows of `unloggedFacts` overwrite none of them.
+ * The number that the first row from `unloggedFacts` gets. The sort key of each row of the activity log contains a number. A flush numbers
+ * its rows from 0 and writes fewer than 900, so the rows of `unloggedFacts` overwrite none of them.
  */
 const FIRST_PART = 900;
 
 /**
- * Returns rows of the log with those facts of unflushed entries that are not in the log yet. Exports and restores use it, because they copy
- * the log but not the search index.
+ * Returns rows of the activity log with those facts of unflushed entries (recent changes) that the log does not contain yet. Exports and
+ * restores use it, because they copy the log but not the search index.
  */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushedFacts(table, companyId);

@@ -44,8 +44,8 @@ const BYTES_PER_VERSION = 512;
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
 /**
- * Maximum number of cells in a row of sums, and of facts in a row of single facts. A cell contains the counts of one user and one status.
- * DynamoDB limits a row to 400 KB.
+ * Maximum number of cells in a row of sums, and maximum number of facts in a row of single facts. A cell contains the counts of one user
+ * and one status. DynamoDB limits a row to 400 KB.
  */
 const CELLS_PER_ROW = 20_000;
 const FACTS_PER_ROW = 20_000;
@@ -66,8 +66,8 @@ export interface WhenToSum {
 }
 
 /**
- * Returns the writes with which a flush logs the facts of the unflushed entries. If enough flushes have passed since the last change of the
- * daily sums, it also returns the writes that add older facts to the sums.
+ * Returns the writes with which a flush adds the facts of the unflushed entries (recent changes) to the activity log. If enough flushes
+ * have passed since the last change of the daily sums, it also returns the writes that add older facts to the sums.
  */
 export async function activityOf(
   table: Reads,
@@ -102,8 +102,8 @@ async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Prom
 }
 
 /**
- * Returns the writes that add the oldest rows of the log to the sums, and the keys of the rows to delete. These keys include rows that an
- * earlier flush has added to the sums but not deleted. `writes` is empty if the log has no row to add.
+ * Returns the writes that add the oldest rows of the activity log to the daily sums, and the keys of the rows to delete. These keys include
+ * rows that an earlier flush has added to the sums but not deleted. `writes` is empty if the log has no row to add.
  */
 async function sumUp(
   table: Reads,
@@ -135,7 +135,7 @@ async function sumUp(
   return { writes: [...writes, nextState(companyId, { ...state, version, upTo, days: batch.days, bytes })], done };
 }
 
-/** The rows that one flush has added to the log, and the rows of imports that come after them in the log. */
+/** The rows that one flush has added to the activity log, and the rows of imports that come after them in the log. */
 interface FlushedRows {
   readonly version: number;
   readonly rows: LogRow[];
@@ -144,8 +144,8 @@ interface FlushedRows {
 /**
  * Yields the rows of the log in the same order. Omits a fact from the rows of a flush if the next flush has logged the same fact again.
  * This happens if a flush is killed after it has logged the facts of its entries and before it deletes the entries. The copies of a fact
- * are therefore always in rows of successive flushes, and only the last copy is counted. The present flush logs the facts in `unflushed`,
- * so it is the next flush after the last row.
+ * are therefore always in rows of successive flushes, and only the last copy is counted. After the last row, the next flush is the present
+ * one, which logs the facts in `unflushed`.
  */
 async function* withoutRepeated(
   rows: AsyncIterable<LogRow>,
@@ -180,7 +180,7 @@ interface Day {
   readonly imports: ImportedFacts[];
 }
 
-/** The rows of the log that are added to the sums together, and the sums of their days. */
+/** The rows of the activity log that are added to the daily sums together, and the sums of their days. */
 class Batch {
   readonly #table: Reads;
   readonly #companyId: number;
@@ -196,7 +196,7 @@ class Batch {
     return [...this.#days.keys()];
   }
 
-  /** Adds a row of the log. Returns false if the batch is full. The first row is always accepted. */
+  /** Adds a row of the activity log. Returns false if the batch is full. The first row is always accepted. */
   async add({ facts, imported, bytes }: LogRow): Promise<boolean> {
     const days = new Set([...facts, ...(imported === undefined ? [] : [imported])].map(({ at }) => dayOf(at)));
     const isFirst = this.#days.size === 0;

@@ -1,4 +1,4 @@
-/** Reads the chunks of a company's change log. Each flush of the search index adds a chunk. */
+/** Reads the chunks of a company's change log. A chunk contains the changes that one flush has merged into the search index. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
@@ -67,7 +67,7 @@ function chunkOf(item: Item): Chunk {
   };
 }
 
-/** The log lacks a chunk that the reader needs. The reader must read all data again. */
+/** The change log lacks a chunk that the reader needs. The reader must read all data again. */
 export class ChunkLost extends Error {
   override name = "ChunkLost";
 }
@@ -79,8 +79,8 @@ export class ChunkLost extends Error {
 const TRIES = 8;
 
 /**
- * Numbers of rows and of changes after which one request reads no further chunk of the log. The client gets the rest with further requests.
- * A row usually contains 64 changes, and at most 8 000.
+ * Maximum numbers of rows and of changes of the change log for one request. Once one of them is reached, the request reads no further
+ * chunk, and the client gets the rest with further requests. A row usually contains 64 changes, and at most 8 000.
  */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
@@ -91,15 +91,15 @@ const CHANGES_PER_READ = 100_000;
 const EARLY_BYTES = 512 * 1_024;
 
 /**
- * If the bytes of the unflushed entries and the head row are in this range, DynamoDB charges two read units for both. A request that finds
- * no change must not cost more. For a company in this range, a request that expects no new chunk therefore sends no Query for chunks in
- * advance (see `isTooDear`). A Query costs half a unit even if it finds nothing.
+ * If the unflushed entries (recent changes) and the head row together have a number of bytes in this range, DynamoDB charges two read units
+ * for them. A request that finds no change must not cost more. A Query for chunks costs half a unit even if it finds nothing. For a company
+ * in this range, a request that expects no new chunk therefore does not read chunks in advance (see `isTooDear`).
  */
 const TWO_UNITS = [4_096, TWO_UNITS_BYTES] as const;
 
 /**
- * The version of the newest chunk that this function instance has seen, by company id. Contains only companies whose last read of unflushed
- * entries and head row cost two units (see `TWO_UNITS`).
+ * For each company id, the version of the newest chunk that this function instance has seen. Contains only companies whose last read of
+ * unflushed entries and head row cost two read units (see `TWO_UNITS`).
  */
 const newestSeen = new WeakMap<Reads, Map<number, number>>();
 const REMEMBERED_COMPANIES = 1_000;
@@ -137,8 +137,8 @@ export interface Log {
 }
 
 /**
- * Reads the changes of a company after the head version `after`. To save a round trip, it usually reads the first chunks at the same time
- * as the head row. `rowsAtOnce` is the number of the chunks' rows that the caller will probably use.
+ * Reads the changes of a company after the version `after` of the head row. To save a round trip, it usually reads the first chunks at the
+ * same time as the head row. `rowsAtOnce` is the number of the chunks' rows that the caller will probably use.
  */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const [unflushed, first] = await Promise.all([
@@ -160,13 +160,13 @@ export async function readLog(table: Reads, companyId: number, after: number, ro
   };
 }
 
-/** Maximum number of versions of the head row for which `copiesAfter` reads copies, and maximum number of rows that it reads. */
+/** `copiesAfter` reads copies only if the head row has at most this many new versions. It reads at most this many rows. */
 const FEW = 8;
 
 /**
  * Reads copies of prospects at the same time as the chunks to which they belong. The chunks were not read together with the head row, so
- * the request would otherwise need one more round for the copies. Reads nothing if there may be many new chunks, because most of the copies
- * might not be needed.
+ * the copies would otherwise need one more round trip. Reads nothing if there may be many new chunks, because most of the copies might then
+ * not be needed.
  */
 async function copiesAfter(table: Reads, companyId: number, after: number, { version }: Head): Promise<Item[]> {
   if (version - after > FEW) return [];
@@ -189,9 +189,10 @@ async function earlyRows(table: Reads, companyId: number, after: number, limit: 
 }
 
 /**
- * Yields the chunks after the head version `after`, up to the version of `head` or until `ROWS_PER_READ` or `CHANGES_PER_READ` is reached.
- * Each chunk contains the version of the chunk before it. If a chunk is not visible yet, the reader therefore notices the gap and reads
- * again. This allows cheaper, eventually consistent first reads. Throws ChunkLost if a chunk is still missing after all attempts.
+ * Yields the chunks after the version `after` of the head row. Ends at the version of `head`, or when `ROWS_PER_READ` or `CHANGES_PER_READ`
+ * is reached. Each chunk contains the version of the chunk before it. If a chunk is not visible yet, the reader therefore notices the gap
+ * and reads again, so the first reads may be eventually consistent, which is cheaper. Throws ChunkLost if a chunk is still missing after
+ * all attempts.
  */
 async function* chunksAfter(
   table: Reads,

@@ -24,12 +24,12 @@ const USUAL_MB = 1_024;
  */
 const UNREADABLE_TRIES = 3;
 /**
- * Maximum number of snapshots that one `find` takes. During a search, a flush may delete texts that the search still needs. The search then
- * takes a newer snapshot.
+ * Maximum number of snapshots (states of the index) that one `find` reads. During a search, a flush may delete texts that the search still
+ * needs. The search then reads a newer snapshot.
  */
 const SNAPSHOT_TRIES = 10;
 
-/** Rows or texts of the snapshot have changed during the read, so the reader must take a newer snapshot. `staleBecause` is the reason. */
+/** Rows or texts of the snapshot have changed during the read, so the caller must read a newer snapshot. `staleBecause` is the reason. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
@@ -79,14 +79,14 @@ export interface Found<Names> extends Hits {
 }
 
 /**
- * Replaces the words of the criteria by any one word, so that the index loads the text columns also if the criteria contain no word. A read
+ * Returns the criteria with one placeholder word, so that the index loads the text columns even if the criteria contain no word. A read
  * that returns notes needs these columns, because they contain the ids of the notes.
  */
 const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: "" }] });
 
 /**
- * Makes the criteria of a read. If the criteria contain the polygon of a territory, the polygon must be at least as new as the counter
- * `polygonsVersion` of the head row says.
+ * Makes the criteria of a read. If they contain the polygon of a territory, the polygon must include all changes that the head row counts
+ * in `polygonsVersion`.
  */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
@@ -120,8 +120,8 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   const cache = new Map<number, LoadedIndex>();
 
   /**
-   * Ids of the companies whose last snapshot had long texts. For other companies, the long texts are not read at the same time as the
-   * index, because a Query costs half a read unit even if it finds nothing.
+   * Ids of the companies whose last snapshot had long texts, which are stored apart from the other recent changes. For other companies, the
+   * long texts are not read at the same time as the index, because a Query costs half a read unit even if it finds nothing.
    */
   const haveLongTexts = new Set<number>();
 
@@ -158,8 +158,8 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   }
 
   /**
-   * Reads the head row and the unflushed entries. If the function has no version of the company's index in memory, it reads all run
-   * manifests at the same time, to save a round trip.
+   * Reads the head row and the unflushed entries (recent changes). If the function has no version of the company's index in memory, it
+   * reads all run manifests (the lists of the index's segments) at the same time, to save a round trip.
    */
   async function snapshot(
     companyId: number,

@@ -190,8 +190,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the index as one read sees it: segments and unflushed entries. First call `load` with the same criteria. Segments without a
-   * match may be included.
+   * Returns the index as one read sees it: segments and unflushed entries (recent changes). First call `load` with the same criteria. The
+   * result may include segments without a match.
    */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
@@ -207,7 +207,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns all loaded segments without unflushed entries. The result is cached until another segment is loaded or the texts are dropped.
+   * Returns all loaded segments, and marks the rows that newer runs replace. It does not consider unflushed entries (recent changes). The
+   * result is cached until another segment is loaded or the texts are dropped.
    */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
@@ -222,7 +223,7 @@ export class LoadedIndex {
   }
 
   /**
-   * Returns the newest version that the overrides of the runs list for each record, and the loose notes (notes whose prospects are in other
+   * Returns the newest version of each record in the version overrides of the runs, and the loose notes (notes whose prospects are in other
    * runs). First call `load` with the same criteria. Loose notes are included only if the criteria contain words, because only searches
    * load them.
    */

@@ -20,14 +20,14 @@ import * as keys from "#shared/db/keys.ts";
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Removes the damaged rows, and records the current time as the time from which on every fact is counted. Changes nothing if no row is
- * damaged. Returns the sort keys of the removed rows. Users may work meanwhile. If a flush changes the activity meanwhile, the repair begins
- * anew. Throws TableBusy if this happens 60 times.
+ * Removes the damaged rows. Also records the current time as the time since which every fact (thing that a user has done) is counted.
+ * Changes nothing if no row is damaged. Returns the sort keys of the removed rows. Users may work during the repair. If a flush changes the
+ * activity meanwhile, the repair begins again. Throws TableBusy if this happens 60 times.
  */
 export const repairActivity = (context: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> =>
   optimistic(() => tryRepair(context, companyId));
 
-/** Throws ConditionFailed if a flush has moved the head row of the search index since the first read. */
+/** Throws ConditionFailed if a flush has changed the head row of the search index since the first read. */
 async function tryRepair({ table, clock }: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> {
   const head = readHead(await table.get(keys.indexHead(companyId)));
   const damaged: Key[] = [];
@@ -54,10 +54,11 @@ async function tryRepair({ table, clock }: Pick<AppContext, "table" | "clock">, 
   }
   if (damaged.length === 0) return [];
   const nowMs = clock.now();
-  // If the state row itself is damaged, it is unknown which rows of the log are in the sums. All rows then count as contained, because it
-  // is worse to count a fact twice than to lose it. `since` says that facts before now may be missing.
+  // If the state row itself is damaged, it is unknown which rows of the log were added to the sums. The repair then assumes that all of
+  // them were, because it is worse to count a fact twice than to lose it. `since` says that facts before now may be missing.
   const known: FactState = state ?? { since: null, version: head.version, upTo, days: [], bytes: 0 };
-  // `days` becomes empty. A report repeats its read until it finds a row of each of these days, and the row may be among the removed ones.
+  // `days` is set to an empty list. A report repeats its read until it finds a row of each day in `days`, and the repair may have removed
+  // such a row.
   await table.transact([
     nextState(companyId, { ...known, since: nowMs, days: [] }),
     { check: keys.indexHead(companyId), when: isUnmoved(head) },

@@ -36,7 +36,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Milliseconds that a rebuild waits until all rows of earlier transactions are visible and all earlier Queries have ended. */
+/** Milliseconds that a rebuild waits, so that all rows of earlier transactions become visible and all earlier Queries end. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -256,8 +256,8 @@ function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverri
 }
 
 /**
- * Deletes the entries that were unflushed when the rebuild began. Call it only after the new run, which contains their records, is in the
- * index.
+ * Deletes the unflushed entries (recent changes) that existed when the rebuild began. Call it only after the new run, which contains their
+ * records, is in the index.
  */
 async function removeFlushedEntries(
   table: Table,
@@ -300,16 +300,19 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** The unflushed entries and the runs that were added during the rebuild. They may contain other versions of the records in the new run. */
+/**
+ * The unflushed entries (recent changes) and the runs that were added during the rebuild. They may contain other versions of the records in
+ * the new run.
+ */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
 /**
- * Returns the records whose versions the new run must list, so that readers ignore lower versions of these records in `others`. Such lower
- * versions exist, because writes continue during the rebuild. The rebuild may read a version of a record that is newer than the version in
- * `others`.
+ * Returns the records whose versions the new run must list. Readers then ignore lower versions of these records in `others` (unflushed
+ * entries and newer runs). There may be lower versions, because writes continue during the rebuild: the rebuild may read a row of the table
+ * after a change that came later than the version in `others`.
  */
 export function overridesToList(
   known: KnownVersions,

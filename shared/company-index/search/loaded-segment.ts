@@ -221,7 +221,9 @@ export interface SegmentInView {
   readonly segment: LoadedSegment;
   /** The position of the segment's run in the list of runs. A higher number means a newer run. */
   readonly age: number;
-  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is no such row. */
+  /**
+   * Contains 1 for each row that a newer run or an unflushed entry (recent change) replaces or deletes. Undefined if there is no such row.
+   */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -233,8 +235,8 @@ export interface IndexView {
 }
 
 /**
- * Returns true if a newer run or an unflushed entry replaces or deletes the note. `age` is the position of the note's run in the list of
- * runs.
+ * Returns true if a newer run or an unflushed entry (recent change) replaces or deletes the note. `age` is the position of the note's run
+ * in the list of runs.
  */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
   return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
@@ -244,7 +246,10 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Returns an array with a 1 for each row that a newer run replaces or deletes. Returns undefined if there is no such row. */
+/**
+ * Returns an array with a 1 for each row that a newer run replaces or deletes. Returns undefined if there is no such row. `age` is the
+ * position of the segment's run in the list of runs.
+ */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -257,8 +262,8 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
 }
 
 /**
- * Returns a copy of `dead` that also marks the rows that unflushed entries replace or delete. If there are no such rows, returns `dead`
- * itself.
+ * Returns a copy of `dead` that also marks the rows that unflushed entries (recent changes) replace or delete. If there are no such rows,
+ * returns `dead` itself.
  */
 export function deadUnder(
   segment: LoadedSegment,

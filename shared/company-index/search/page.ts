@@ -70,8 +70,8 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
 }
 
 /**
- * Capacity of a `FirstRefs` object in addition to twice the number of wanted rows. When there is no more space, it discards all rows except
- * the `wanted` ones with the highest ranks. A higher capacity makes this less frequent.
+ * A `FirstRefs` object has space for twice the number of wanted rows and this number of further rows. When the space is used up, the object
+ * discards all rows except the `wanted` ones with the highest ranks. With more space, this happens less often.
  */
 const SPARE = 512;
 

@@ -9,9 +9,7 @@ import { geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /**
-   * Maximum number of rows that can pass, including rows that newer versions replace. The filter with the smallest `size` is applied first.
-   */
+  /** Maximum number of rows that can pass, including outdated rows. A search applies the filter with the smallest `size` first. */
   readonly size: number;
   readonly inListOrder: boolean;
   /** The numbers of the rows that pass, without duplicates. Callers must not change the array. */

@@ -11,7 +11,7 @@ export interface WordHits {
    * For each segment of the view, the rows whose texts, phone numbers or notes contain the word. Undefined for a segment without a match.
    */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Ids of the prospects that have an unflushed entry and a note with the word. */
+  /** Ids of the prospects that have an unflushed entry (recent change) and a note with the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 

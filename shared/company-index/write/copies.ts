@@ -1,4 +1,7 @@
-/** Stores the copies of changed prospects that a flush finds in the unflushed entries. Devices read them with the change log. */
+/**
+ * Stores copies of changed prospects beside the change log, where devices read them. A flush finds the copies in the unflushed entries (the
+ * rows with recent changes).
+ */
 import { chunkExpiresAt } from "#shared/company-index/change-log.ts";
 import { type CopyRows, copyIn, copyItems } from "#shared/company-index/copy.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
@@ -7,8 +10,9 @@ import { type IndexEntry, isTombstone } from "#shared/company-index/record.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
 
 /**
- * Stores the copies for the chunk that follows `head`, and returns where they are. Returns undefined if no entry contains a copy. If a prospect has several entries, only its
- * newest one counts. If the flush fails later, the stored rows remain until they expire.
+ * Stores the copies for the next chunk of the change log, whose version follows that of `head`. Returns where the copies are, or undefined
+ * if no entry contains one. If a prospect has several entries, only the newest one is used. If the flush fails later, the stored rows
+ * remain until they expire.
  */
 export async function storeCopies(
   { table, clock }: IndexContext,

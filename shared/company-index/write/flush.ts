@@ -1,6 +1,6 @@
 /**
- * The flush moves the unflushed entries of a company's search index into a new run. A run is a sorted batch of rows that never changes, as
- * in an LSM tree (a data structure of many databases). The flush also merges runs of similar size.
+ * The flush moves the unflushed entries (recent changes) of a company's search index into a new run. A run is a sorted batch of rows that
+ * never changes, as in an LSM tree (a data structure of many databases). The flush also merges runs of similar size.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,19 +26,20 @@ import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
- * The total weight of unflushed entries at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of the index reads
- * all unflushed entries, so a flush makes later reads cheaper. But a flush writes at least six items, so below this total weight it usually
- * costs more than it saves. A lighter flush is only worthwhile if the entries are large and devices often read them (see `isDear` and
- * `hasDevices`).
+ * The total weight of unflushed entries (recent changes) at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of
+ * the index reads all unflushed entries, so a flush makes later reads cheaper. But a flush writes at least six items, so below this total
+ * weight it usually costs more than it saves. A flush of less weight is only worthwhile if the entries are large and devices often read
+ * them (see `isDear` and `hasDevices`).
  */
 export const FLUSH_ENTRIES = 64;
 
-/** Milliseconds for which a function remembers that no device of a company reads changes. */
+/** Milliseconds for which a warm Lambda function remembers that no device of a company reads `GET /api/changes`. */
 const NO_DEVICES_MS = 60_000;
 
 /**
- * The types of the stream records that the flush handles: entries of the search index, and data keys. The first device of a company that
- * reads changes causes the company's data key for cursors to be stored. From then on, a flush is worthwhile earlier (see `hasDevices`).
+ * The types of the stream records that the flush handles: entries of the search index, and data keys (encryption keys). When the first
+ * device of a company reads `GET /api/changes`, the data key for the company's cursors is stored. From then on, a flush is worthwhile
+ * earlier (see `hasDevices`).
  */
 export const flushTypes = [DELTA_TYPE, DATA_KEY_TYPE] as const;
 
@@ -52,15 +53,18 @@ const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /** The size of the entries that this flush has not moved, because they are too few or because another flush moves them. */
+  /**
+   * The size of the unflushed entries that this flush has not moved, because there are too few, or because another process has changed the
+   * index first.
+   */
   readonly left: DeltaSize;
   readonly merges: number;
 }
 
 /**
- * Moves the company's unflushed entries into a run if their weight is at least `least`, or if they are large and devices of the company
- * read them. Then merges runs and deletes runs that no reader needs. The flush is idempotent: the process may stop at any point, and the
- * flush may be repeated or run twice at the same time.
+ * Moves the company's unflushed entries (recent changes) into a run (a sorted batch of rows). It does this if their total weight is at
+ * least `least`, or if they are large and devices of the company read them. Then it merges runs and deletes runs that no reader needs. The
+ * flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
  */
 export async function flush(
   context: IndexContext,
@@ -118,9 +122,9 @@ interface Put {
 }
 
 /**
- * Adds the unflushed entries to the index as a run. If an additional run would make a merge necessary, the entries and older runs are
- * merged into one new run at once. The entries are then written once and not twice. This is not done if the merge would include the oldest
- * run. Returns undefined if another process has changed the index first.
+ * Adds the unflushed entries (recent changes) to the index as a run. If an additional run would make a merge necessary, merges the entries
+ * and older runs into one new run at once, so that the entries are written once and not twice. Does not do this if the merge would include
+ * the oldest run. Returns undefined if another process has changed the index first.
  */
 async function putNewRun(
   context: IndexContext,
@@ -144,10 +148,10 @@ async function putNewRun(
 }
 
 /**
- * Adds the entries to the change log only. Call it if the index needs none of the entries: its runs contain newer versions of their
- * records, or the entries are changes of territories, statuses, tags or users. The change log still needs them. For example, an earlier
- * flush may have seen the later of two changes of a record but not the earlier one, so the log may lack the earlier change. Returns
- * undefined if another process has changed the index first.
+ * Adds the unflushed entries (recent changes) to the change log, but not to the index. Call it if the index needs none of them: its runs
+ * contain newer versions of their records, or they are changes of territories, statuses, tags or users. The change log still needs them.
+ * For example, an earlier flush may have moved the later of two changes of a record but missed the earlier one, and the log then lacks the
+ * earlier one. Returns undefined if another process has changed the index first.
  */
 async function logOnly(
   { table, clock }: IndexContext,
@@ -164,8 +168,8 @@ async function logOnly(
 
 /**
  * Returns true while a rebuild of the index holds the compaction lock, a lease that forbids merges. The rebuild replaces the runs that
- * existed when it began, and keeps the runs that flushes add meanwhile. A merge could combine both kinds into one run. The rebuild could
- * then neither replace nor keep this run.
+ * existed when it began, and keeps the runs that flushes add meanwhile. If a merge combined runs of both kinds into one, the rebuild could
+ * neither replace nor keep the merged run.
  */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
@@ -256,11 +260,11 @@ async function putRun(
 export const MERGE_RATIO = 9;
 
 /**
- * Returns the position of the run that must be merged with all runs newer than it. If several runs must be, returns the oldest of them.
- * Returns undefined if no merge is due.
+ * Returns the position of the run that must be merged with all runs newer than it, or undefined if no merge is due. If several merges are
+ * due, returns the position of the oldest run.
  *
  * As in an LSM tree, the sizes of runs grow tenfold from level to level, and each level has up to nine runs. There are therefore few runs,
- * and a row is rewritten once for each level. The oldest run of the index (`age` 0) has another rule: it is merged as soon as all other
+ * and a row is rewritten once for each level. The oldest run of the index (`age` 0) has a different rule: it is merged as soon as all other
  * runs together have at least as many rows as it has.
  */
 function mergeable(runs: readonly Sized[]): number | undefined {
@@ -294,9 +298,10 @@ async function merge(
 }
 
 /**
- * Returns true if an unflushed entry is older than the version of its record in the runs. Such an entry exists if an earlier flush has
- * moved a later change of the record but missed this one, because a Query is not isolated from concurrent writes. If the version in the
- * runs is a deletion, only this deletion hides the entry, so a merge must not drop deletions yet. The next flush deletes the entry.
+ * Returns true if the table still contains an unflushed entry (a recent change) with a lower version than its record has in the runs. An
+ * earlier flush moved a later change of the record but missed this entry, because a Query is not isolated from concurrent writes. If the
+ * runs contain the record as deleted, only this deletion hides the entry, so a merge must not drop deletions yet. The next flush deletes
+ * the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -304,9 +309,9 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // A flush may have deleted the long text of an entry but not yet the entry. Such an entry has the version that its record has in the
-  // runs. Readers ignore the entry only because the runs contain this version, so a merge must not drop it. If an entry has a long text,
-  // entries with the same version as in the runs therefore count too.
+  // If an entry has a long text, `least` is 1, so that entries with the same version as in the runs are found too. A flush that stopped
+  // early may have deleted the long text of such an entry, but not the entry. Readers ignore this entry only because the runs contain its
+  // version, so a merge must not drop the version.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -325,7 +330,7 @@ export function flushStream(
   context: () => IndexContext,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
   const sizes = new Map<number, DeltaSize>();
-  /** By company id: the time in milliseconds until which the company counts as one without devices. */
+  /** For each company id, the time (in milliseconds since 1970) until which the function assumes that the company has no devices. */
   const noDevicesUntil = new Map<number, number>();
   async function isDue(companyId: number, size: DeltaSize): Promise<boolean> {
     if (size.weight >= FLUSH_ENTRIES) return true;
@@ -368,7 +373,7 @@ async function flushCompany(context: IndexContext, companyId: number): Promise<D
   return left;
 }
 
-/** Returns false for the data keys of webhooks and of the console, because the flush needs only those of cursors. */
+/** Returns false for the data keys (encryption keys) of webhooks and of the console, because the flush needs only those of cursors. */
 const isFlushed = ({ dynamodb }: DynamoDBRecord): boolean =>
   dynamodb?.NewImage?.type?.S !== DATA_KEY_TYPE || flushedKey.test(dynamodb.Keys?.pk?.S ?? "");
 

@@ -36,9 +36,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * Deletes the runs that are no longer needed. The caller must have read `manifest` and `runManifests` together, and must have changed the
- * head row after that. A process that has read an older head row can then no longer store a list that contains a deleted run. Run manifests
- * are deleted last, so that an interrupted garbage collection can be repeated.
+ * Deletes the runs (sorted parts of the index) that are no longer needed. The caller must have read `manifest` and `runManifests` together,
+ * and must have changed the head row after that. A process that still has the older head row can then no longer store a list with a deleted
+ * run. Run manifests are deleted last, so that an interrupted garbage collection can be repeated.
  */
 export async function collectGarbage(
   table: Table,
@@ -61,8 +61,8 @@ export async function collectGarbage(
 }
 
 /**
- * Returns a list with the run, or an empty list if the run manifest cannot be read. In the latter case, the ids of the run's data are
- * unknown, so the data remains in the table.
+ * Returns a list with the run, or an empty list if its run manifest cannot be read. Then the ids of the run's data are unknown, so the data
+ * remains in the table.
  */
 function readable(read: () => Run): Run[] {
   try {

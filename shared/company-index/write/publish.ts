@@ -47,7 +47,10 @@ export interface NewRun {
   readonly notes: readonly Versioned[];
 }
 
-/** Stores the data of a run, but does not add the run to the index. `newId` creates the ids of the run and of its segments. */
+/**
+ * Stores the data of a run (a sorted batch of rows), but does not add the run to the index. `newId` creates the ids of the run and of its
+ * segments.
+ */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
@@ -113,10 +116,10 @@ async function storePiece(
 }
 
 /**
- * Replaces the list of runs in the head row by `manifest`, which must contain the new run. Returns the new head row, or undefined if
- * another process has changed the head row since `from` was read. Before that, stores the run manifest, a separate row. It lists the runs
- * that the new run replaces, and garbage collection deletes these runs later. `logged` becomes a chunk of the change log. It must contain
- * every unflushed entry that the caller will delete.
+ * Adds a stored run to the index: replaces the list of runs in the head row by `manifest`, which must contain the new run. Returns the new
+ * head row, or undefined if another process has changed the head row since `from` was read. First stores the run manifest, a separate row
+ * that lists the runs that the new run replaces. Garbage collection deletes these runs later. `logged` becomes a chunk of the change log.
+ * It must contain every unflushed entry (recent change) that the caller will delete.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -142,7 +145,7 @@ export async function publish(
   return undefined;
 }
 
-/** Returns true if the run is in the index, or was in the index and has been replaced since. */
+/** Returns true if the index contains the run now, or contained it before newer runs replaced it. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
@@ -195,8 +198,8 @@ export interface ImportedOptions {
 }
 
 /**
- * Adds new prospects with their notes to the index as one run. Other changes first become unflushed entries, but these rows do not. All
- * rows become visible at the same moment.
+ * Adds new prospects with their notes to the index as one run (a sorted batch of rows), so all of them become visible at the same moment.
+ * Other changes are first stored one by one, and a flush combines them into a run later.
  */
 export async function addImported(
   context: IndexContext,
@@ -215,8 +218,8 @@ export async function addImported(
 }
 
 /**
- * Returns a function for `Logged.others`. The function makes a write for the activity log, which counts the creation, status changes and
- * notes of these rows as the user's activity. The write belongs to the transaction that makes the rows visible.
+ * Returns a function for `Logged.others`. It makes a write for the activity log. This write counts the creation, the status changes and the
+ * notes of these rows as the user's activity. It belongs to the transaction that makes the rows visible.
  */
 const importedFacts = (companyId: number, by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]) => {
   const collector = new ImportCollector(by, from, to);
@@ -232,8 +235,8 @@ function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
 }
 
 /**
- * Adds a run whose data is already stored. `logged` contains the range of its prospects' ids. If the head row keeps changing, deletes the
- * data of the run and throws TableBusy.
+ * Adds a run (a sorted batch of rows) whose data is already stored. `logged` contains the range of its prospects' ids. If other processes
+ * change the head row at every attempt, deletes the data of the run and throws TableBusy.
  */
 export async function addRun(
   context: IndexContext,
