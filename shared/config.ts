@@ -49,8 +49,8 @@ const settings = {
   /** The value `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /**
-   * Maximum number of delivery functions that run concurrently in the deployment. At least 2: one webhook never uses all of them, so that
-   * others need not wait for it.
+   * Maximum number of delivery functions that run concurrently in the deployment. The minimum is 2, because one webhook may never use all
+   * of them.
    */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
   /** Delivery delays and retry gaps are divided by this factor. It is 1 in a deployment, and greater than 1 in tests. */

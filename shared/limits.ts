@@ -118,13 +118,13 @@ export const factAgeMs = 60 * 24 * 3_600_000;
  */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
 /**
- * Maximum number of past assignments in the row of a prospect. It is rarely reached: a prospect that gets another assignee each day has 61
- * of them.
+ * Maximum number of past assignments in the row of a prospect. It is rarely reached: a prospect that gets a different assignee each day has
+ * 61 of them.
  */
 export const pastAssignments = 100;
 /**
- * Number of past assignments, the newest ones, that the row of a prospect stores with beginning and end. Functions of an earlier deployment
- * can read only these. The row stores older assignments in a shorter form.
+ * The row of a prospect stores the beginning and the end of this number of past assignments, the newest ones. It stores older assignments
+ * in a shorter form. Functions of an earlier deployment can read only the newest ones.
  */
 export const newestAssignments = 5;
 /**
@@ -204,8 +204,8 @@ export const ignoredColumn = 100;
  */
 export const csvRow = 1_000_000;
 /**
- * Maximum number by which the blank rows of a CSV file may exceed its other rows. Reading a blank row takes as long as reading any other
- * row, although nothing is imported.
+ * A CSV file may contain at most this many more blank rows than other rows. Reading a blank row takes as long as reading any other row,
+ * although nothing is imported.
  */
 export const csvBlankLines = 100_000;
 export const exportBatch = 500;
@@ -248,7 +248,7 @@ export const failingMs = 5 * 24 * 3_600_000;
 export const secretOverlapMs = 24 * 3_600_000;
 /** If a user triggers the same action for the same prospect twice within this time, the second trigger makes no delivery. */
 export const doubleTriggerMs = 10_000;
-/** Maximum minutes (30 days) by which a registration may delay its deliveries after the event. */
+/** Maximum minutes (30 days) by which a registration (subscription of a webhook) may delay its deliveries after the event. */
 export const delayMinutesMax = 43_200;
 /**
  * Maximum bytes of the body of a delivery that collects several events (debounce). Many receivers accept at most a megabyte. An event that

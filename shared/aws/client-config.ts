@@ -23,7 +23,7 @@ export interface ClientSettings {
 /** The time-outs are short, so that an API function can still answer within 25 seconds when an AWS service hangs. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
-/** Number of attempts of a call. */
+/** Maximum number of attempts for one call of an AWS service. */
 export const ATTEMPTS = 3;
 
 /** Maximum number of connections of one client. They stay open between requests. */
@@ -35,14 +35,13 @@ interface FailedCall {
 }
 
 /**
- * Passes the messages of the SDK to the service's log. The SDK writes them to an object of this class. The object has no function `info`,
- * because for `info` the SDK copies each request and each response. It makes no copies if the function is missing. The type of the SDK
- * requires the function, so the class only declares it.
+ * Passes the messages of the SDK to the service's log. The class has no method `info`: if it existed, the SDK would copy each request and
+ * each response for it. The type of the SDK requires the method, so the class only declares it.
  */
 class SdkLog {
   declare readonly info: () => void;
 
-  /** The SDK writes here which rules it applies to find the endpoint. */
+  /** The SDK reports here by which rules it finds the endpoint. */
   debug(): void {
     // Nobody needs these messages.
   }
@@ -52,8 +51,8 @@ class SdkLog {
   }
 
   /**
-   * The level is `debug`, because the caller handles or logs the error. Some errors are usual, for example a failed condition. The SDK also
-   * passes the input of the call, which must not be logged.
+   * The level is `debug`, because the caller handles or logs the error. Some errors are normal, for example a failed condition. The SDK
+   * also passes the input of the call, which must not be logged.
    */
   error({ commandName, error }: FailedCall): void {
     log.debug("aws call failed", { command: commandName, ...errorFields(error) });

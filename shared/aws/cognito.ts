@@ -52,7 +52,7 @@ export async function findPoolUser({ id, client }: UserPool, email: string): Pro
   }
 }
 
-/** Adds a user. Without `mail`, the pool sends no invitation. Returns undefined if the pool already has a user with this address. */
+/** Adds a user. If `mail` is false, the pool sends no invitation. Returns undefined if the pool already has a user with this address. */
 export async function createPoolUser(
   { id, client }: UserPool,
   email: string,

@@ -74,7 +74,7 @@ export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
   /** Reads a whole file into memory. Throws FileGone if it does not exist. */
   get(key: string): Promise<Uint8Array>;
-  /** Streams the file. Throws FileGone if the file does not exist, has another ETag, or has a content encoding. */
+  /** Streams the file. Throws FileGone if the file does not exist, has a different ETag, or has a content encoding. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
   /** Returns undefined if the file does not exist. Throws BucketUnavailable if the whole bucket does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
@@ -128,7 +128,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
     read: (key, etag) => readThrough(ranged, key, etag),
     info: async (Key) => {
       const head = () => call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })), /^NotFound$/);
-      // A 404 to HEAD has no body, so it does not say whether the file or the whole bucket is missing. A 404 to GET says it.
+      // A 404 response to HEAD has no body, so it does not say whether the file or the whole bucket is missing. A 404 response to GET does.
       const file = (await unlessGone(head)) ?? (await unlessGone(() => opened(Key)));
       return file && { bytes: file.ContentLength ?? 0, etag: file.ETag ?? "" };
     },

@@ -91,7 +91,7 @@ export interface IdRange {
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
-  /** Where the copies of changed prospects are. They are already stored. Undefined if there are none. */
+  /** Where the copies of changed prospects were stored before the transaction. Undefined if there are no copies. */
   readonly copies?: CopyRows | undefined;
   /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
   readonly others?: (version: number) => readonly Write[];
@@ -114,8 +114,8 @@ const MS_PER_DAY = 86_400_000;
 /** Time for which a client can continue from its last position in the change log. Later, it must read all records again. */
 export const POSITION_MS = 60 * MS_PER_DAY;
 /**
- * Time for which a chunk is stored. It is a day longer than POSITION_MS, because a client that begins at an old position may need several
- * requests.
+ * Time for which a chunk (part of the change log) is stored. It is a day longer than POSITION_MS, because a client that begins at an old
+ * position may need several requests.
  */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 

@@ -19,7 +19,7 @@ interface CopiedAddress {
   readonly city: string;
   readonly state: string;
   readonly zip: string;
-  /** Undefined if the service has computed it from the other fields. The copy then does not contain it. */
+  /** Undefined if the service has computed this text from the other fields. The copy then does not contain the text. */
   readonly formattedAddress: string | null | undefined;
 }
 
@@ -49,8 +49,8 @@ export interface ProspectCopy extends IndexedFields, CopiedFields {
 }
 
 /**
- * Maximum bytes of a copy in an unflushed entry (recent change). Every list reads all these entries. A larger copy would therefore make
- * lists more expensive, by more than requests for changes become cheaper.
+ * Maximum bytes of a copy in an unflushed entry (recent change). Every list reads all these entries, so a larger copy would cost lists more
+ * than it saves for `GET /api/changes`.
  */
 const COPY_BYTES = 128;
 
@@ -153,7 +153,7 @@ const COPIES_PER_ROW = 128;
 
 /** Where the copies of one flush are stored. The copies are sorted by the id of the prospect and divided into rows of the table. */
 export const CopyRows = z.object({
-  /** The version of the chunk, and a random id. Both are part of the keys of the rows. */
+  /** The version of the change log's chunk to which the copies belong, and a random id. Both are part of the keys of the rows. */
   version: z.int(),
   id: z.string(),
   /** For each row: the id of the last prospect in it, and the size of the row in bytes. */

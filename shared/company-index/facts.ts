@@ -33,8 +33,8 @@ export interface Fact {
 export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
 
 /**
- * The prospects that an import has created at one time. Their ids are in one range. In each bitmap, bit i belongs to the prospect with the
- * id `first` + i.
+ * The facts of the prospects that an import has created. All these prospects have the same creation time, and their ids are in one range.
+ * In each bitmap, bit i belongs to the prospect with the id `first` + i.
  */
 export interface ImportedFacts {
   readonly userId: number;

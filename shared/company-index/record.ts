@@ -22,7 +22,7 @@ export interface IndexRow {
   readonly text: string;
   /** The digits of the prospect's phone numbers, with one number per line. */
   readonly phoneDigits: string;
-  /** In an unflushed entry: the other fields that lists show (see copy.ts). Runs do not store it. */
+  /** A copy of the other fields that lists show (see copy.ts). Only unflushed entries (recent changes) contain it. */
   readonly copy?: Uint8Array | undefined;
 }
 

@@ -221,5 +221,7 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/** An unflushed entry is newer than every run, so it gets this age. */
+/**
+ * The age of an unflushed entry (recent change), because it is newer than every run. The age of a run is its position in the list of runs.
+ */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

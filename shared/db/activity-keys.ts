@@ -10,14 +10,14 @@ const dayPartition = (companyId: number): string => `C#${companyId}#FD`;
  */
 export const factLog = (companyId: number): { pk: string } => ({ pk: logPartition(companyId) });
 /**
- * A row of facts in the log. The transaction that wrote the row increased the version of the head row of the company's search index to
- * `version`.
+ * A row of facts (things that users have done) in the log. The transaction that wrote the row increased the version of the head row of the
+ * company's search index to `version`.
  */
 export const loggedFacts = (companyId: number, version: number, part: number): Key => ({
   pk: logPartition(companyId),
   sk: `A#${padded(version)}#${String(part).padStart(3, "0")}`,
 });
-/** The state row of the log. It says which facts of the log the sums of days already contain. */
+/** The state row of the log. It says which facts (things that users have done) the sums of days already contain. */
 export const factState = (companyId: number): Key => ({ pk: logPartition(companyId), sk: "STATE" });
 
 /**

@@ -47,7 +47,7 @@ export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
-/** The row of a token subject, with its company and user. */
+/** The row that finds the company and the user of a token's subject (`sub`). */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
 /** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
@@ -117,7 +117,10 @@ export const idempotency = (companyId: number, userId: number, digest: string): 
   sk: `I#${digest}`,
 });
 
-/** The receipt of one part of a request that makes several transactions. `digest` is the same in all repetitions of the request. */
+/**
+ * The results of one part of a request that is executed in several transactions. A repeated request finds them here. `digest` is the same
+ * in all repetitions of the request.
+ */
 export const requestPart = (companyId: number, userId: number, digest: string, part: number): Key => ({
   pk: `C#${companyId}#IK#${userId}`,
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
@@ -297,9 +300,9 @@ export const jobShard = "DUE#JOBS";
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /**
- * The partition of the due index (see DUE_INDEX) with the throttled backlog of a webhook. Its deliveries wait until the webhook may get
- * more requests at once, or until its circuit breaker closes. Deliveries about single records of bulk jobs have a separate partition
- * (`isBulk`).
+ * The partition of the due index (see DUE_INDEX) with the throttled backlog of a webhook: the deliveries that wait because too many
+ * requests to the webhook are running, or because its circuit breaker is open. Deliveries about single records of bulk jobs have a separate
+ * partition (`isBulk`). They are sent after all others.
  */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
@@ -309,7 +312,7 @@ export const pausedBacklogShards = (companyId: number, webhookId: number) =>
 /** The two partitions of the throttled backlog of a webhook, in the order in which their deliveries are sent. */
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>
   [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
-/** Returns true if `shard` is a partition of the due index that contains the paused backlog of the webhook. */
+/** Returns true if `shard` is a partition of the due index (see DUE_INDEX) that contains the paused backlog of the webhook. */
 export const isPausedBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
   pausedBacklogShards(companyId, webhookId).some((own) => own === shard);
 export const isThrottledBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>

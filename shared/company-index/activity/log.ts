@@ -30,7 +30,10 @@ export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0,
 
 /** The state row of a company's activity. It says which rows of the log have already been added to the daily sums. */
 export const FactState = z.object({
-  /** The time (in milliseconds since 1970) since which every fact is counted. Null if all facts of the company are counted. */
+  /**
+   * From this time on (in milliseconds since 1970), every fact (thing that a user has done) is counted. Null if all facts of the company
+   * are counted.
+   */
   since: z.nullable(z.int()),
   /** The version of the company's search index (in its head row) after the transaction that last changed the daily sums. */
   version: z._default(z.int(), 0),
@@ -88,8 +91,8 @@ export const firstState = (companyId: number): Write =>
   stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
 /**
- * Returns the write that sets `since` in the state row to `nowMs`. Only from this time on, every fact is counted. Use it if some earlier
- * facts of the company were not stored.
+ * Returns the write that sets `since` in the state row to `nowMs`. Only from this time on, every fact (thing that a user has done) is
+ * counted. Use it if some earlier facts of the company were not stored.
  */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
@@ -104,9 +107,9 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
 }
 
 /**
- * Returns the time since which every fact is counted, or null if all facts are counted. Returns `nowMs` if there is no state row, or if
- * release 0.1.0 was the last to change the search index (its head row). Earlier facts may then be missing, because release 0.1.0 stores no
- * facts.
+ * Returns the time since which every fact (thing that a user has done) is counted, or null if all facts are counted. Returns `nowMs` if
+ * there is no state row, or if release 0.1.0 was the last to change the search index (its head row). Earlier facts may then be missing,
+ * because release 0.1.0 stores no facts.
  */
 export const countedSince = (head: Head, state: FactState | undefined, nowMs: number): number | null =>
   state === undefined || isInterrupted(head) ? nowMs : state.since;

@@ -53,7 +53,10 @@ export interface TimeRange {
 
 export interface ActivityRead<C> {
   readonly counting: C;
-  /** The time (in milliseconds since 1970) since which every fact is counted. Null if all facts of the company are counted. */
+  /**
+   * From this time on (in milliseconds since 1970), every fact (thing that a user has done) is counted. Null if all facts of the company
+   * are counted.
+   */
   readonly since: number | null;
 }
 
@@ -106,8 +109,8 @@ async function tryToCount(
   wanted: Wanted,
   counting: Counting,
 ): Promise<Found | undefined> {
-  // A fact is first in an unflushed entry of the search index, then in the log, and then in the sums. The reads have the same order, so
-  // that they do not miss a fact that moves meanwhile.
+  // A fact is first in an unflushed entry (recent change) of the search index, then in the log, and then in the sums. The reads have the
+  // same order, so that they do not miss a fact that moves meanwhile.
   const { head, facts: unflushed } = await readUnflushedFacts(table, companyId);
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};

@@ -73,8 +73,8 @@ export class ChunkLost extends Error {
 }
 
 /**
- * Maximum number of attempts to read a chunk to which the head row refers. A Query is not isolated from transactions, so it may return the
- * new head row while the chunk is not visible yet.
+ * Maximum number of attempts to read a chunk of the change log to which the head row refers. A Query is not isolated from transactions, so
+ * it may return the new head row while the chunk is not visible yet.
  */
 const TRIES = 8;
 
@@ -85,8 +85,8 @@ const TRIES = 8;
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
 /**
- * Maximum bytes of the chunks that are read at the same time as the head row. They fit into one page of a Query (1 MB), so one request to
- * DynamoDB reads them.
+ * Maximum bytes of the chunks (of the change log) that are read at the same time as the head row. They fit into one page of a Query (1 MB),
+ * so one request to DynamoDB reads them.
  */
 const EARLY_BYTES = 512 * 1_024;
 
@@ -105,7 +105,8 @@ const newestSeen = new WeakMap<Reads, Map<number, number>>();
 const REMEMBERED_COMPANIES = 1_000;
 
 /**
- * Returns true if a Query for chunks after `version` would probably find nothing and would make the request cost more than two read units.
+ * Returns true if a Query for chunks of the change log after `version` would probably find nothing and would make the request cost more
+ * than two read units.
  */
 function isTooDear(table: Reads, companyId: number, version: number): boolean {
   return (newestSeen.get(table)?.get(companyId) ?? Number.POSITIVE_INFINITY) <= version;
@@ -125,7 +126,7 @@ function remember(table: Reads, companyId: number, { head, bytes }: Unflushed): 
 
 export interface Log {
   readonly unflushed: Unflushed;
-  /** The chunks after the reader's position, the oldest first. */
+  /** The chunks of the change log after the reader's position, the oldest first. */
   readonly chunks: AsyncIterable<Chunk>;
   /**
    * Returns the changes after the reader's position that are already in memory: the unflushed changes, and the changes of chunks that were

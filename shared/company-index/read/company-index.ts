@@ -19,8 +19,8 @@ import { TableBusy } from "#shared/errors.ts";
 const USUAL_MB = 1_024;
 
 /**
- * Maximum number of attempts if a part of the index is missing or damaged. The part may belong to a run that was replaced during the read.
- * The next attempt then reads the run that has replaced it.
+ * Maximum number of attempts if a part of the index is missing or damaged. The part may belong to a run (batch of rows) that was replaced
+ * during the read. The next attempt then reads the run that has replaced it.
  */
 const UNREADABLE_TRIES = 3;
 /**
@@ -36,7 +36,7 @@ export interface StaleSnapshot {
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A consistent view of a company's index: its state at one moment, which is not before the beginning of the read. */
+/** A consistent view of a company's index: its state at one moment, which is not earlier than the beginning of the read. */
 export interface IndexSnapshot {
   /** The head row. A reader must use names of statuses, tags and users that are at least as new as its `dictionaryVersion`. */
   readonly head: Head;
@@ -68,7 +68,7 @@ export interface NamesSource<Names extends { readonly version: number }> {
 
 interface Hits {
   readonly matches: Matches;
-  /** Undefined if the options of the snapshot have no `notesOf`. */
+  /** The notes of the matches. Undefined if the options of the snapshot contain no `notesOf`. */
   readonly notes: LiveNotes | undefined;
 }
 

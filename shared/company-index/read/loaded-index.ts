@@ -300,7 +300,8 @@ const PARALLEL = 40;
 const BATCH_PARTS = 32;
 
 /**
- * Divides the pieces into batches. All pieces of a segment are in the same batch, so that the segment's main columns can be decoded first.
+ * Divides the pieces (stored binary data) into batches. All pieces of a segment are in the same batch, so that the segment's main columns
+ * can be decoded first.
  */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];

@@ -190,8 +190,8 @@ interface Job {
 }
 
 /**
- * Replaces the old runs. Returns the number of newer runs that remain. If the rebuild is refused, its new segments are deleted. After any
- * other error the segments remain, because the update of the head row may have succeeded.
+ * Replaces the old runs (batches of rows). Returns the number of newer runs that remain. If the rebuild is refused, its new segments are
+ * deleted. After any other error the segments remain, because the update of the head row may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -208,8 +208,8 @@ async function replaceRuns(job: Job): Promise<number> {
 }
 
 /**
- * Tries once to replace the old runs. Returns the number of newer runs that remain, or undefined if another process has changed the head
- * row.
+ * Tries once to replace the old runs (batches of rows). Returns the number of newer runs that remain, or undefined if another process has
+ * changed the head row.
  */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
@@ -247,8 +247,8 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
 }
 
 /**
- * Throws RebuildRefused if an import was completed during the rebuild. The run of an import does not list the versions of its rows, so the
- * rebuild cannot know which of these rows it has already read from the table.
+ * Throws RebuildRefused if an import was completed during the rebuild. The run (batch of rows) of an import does not list the versions of
+ * its rows, so the rebuild cannot know which of these rows it has already read from the table.
  */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
@@ -311,8 +311,8 @@ export interface OtherSources {
 
 /**
  * Returns the records whose versions the new run must list. Readers then ignore lower versions of these records in `others` (unflushed
- * entries and newer runs). There may be lower versions, because writes continue during the rebuild: the rebuild may read a row of the table
- * after a change that came later than the version in `others`.
+ * entries and newer runs). There may be lower versions, because writes continue during the rebuild, and the rebuild may have read a newer
+ * version from the table.
  */
 export function overridesToList(
   known: KnownVersions,

@@ -1,6 +1,6 @@
 /**
- * Finds all prospects that pass the criteria, in the segments of a search index (stored pieces of up to 4 096 rows) and among its
- * unflushed entries.
+ * Finds all prospects that pass the criteria, in the segments of a search index (stored pieces of up to 4 096 rows) and among its unflushed
+ * entries (recent changes).
  */
 import {
   type Area,
@@ -45,7 +45,7 @@ export interface Matches {
   readonly segments: readonly SegmentMatches[];
   readonly unflushed: readonly IndexRow[];
   readonly total: number;
-  /** Number of rows whose coordinates a search with a bounding box has compared. Benchmarks report it. */
+  /** Number of rows whose coordinates a search has compared with its bounding box. Benchmarks report it. */
   readonly looked: number;
   /** The point of the criteria. If it is set, pages begin with the nearest matches. Otherwise, matches are in list order. */
   readonly near?: LatLng | undefined;

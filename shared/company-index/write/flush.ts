@@ -46,8 +46,8 @@ export const flushTypes = [DELTA_TYPE, DATA_KEY_TYPE] as const;
 const TEXT_TRIES = 5;
 
 /**
- * Milliseconds between a flush's change of the head row (the list of runs) and the deletion of the flushed entries. A Query that has read
- * the old head row may still be reading these entries.
+ * Milliseconds between a flush's change of the head row (the list of runs) and the deletion of the flushed entries. A Query that began
+ * before the change may still return the old head row, so it must find the entries.
  */
 const SETTLE_MS = 250;
 

@@ -9,18 +9,21 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /**
- * Milliseconds for which replaced runs remain stored, because readers that began before the replacement still use them. This time is long
- * enough, because every request takes less than half of it.
+ * Milliseconds for which replaced runs (sorted batches of rows) remain stored, because readers that began before the replacement still use
+ * them. This time is long enough, because every request takes less than half of it.
  */
 export const RETIRED_MS = 60_000;
 
 /**
- * Age in milliseconds at which a run manifest is deleted if its run was never in the index. Such a manifest remains when a process stops
- * between storing a run and updating the head row.
+ * Age in milliseconds at which a run manifest (the row that describes a run) is deleted if its run was never in the index. Such a manifest
+ * remains when a process stops between storing a run and updating the head row.
  */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Returns all runs that the current runs have replaced, directly or through other runs, with the time of each replacement. */
+/**
+ * Returns all runs (sorted batches of rows) that the current runs have replaced, directly or through other runs. Also returns the time of
+ * each replacement, in milliseconds since 1970.
+ */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];

@@ -55,8 +55,8 @@ export const storeRun = async (table: Table, companyId: number, built: NewRun, n
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
 /**
- * Stores the rows as segments. `rows` must be sorted by geohash. `between` is called and awaited before each segment is stored, for example
- * to renew a lease.
+ * Stores the rows as segments (units of up to 4 096 rows). `rows` must be sorted by geohash. `between` is called and awaited before each
+ * segment is stored, for example to renew a lease.
  */
 export async function storeSegments(
   table: Table,
@@ -187,13 +187,13 @@ export interface ImportedOptions {
    */
   readonly newId?: () => string;
   /**
-   * Executes the writes that add the run to the index, together with other writes of the caller. Without this function, the writes that add
-   * the run are executed alone.
+   * Executes the writes that add the run (the batch of new rows) to the index, together with other writes of the caller. Without this
+   * function, the writes that add the run are executed alone.
    */
   readonly commit?: Commit;
   /** The user who imports the rows. Their creation, status changes and notes then count as this user's activity. */
   readonly by?: number;
-  /** Facts that are added to the activity log with the rows. They are used only if `by` is undefined. */
+  /** Facts (things that users have done) that are added to the activity log with the rows. They are used only if `by` is undefined. */
   readonly facts?: readonly Fact[];
 }
 
