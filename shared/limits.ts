@@ -63,11 +63,11 @@ export const territoriesPerCompany = 5_000;
  */
 export const polygonBytesPerCompany = 180_000_000;
 /**
- * Maximum number of features in an import of territories. Creating 2 000 territories takes about 63 transactions and some seconds. The
- * request must end within 29 seconds.
+ * Maximum number of GeoJSON features in an import of territories. Creating 2 000 territories takes about 63 transactions and some seconds.
+ * The request must end within 29 seconds.
  */
 export const territoryFeatures = 2_000;
-/** Maximum characters of the message about a feature that cannot be imported. */
+/** Maximum characters of the message about a GeoJSON feature that cannot be imported. */
 export const featureFault = 200;
 export const eventName = 128;
 export const buttonText = 100;

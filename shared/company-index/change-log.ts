@@ -144,7 +144,10 @@ function rowsOf(changes: readonly Change[]): Change[][] {
   return rows;
 }
 
-/** Returns the time, in seconds since 1970, after which DynamoDB deletes a chunk that is written now, and its copies of prospects. */
+/**
+ * Returns the time, in seconds since 1970, after which DynamoDB deletes a chunk of the change log that is written now, and its copies of
+ * prospects.
+ */
 export const chunkExpiresAt = (nowMs: number): number => Math.ceil((nowMs + CHUNK_MS) / 1_000);
 
 /** Omits fields whose value is false from JSON. Most flags of a change are false, so the chunk becomes smaller. */

@@ -136,7 +136,7 @@ export interface LatLng {
  * passes every row.
  */
 export interface Criteria {
-  /** The edges belong to the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
+  /** The edges are part of the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
   readonly box?: Box | undefined;
   /** The earliest and the latest creation time that pass, in milliseconds since 1970. */
   readonly createdFrom?: number | undefined;

@@ -16,7 +16,7 @@ import type { RowWithNotes } from "#shared/company-index/segment.ts";
 export const factKinds = ["creation", "statusChange", "note", "appointment"] as const;
 export type FactKind = (typeof factKinds)[number];
 
-/** A fact. `at` is its time in milliseconds since 1970. */
+/** A fact: one thing that a user has done. `at` is its time in milliseconds since 1970. */
 export interface Fact {
   readonly kind: FactKind;
   /** The user who created the prospect, changed the status, or added the note or appointment. */

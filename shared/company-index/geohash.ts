@@ -19,7 +19,7 @@ interface Cell {
 
 const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 
-/** The edges of a cell. It never crosses the 180th meridian. */
+/** The edges of a geohash cell. A cell never crosses the 180th meridian. */
 export type CellBox = readonly [west: number, south: number, east: number, north: number];
 
 /**

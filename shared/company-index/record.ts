@@ -7,8 +7,8 @@ export interface IndexRow {
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /**
-   * The time of the prospect's last change, in milliseconds since 1970. Changes of its notes and appointments do not count. Undefined if
-   * release 0.1.0 has written the entry or segment with this row, because it does not store the time.
+   * The time of the prospect's last change, in milliseconds since 1970. Changes of its notes and appointments do not affect it. Undefined
+   * if release 0.1.0 has written the entry or segment with this row, because that release does not store the time.
    */
   readonly updatedAt?: number | undefined;
   readonly statusId: number | null;

@@ -21,7 +21,9 @@ export interface Ids {
    * Readers skip the range until the completed import removes `importId` from the row.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /** Reserves whole blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
+  /**
+   * Reserves whole blocks of 128 ids for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids.
+   */
   take(count: number): Promise<number>;
 }
 

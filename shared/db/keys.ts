@@ -246,7 +246,7 @@ export const indexPart = (companyId: number, owner: string, piece: string, part:
   pk: `C#${companyId}#XS#${owner}`,
   sk: `${piece}#${part}`,
 });
-/** All binary data of a segment or run of the company's search index. */
+/** All binary data of a segment or run (a stored part) of the company's search index. `owner` is the id of the segment or run. */
 export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });

@@ -103,8 +103,8 @@ export const expectedKeys = {
     sk: `E#${eventId}`,
   }),
   /**
-   * The entry of a fan-out (one or several events whose deliveries are created later). It says whether all deliveries are created. It is in
-   * the partition of the event's day.
+   * The entry of a fan-out (one or several events whose deliveries are created later) in the list of expected deliveries. It says whether
+   * all deliveries are created. It is in the partition of the event's day.
    */
   fanOut: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),

@@ -50,7 +50,7 @@ const DAYS_AT_ONCE = 30;
 const CELLS_PER_ROW = 20_000;
 const FACTS_PER_ROW = 20_000;
 
-/** The writes that a flush adds to its transaction, and the keys of the log's rows that it must delete afterwards. */
+/** The writes of facts and sums that a flush adds to its transaction, and the keys of the log's rows that it must delete afterwards. */
 export interface Activity {
   readonly writes: readonly Write[];
   readonly done: readonly Key[];

@@ -108,8 +108,8 @@ export class LoadedIndex {
   }
 
   /**
-   * Discards the cached size `bytes` if the previous search could build word indexes or this search can build some, because word indexes
-   * change the needed memory.
+   * Discards the cached size `bytes` if a search may have built word indexes since it was computed, or if this search may build some. Word
+   * indexes change the needed memory.
    */
   #countWords(): void {
     const grew = this.#makesWords;

@@ -13,8 +13,8 @@ import { ConditionFailed } from "#shared/errors.ts";
 export const COMPACTION_LOCK_MS = 60_000;
 
 /**
- * Acquires the lock and returns the changed head row. Returns undefined if another process has changed the row first. Acquiring the lock
- * increments the row's version, so that a merge that is already running fails at its condition.
+ * Acquires the compaction lock, which prevents merges, and returns the changed head row. Returns undefined if another process has changed
+ * the row first. Acquiring the lock increments the row's version, so that a merge that is already running fails at its condition.
  */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,

@@ -275,8 +275,9 @@ async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // Some entries are newer than the row that the rebuild has read. Such an entry must stay if the table now has the row in the entry's
-  // version or in a later one. Otherwise, the table does not contain the change that the entry describes, and the entry is deleted.
+  // An entry may be newer than the row that the rebuild has read. If the table now has the row in the entry's version or in a later one,
+  // the entry must stay, because the new run lacks its change. Otherwise, the table does not contain the change either, and the entry is
+  // deleted.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)

@@ -262,8 +262,8 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
 }
 
 /**
- * Returns a copy of `dead` that also marks the rows that unflushed entries (recent changes) replace or delete. If there are no such rows,
- * returns `dead` itself.
+ * Returns a copy of `dead` (an array with a 1 for each outdated row) that also marks the rows that unflushed entries (recent changes)
+ * replace or delete. If there are no such rows, returns `dead` itself.
  */
 export function deadUnder(
   segment: LoadedSegment,

@@ -234,7 +234,10 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs at the positions `from` and above by one new run. Returns undefined if another process has changed the index first. */
+/**
+ * Replaces the runs (sorted batches of rows) at the positions `from` and above by one new run. Returns undefined if another process has
+ * changed the index first.
+ */
 async function putRun(
   context: IndexContext,
   companyId: number,
