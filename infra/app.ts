@@ -31,8 +31,8 @@ function configOrExit(context: Readonly<Record<string, unknown>>, place: Place):
 }
 
 /**
- * Returns the region and the account of the deployment. The command `cdk` finds them as it does for the deployment, and passes them to this
- * process. It does not pass the account if it has no credentials.
+ * Returns the region and the account of the deployment. The command `cdk` determines both in the same way as for a deployment, and passes
+ * them to this process in environment variables. Without AWS credentials, it passes no account.
  */
 function placeIn({ CDK_DEFAULT_REGION, CDK_DEFAULT_ACCOUNT, AWS_REGION }: NodeJS.ProcessEnv): Place {
   return { region: CDK_DEFAULT_REGION ?? AWS_REGION, account: CDK_DEFAULT_ACCOUNT };

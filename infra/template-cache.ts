@@ -19,7 +19,7 @@ import type { DeployConfig } from "./settings/config.ts";
 const CACHE = join(CACHES, "templates");
 
 /**
- * Number of cached sets of templates. A set has less than 1 MB. The tests start services with about ten different settings, and each
+ * Number of cached sets of templates. A set is smaller than 1 MB. The tests start services with about ten different settings, and each
  * version of the sources needs sets of its own. 32 sets are therefore enough to switch between about three Git branches.
  */
 const KEPT = 32;

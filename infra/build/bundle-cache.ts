@@ -31,7 +31,7 @@ const CACHE = join(CACHES, "bundles");
 /** The files that determine the content of the bundles. package-lock.json determines the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
-/** Number of cached sets of bundles. A set has about 30 MB. Four sets are enough for switching between a few branches. */
+/** Number of cached sets of bundles. A set is about 30 MB large. Four sets are enough for switching between a few branches. */
 const KEPT = 4;
 
 export interface BundleOptions {

@@ -55,7 +55,7 @@ export async function createCanary({ stackName, table, parameters, pool, client 
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
   const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
   const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
-    // A conflict means that this user already has a company, which an earlier run created.
+    // A conflict means that this user already has a company, which an earlier run of this command created.
     if (error instanceof ApiError && error.code === "conflict") return undefined;
     throw error;
   });

@@ -10,10 +10,10 @@ import { hasCode, openService } from "./csv/service.ts";
 
 /** The exit code after which the same command resumes the transfer. */
 const RESUMABLE = 3;
-/** Maximum time in milliseconds that the command waits for the signal that npm forwards to it. */
+/** Maximum time in milliseconds that the command waits for the second signal after Ctrl-C, which npm forwards to this process. */
 const FORWARDED_MS = 1_000;
 
-// After Ctrl-C, the command ends in order and prints how to resume. Another Ctrl-C two seconds later ends it at once.
+// After Ctrl-C, the command stops its work and prints how to resume. Another Ctrl-C two seconds later ends it at once.
 const interrupt = new AbortController();
 const second = onSignal(
   () => interrupt.abort(),
@@ -33,7 +33,8 @@ await runCommand(async () => {
     progress.end();
     if (!(signal.aborted || hasCode(error, "cutOff"))) throw error;
     console.error(signal.aborted ? progress.hint : `${messageOf(error)}\n${progress.hint}`);
-    // A signal that arrives while Node.js ends would end the process without an exit code. npm forwards Ctrl-C, so the command waits for it.
+    // After Ctrl-C, npm forwards a second signal to this process. If it arrived while Node.js is ending, the process would end without the
+    // exit code. So wait for this signal first.
     if (signal.aborted && process.env.npm_lifecycle_event !== undefined) {
       await Promise.race([second, wait(FORWARDED_MS)]);
     }

@@ -1,6 +1,6 @@
 /**
- * Implements `npm run migrate -- status|run|rollback`. It rewrites the rows of prospects in another shape (version of the stored fields):
- * `run` in the shape of this release, and `rollback` in the shape of release 0.1.0.
+ * Implements `npm run migrate -- status|run|rollback`. It rewrites the rows of prospects in a different shape (version of the stored
+ * fields): `run` in the shape of this release, and `rollback` in the shape of release 0.1.0.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";

@@ -1,4 +1,4 @@
-/** Handles SIGINT and SIGTERM of commands that end in order. */
+/** Handles the signals SIGINT and SIGTERM, for commands that finish some work before they end. */
 import type { EventEmitter } from "node:events";
 
 /** Time within which a second signal is ignored, in milliseconds. */

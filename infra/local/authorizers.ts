@@ -125,8 +125,8 @@ export function createAuthorizer(
   let cached = new Map<string, Cached>();
 
   async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
-    // A `flush` during the call of the function replaces the map `cached`. The function's answer may then be outdated. It goes into the old
-    // map `into`, which is no longer read.
+    // A `flush` during the call of the function replaces the map `cached`. The function's answer may then be outdated. So it is stored in
+    // the old map `into`, which nobody reads any more.
     const into = cached;
     const known = cached.get(token);
     if (known !== undefined && known.until > now()) return known.answer;

@@ -100,9 +100,9 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
-  // `addImported` adds the index entries of all synthetic prospects in one transaction. DynamoDB limits the size of a transaction, so the
-  // activity facts of these prospects are not added, and activity reports do not count them. Record that the company's activity is
-  // completely counted only from now on.
+  // `addImported` adds the index entries of all synthetic prospects in one transaction. DynamoDB limits the size of a transaction, so it
+  // cannot also contain the activity of these prospects (what users have done), and activity reports do not count it. Record that the
+  // company's activity is completely counted only from now on.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 
@@ -159,8 +159,8 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
 }
 
 /**
- * Writes the rows of prospects. Returns the prospects' index entries and activity facts. The caller adds these to the company's search
- * index and activity log.
+ * Writes the rows of prospects. Returns the prospects' entries for the search index, and the activity (what users have done, for reports).
+ * The caller adds these to the company's search index and activity log.
  */
 async function loadProspects(
   context: ApiContext,

@@ -163,8 +163,8 @@ class Pool {
 
   /**
    * Starts an environment if more invocations wait than environments are starting. If the environment does not load the code within the
-   * limit, a second environment may take as long as the function's time-out. Lambda does the same. Without the second try, requests would
-   * get 502 when a busy machine starts many environments at once.
+   * limit, a second environment is started. It may take as long as the function's time-out. Lambda does the same. Without the second try,
+   * requests would get 502 when a busy machine starts many environments at once.
    */
   #startIfNeeded(isSecondTry = false): void {
     if (this.#waiting.length <= this.#starting || this.#all.size >= this.#max) return;
@@ -238,7 +238,7 @@ export interface Warmth {
   readonly idleMs: number;
   /** The share of this machine's memory that all idle environments together may use, from 0 to 1. */
   readonly memoryShare: number;
-  /** The maximum number of idle environments, even if `memoryShare` allows more. At least 24 may be idle, even if it allows fewer. */
+  /** The maximum number of idle environments, even if `memoryShare` allows more. But 24 may always be idle, even if the memory is small. */
   readonly most: number;
 }
 
@@ -270,7 +270,7 @@ export class WarmEnvironments {
     this.#timer = setInterval(() => this.#reap(Date.now() - warmth.idleMs), CHECK_MS).unref();
   }
 
-  /** @param reap ends the environment after this class has removed it */
+  /** @param reap ends the environment. It is called after the environment has been removed from the idle environments. */
   add(environment: Environment, reap: () => void): void {
     this.#idle.set(environment, { since: Date.now(), reap });
     if (this.#idle.size > this.#max) this.#reapFirst();

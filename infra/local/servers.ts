@@ -1,6 +1,6 @@
 /**
- * Starts the local servers of DynamoDB, SQS, S3 and KMS. Creates on them the tables, queues, buckets and keys of the CloudFormation
- * templates.
+ * Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the tables, queues, buckets and keys of the CloudFormation templates
+ * on these servers.
  */
 import { dynamoDbAt } from "./clients.ts";
 import type { DataDir } from "./data-dir.ts";

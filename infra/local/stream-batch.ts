@@ -95,8 +95,8 @@ async function attempt<R extends Positioned>(
 }
 
 /**
- * Returns the parts of the batch that must be processed after a failure. `rest` are the records from the first failed record on.
- * - If the function processed some records before them, `rest` is one part. Its next invocation is not counted as a retry.
+ * Returns the parts of the batch that must be processed after a failure. `rest` contains the first failed record and all records after it.
+ * - If the function processed some records before `rest`, then `rest` is one part. Its next invocation is not counted as a retry.
  * - If the function threw and `bisect` is on, the parts are the two halves of `rest`. The split is not counted as a retry.
  * - Otherwise `rest` is one part, which is retried after a pause. After `maxRetries` retries, its records are given up.
  */
@@ -137,8 +137,8 @@ async function abandon<R extends Positioned>(
 export interface Batch<R> {
   readonly wanted: readonly R[];
   /**
-   * The last record that was read for this batch. The filter of the event source may have refused it, so it may be missing in `wanted`.
-   * After the batch, processing continues behind this record.
+   * The last record that was read for this batch. It is not in `wanted` if the filter of the event source refused it. After the batch,
+   * processing continues with the record that follows it.
    */
   readonly last: R;
 }

@@ -33,7 +33,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * The linter Spectral requires a contact. The document cannot name a person or an address, because each deployment has another operator.
+ * The linter Spectral requires a contact. The document cannot name a person or an address, because each deployment has a different
+ * operator.
  */
 const contact = { name: "The operator of this service" };
 

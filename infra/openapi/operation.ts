@@ -114,8 +114,8 @@ function sessionAnswer(
 }
 
 /**
- * The ids of demo records by collection. They are the example ids in the document. The local service contains the demo records. So an
- * example request that a user sends from its API reference page finds a record. Collections that are not listed have no demo records.
+ * The ids of demo records by collection, which are the example ids in the document. The local service contains these records. So a user of
+ * its API reference page can send an example request and get a record. Collections that are not listed have no demo records.
  */
 const demoIds: Readonly<Record<string, number>> = {
   users: 139,
@@ -271,9 +271,9 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the description of the response to a dry run. It needs its own example, because the example that `answers.ts` has for the
- * function shows a response without a dry run. `answers.ts` contains no file with the suffix `?dryRun`, so `success` uses the example of
- * the response's component.
+ * Returns the description of the response to a dry run. The example that `answers.ts` has for the function shows a response without a dry
+ * run, so it does not fit. The code therefore passes a file name for which `answers.ts` has no example. `success` then uses the example of
+ * the response's schema.
  */
 const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);

@@ -44,7 +44,7 @@ const keywords: ReadonlySet<string> = new Set([
 
 /**
  * Converts a schema to OpenAPI 3.0. Throws if the result contains a keyword that is not in `keywords`. OpenAPI 3.0 does not have all
- * keywords of version 3.1, and gives another meaning to some of them.
+ * keywords of version 3.1, and some of its keywords have a different meaning.
  */
 function schema30(schema: JsonSchema): JsonSchema {
   // Two keywords are removed. `propertyNames` limits the names of an object's properties, and client generators ignore it. From
@@ -70,10 +70,10 @@ function withoutConst({ const: value, ...schema }: JsonSchema): JsonSchema {
 
 /**
  * Changes two kinds of schemas from which client generators create wrong code:
- * - The schema `{}` allows any value. Generators create for it the type `AnyType`, which does not exist. For the values of an object, `{}`
- *   is replaced by `true`, which has the same meaning. For the items of an array, it is replaced by the schema of an object with any
- *   fields, because the only such array in the API is a list of GeoJSON features.
- * - An object may have any keys, and values with an `enum`. The generator for Kotlin then creates an enumeration instead of a map. So the
+ * - The schema `{}` allows any value. For it, generators use the type `AnyType`, which does not exist. If `{}` describes the values of an
+ *   object, it is replaced by `true`, which has the same meaning. If `{}` describes the items of an array, it is replaced by an object with
+ *   any fields, because the only such array in the API is a list of GeoJSON features.
+ * - If the values of an object with any keys have an `enum`, the generator for Kotlin creates an enumeration instead of a map. So the
  *   `enum` is removed, and the description lists the values.
  */
 function withObjects(schema: JsonSchema): JsonSchema {

@@ -39,7 +39,7 @@ export const indexReads: TableAccess = {
   territories: ["GetItem"],
 };
 
-/** The rights that an import needs in addition when it changes prospects that already exist. */
+/** The additional rights of an import that changes existing prospects. */
 const matchedProspects: TableAccess = {
   agendas: ["GetItem", "PutItem", "DeleteItem"],
   indexTexts: ["PutItem"],

@@ -17,7 +17,7 @@ import type { Rate, Route, TableAccess } from "./route.ts";
  * response, such as an import, an export, a bulk job or a replay of webhook deliveries.
  */
 export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
-/** The throttle of map pins. The response can contain the pins of all prospects of a company, so it can have several megabytes. */
+/** The throttle of map pins. The response can contain the pins of all prospects of a company, so it can be several megabytes large. */
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {

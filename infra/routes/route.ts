@@ -106,7 +106,7 @@ export interface Access {
   readonly settings?: readonly Setting[];
 }
 
-/** Returns true if the function uses the KMS key. Webhook secrets, session tokens and cursors have the same KMS key. */
+/** Returns true if the function uses the KMS key. The same KMS key protects webhook secrets, session tokens and cursors. */
 export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
   (secrets ?? sessionTokens ?? cursors) !== undefined;
 

@@ -52,7 +52,10 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Adds the rights to the rows of idempotency keys to each POST that needs a token and changes something. Each accepts an idempotency key. */
+/**
+ * Adds the rights to the rows of idempotency keys to the route, if it is a POST that needs a token and changes something. Only these routes
+ * accept an idempotency key.
+ */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST" || route.public || route.isRead) return route;
   const receipts = route.access.table?.idempotency ?? [];

@@ -22,7 +22,7 @@ const Bom = z.looseObject({
 
 /** Returns the bill of materials as JSON. Throws an error with npm's message if npm fails. */
 export function billOfMaterials(): string {
-  // `npm sbom` exists since npm 10. With `--package-lock-only`, its output depends on the lockfile and not on the installed packages.
+  // `npm sbom` has existed since npm 10. With `--package-lock-only`, its output depends on the lockfile and not on the installed packages.
   const args = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"];
   const run = spawnSync("npm", args, { cwd: root, encoding: "utf8", maxBuffer: 64_000_000 });
   if (run.status !== 0) throw new Error(`npm ${args.join(" ")} failed: ${run.stderr}`);

@@ -23,7 +23,7 @@ export const MEMORY_MB = 1024;
 
 /**
  * Seconds for which Lambda collects stream records before it starts the index flush, so that many writes cause only one flush. Reads are
- * exact during this time, too, because they include unflushed entries.
+ * exact during this time, too, because they also read the changes that have not been flushed yet.
  */
 export const FLUSH_WINDOW_SECONDS = 10;
 
@@ -33,7 +33,7 @@ export interface Capacity {
   readonly requests: Throttle;
   /** The throttle of each company. Without it, one company could use the whole throttle of all requests. */
   readonly company: Throttle;
-  /** Maximum number of concurrent functions that send webhooks. Each of them sends up to ten deliveries. */
+  /** Maximum number of concurrent executions of the function that sends webhooks. Each execution sends up to ten deliveries at a time. */
   readonly deliverySenders: number;
   /** Maximum number of concurrent imports. The same number applies to exports, and to bulk jobs. */
   readonly jobs: number;
@@ -105,7 +105,7 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
-/** The kinds are imports, exports and bulk jobs. Each kind has its own queue with a maximum concurrency of `jobs`. */
+/** The number of kinds of jobs: imports, exports and bulk jobs. Each kind has its own queue with a maximum concurrency of `jobs`. */
 const KINDS_OF_JOBS = 3;
 /** Minimum number of executions that senders and jobs must leave to requests. */
 const FOR_REQUESTS = 2;

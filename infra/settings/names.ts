@@ -15,7 +15,9 @@ export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 /** Describes the names that `STAGE_NAME` matches, for error messages. */
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
-/** Returns the name of the service stack. Without a stage, it is the name that every deployment had before stages were introduced. */
+/**
+ * Returns the name of the service stack. Without a stage, the stack has the name that every deployment had before stages were introduced.
+ */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 

@@ -13,8 +13,8 @@ const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
 const POOL_ID = /^([\w-]+)_/;
 
 /**
- * For each setting with a resource: true if AWS requires the region or the account of the deployment. `sesIdentity` is not in the list,
- * because Cognito can also use an identity of another region.
+ * Says for each setting that names a resource whether AWS requires this resource in the region and in the account of the deployment.
+ * `sesIdentity` is not in the list, because Cognito can also use an identity of another region.
  */
 const rules = {
   // API Gateway uses only certificates of its own region and account.

@@ -23,7 +23,7 @@ export const LOG_DAYS: readonly number[] = [
 
 /**
  * Minimum number of days for the files of imports. The queue message of an import may stay in a dead-letter queue for 14 days. If an
- * operator then redrives it, the import needs its file.
+ * operator then sends the message to the import queue again, the import needs its file.
  */
 export const LEAST_IMPORT_FILE_DAYS = 15;
 

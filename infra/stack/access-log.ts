@@ -13,7 +13,7 @@ const fields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The request id in the log lines of the authorizer function. It is another id than `requestId`. This field connects these log lines with
+  // The request id in the log lines of the authorizer function. It is different from `requestId`. This field connects these log lines with
   // the API request.
   authorizationId: "$context.authorizer.requestId",
   companyId: "$context.authorizer.companyId",

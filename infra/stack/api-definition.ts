@@ -153,8 +153,8 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
 /**
- * Returns the integration with which API Gateway invokes the function of a route. A streamed response needs another URI than a complete
- * response, but the same right `lambda:InvokeFunction`.
+ * Returns the integration with which API Gateway invokes the function of a route. The URI for a streamed response differs from the URI for
+ * a complete response, but the right is the same: `lambda:InvokeFunction`.
  */
 function lambdaProxy(
   { functionArn, invokerArn, waitSeconds, streamed = false }: Omit<Endpoint, "route"> & { streamed?: boolean },

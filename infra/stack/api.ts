@@ -43,8 +43,8 @@ export const API_TIMEOUT_SECONDS = 25;
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
 /**
- * Seconds that API Gateway waits longer than the time-out of a streaming function. So a function that is too slow always ends by its own
- * time-out.
+ * API Gateway waits this many seconds longer than the time-out of a streaming function. So a function that is too slow always ends by its
+ * own time-out.
  */
 const GATEWAY_GRACE_SECONDS = 4;
 
@@ -115,8 +115,8 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // API Gateway's own URL contains the id of the API, so it changes if CloudFormation replaces the API. Clients should not depend on this
-  // URL if the API has a domain name. So API Gateway's URL is then switched off, unless the setting `defaultEndpoint` keeps it.
+  // API Gateway's own URL contains the id of the API, so it changes if CloudFormation replaces the API. If the API has a domain name,
+  // clients should use only this name. So API Gateway's URL is switched off, unless the setting `defaultEndpoint` keeps it.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,

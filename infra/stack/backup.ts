@@ -98,8 +98,8 @@ interface LoggedJobs {
 }
 
 /**
- * Writes the events of the vault's jobs into a log group. An alarm counts the failed jobs in this log. AWS Backup also has metrics of jobs,
- * but the alarm does not use them. They do not contain the reason of a failure, and the metrics of restores do not name the vault.
+ * Writes the events of the vault's jobs into a log group. An alarm counts the failed jobs in this log. It does not use AWS Backup's own
+ * metrics of jobs, because these do not contain the reason of a failure, and the metrics of restores do not name the vault.
  */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
@@ -118,7 +118,8 @@ function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: n
       $or: [
         { ...copy, detail: { backupVaultName, state: [{ "anything-but": ["COMPLETED"] }] } },
         { "detail-type": ["Copy Job State Change"], detail: { sourceBackupVaultArn: [vault.backupVaultArn] } },
-        // Only some events of restores name the vault, but all name the role. The role of this stack restores only copies of its table.
+        // Only some events of restores name the vault, but all of them name the role. The role of this stack restores only copies of its
+        // table.
         {
           "detail-type": ["Restore Job State Change"],
           detail: { resourceType: [{ prefix: "DynamoDB" }], iamRoleArn: [restores.roleArn] },

@@ -36,8 +36,8 @@ const WIDTH = 24;
 const HEIGHT = 6;
 
 /**
- * Creates the dashboard and the saved log queries. Call it after all functions, queues and alarms of both stacks are created, because it
- * searches the stacks for them.
+ * Creates the dashboard and the saved log queries. Call this function after all functions, queues and alarms of both stacks are created,
+ * because it searches the stacks for them.
  *
  * @param data the data stack, whose alarms are on the dashboard too
  */

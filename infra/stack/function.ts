@@ -120,7 +120,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
 
 /**
  * Returns the ARN and the name by which callers invoke the function. For a function that CodeDeploy can replace step by step, it creates an
- * alias, and both values are the ARN of the alias. Call it only once for each function, because an alias can be created only once.
+ * alias, and both values are the ARN of the alias. An alias can be created only once, so this must be called only once for each function.
  */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);

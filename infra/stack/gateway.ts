@@ -56,9 +56,9 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The detail of each 413 response that this stack defines for API Gateway and the web ACL. For a body above 10 MB, API Gateway sends another
- * response, which the stack cannot change (docs/csv.md). A CSV file in a form may hold only 4 MB, because the event of a function may have
- * only 6 MB, and API Gateway passes a form as base64, which adds a third to its size.
+ * The detail of each 413 response that this stack defines for API Gateway and the web ACL. For a body above 10 MB, API Gateway sends a
+ * different response, which the stack cannot change (docs/csv.md). A CSV file in a form may be only 4 MB large. API Gateway passes a form
+ * as base64, which makes it a third larger, and the event of a function may be only 6 MB large.
  */
 export const TOO_LARGE_DETAIL =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +

@@ -21,9 +21,9 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 /**
  * Matches the functions that are replaced step by step: those that users need for daily work in the field, and those that turn changes into
  * webhooks and indexes. All other functions are replaced at once, because each function that is replaced step by step needs three
- * additional resources, and a stack has at most 500. Imports, exports and bulk jobs are among the others, because users need them rarely.
- * If a change of this pattern adds or removes a function, its callers get another ARN. API Gateway then has no right to invoke this
- * function for some seconds of the deployment.
+ * additional resources, and a stack has at most 500. Imports, exports and bulk jobs are replaced at once, because users need them rarely.
+ * If a change of this pattern adds or removes a function, callers must use a different ARN for the function. API Gateway then has no right
+ * to invoke it for some seconds of the deployment.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
@@ -40,11 +40,11 @@ const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "Ite
 /**
  * Creates the function's alias, and returns its ARN. Returns undefined if the function is replaced at once.
  *
- * Each deployment has these aliases. With `rollout=at-once` and with the preset `small` it does not need them, but without them a change of
+ * Each deployment has these aliases, even if it does not need them (with `rollout=at-once` or the preset `small`). Otherwise a change of
  * these settings would change the ARNs that API Gateway invokes. CloudFormation first changes the rights of API Gateway's roles and then
  * the API. Between these two steps, API Gateway would not be allowed to invoke the functions.
- * @param ready the number of environments that Lambda keeps ready (provisioned concurrency). It needs an alias. Lambda refuses a change of
- * this number while the alias moves to a new version, so a deployment must not change both (docs/deploy.md).
+ * @param ready the number of environments that Lambda keeps ready (provisioned concurrency). It is set on the alias. Lambda refuses to
+ * change it while the alias moves to a new version, so a deployment must not change both (docs/deploy.md).
  */
 export function aliasOf(deployed: LambdaFunction, file: string, ready: number | undefined): string | undefined {
   if (!isGradual(file)) return undefined;
@@ -57,8 +57,8 @@ export function aliasOf(deployed: LambdaFunction, file: string, ready: number | 
 }
 
 /**
- * Lets CodeDeploy move the aliases step by step, and undo the deployment if an error alarm goes off. Call it after all functions and alarms
- * of the stack are created, because it finds their constructs in `scope`.
+ * Lets CodeDeploy move the aliases step by step, and undo the deployment if an error alarm goes off. Call this function after all functions
+ * and alarms of the stack are created, because it finds their constructs in `scope`.
  */
 export function moveStepByStep(scope: Construct): void {
   const home = new Construct(scope, "Rollout");

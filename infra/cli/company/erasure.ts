@@ -56,8 +56,8 @@ export const Erasure = z.object({
 export type Erasure = z.infer<typeof Erasure>;
 
 /**
- * Erases a company. If an earlier erasure has removed it from the service's table, erases it in the other tables only, removes the users
- * that only these tables contain, and returns the record of the earlier erasure.
+ * Erases a company and returns the record of the erasure. If an earlier erasure has removed the company from the service's table, erases
+ * the company in the other tables only, removes the users that only these tables contain, and returns the record of the earlier erasure.
  * Throws CommandRefused if the company is unknown, if it is not suspended, if requests or jobs may still write its rows, or if `confirmed`
  * is not the name of the company.
  * @param confirmed the name that the operator has typed to confirm the erasure
@@ -94,9 +94,9 @@ async function eraseUsed(context: ErasureContext, company: MarkedCompany, confir
 }
 
 /**
- * Erases a company that is in one of the other tables, but not in the table that the service uses. Such a company was created after the
- * time whose data a restore has restored, and before the service switched to the restored table. No function can write its rows, because
- * the service does not know the company. So the erasure needs no suspension.
+ * Erases a company that is in one of the other tables, but not in the table that the service uses. The reason is a restore: the company was
+ * created after the restore point (the time whose data was restored), but before the service switched to the restored table. The service
+ * does not know the company, so no function can write its rows. The erasure therefore needs no suspension.
  */
 async function eraseUnused(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   for (const other of context.others) {
@@ -105,7 +105,8 @@ async function eraseUnused(context: ErasureContext, companyId: number, confirmed
     assertConfirmed(company, confirmed);
     const rowsBefore = await countRows(other, companyId);
     await removeUsersAndFiles(context, companyId);
-    // The service's table gets the record first. If the command is interrupted, a repeated call finds it there and continues.
+    // Write the record of the erasure to the service's table first. If the command is interrupted, a repeated call finds the record there
+    // and continues.
     const erasure = erasureNow(context, companyId, rowsBefore);
     await recordErasure(context.rows, erasure);
     return eraseElsewhere(context, erasure);
@@ -198,8 +199,8 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
 }
 
 /**
- * Counts the rows for the later report, and stores this count and the time in the company's row. With this mark, the company cannot be
- * resumed. Does nothing if the company already has the mark.
+ * Marks the company as being erased: stores the time and the numbers of the company's rows (for the later report) in the company's own row.
+ * A company with this mark cannot be resumed. Does nothing if the company already has the mark.
  */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };

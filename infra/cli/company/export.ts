@@ -22,8 +22,8 @@ export interface ExportContext {
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
   /**
-   * The size of a part's text before compression at which the part ends. The part also contains the rest of the page of rows with which it
-   * reaches this size. The default is 8 MiB.
+   * The size in bytes at which a part ends, measured before compression. The code compares the size only after each page of rows, so a part
+   * can be larger by almost one page. The default is 8 MiB.
    */
   readonly partBytes?: number;
 }
@@ -44,9 +44,9 @@ const Progress = z.object({
   /** The segment of the table scan that is being read, and the position within this segment. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
-  /** True if `exportActivity` has exported the newest activity. */
+  /** True if `exportActivity` has exported the newest activity (what users have done). */
   hasActivity: z._default(z.boolean(), false),
-  /** The index of the folder whose files are being copied, and the key of the last file that was copied. */
+  /** The index of the bucket's folder whose files are being copied, and the S3 key of the last file that was copied. */
   folder: z.int(),
   after: z.nullable(z.string()),
   parts: z.array(Part),
@@ -147,8 +147,8 @@ async function exportSegment(
 }
 
 /**
- * Exports the newest activity (what users have done, for reports) as rows of the type `loggedFacts`. The table stores this activity only in
- * the search index until the index is flushed, and the export omits the search index.
+ * Exports the newest activity (what users have done, for reports) as rows of the type `loggedFacts`. The table first stores activity only
+ * in the search index, which the export omits. Only later, a flush (background work) copies the activity to rows of its own.
  */
 async function exportActivity(
   context: ExportContext,

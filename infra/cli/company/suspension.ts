@@ -58,8 +58,8 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
 }
 
 /**
- * Removes the mark from each user, so that the API accepts their requests again, and then from the company. If the call is interrupted, the
- * company is still marked, and the call can be repeated. Returns the number of users.
+ * Ends the suspension: removes its mark first from each user, so that the API accepts their requests again, and then from the company. If
+ * the call is interrupted, the company is still marked, and the call can be repeated. Returns the number of users.
  */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);

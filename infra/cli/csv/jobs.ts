@@ -42,8 +42,8 @@ export async function exportFile(service: Service, { file, filter }: ExportOptio
     progress.end();
     console.log(`${file}: ${digits(processed)} prospects`);
   } catch (error) {
-    // With the code `gone`, the export has failed, or its file no longer exists. Remove the journal, so that the same command begins a new
-    // export.
+    // The code `gone` means that the export has failed, or that its file no longer exists. Remove the journal (the local file that names
+    // the export to resume), so that the same command begins a new export.
     if (hasCode(error, "gone")) await rm(path, { force: true });
     throw error;
   }
@@ -95,7 +95,7 @@ function readingText({ mapping, ...matching }: ImportOptions["reading"]): string
 async function resumeOrBegin(service: Service, options: ImportOptions, content: Content): Promise<ImportJob> {
   const { own, add } = await openJournal(service, `${options.file}.imports.json`);
   const asked = { sha256: content.sha256, mapping: readingText(options.reading), userId: String(service.userId) };
-  // Entries of earlier releases do not contain the user.
+  // Journal entries that an earlier release has written do not contain the user.
   const isSame = ({ sha256, mapping, userId = asked.userId }: (typeof own)[number]): boolean =>
     sha256 === asked.sha256 && mapping === asked.mapping && userId === asked.userId;
   let old: ImportJob | undefined;
@@ -115,7 +115,10 @@ async function resumeOrBegin(service: Service, options: ImportOptions, content: 
   return job;
 }
 
-/** Returns `job` if the command can send its file, follow it or print its result. Otherwise begins a new import and returns its job. */
+/**
+ * Returns `job` if the command can still send the file of this job, follow the job or print its result. Otherwise begins a new import and
+ * returns the job of the new import.
+ */
 async function usable(service: Service, options: ImportOptions, content: Content, job?: ImportJob): Promise<ImportJob> {
   const { dryRun, reading, again } = options;
   const canSend = job?.state === "awaiting_upload" && job.upload !== null;
@@ -127,8 +130,8 @@ async function usable(service: Service, options: ImportOptions, content: Content
   const body = { ...content, ...reading, dryRun };
   const params = { header: { "Idempotency-Key": key } };
   const { id } = await dataOf(service.client.POST("/api/prospects/imports", { params, body }));
-  // If another command has used this idempotency key, the response of POST repeats the old response to that command. So read the import's
-  // present state.
+  // If another command has already used this idempotency key, POST repeats its response to that command, which may be out of date. So read
+  // the present state of the import.
   return usable(service, options, content, await importNow(service, id));
 }
 
@@ -159,7 +162,7 @@ function importStep({ state, processed, written, skipped: errors }: ImportJob): 
   return { name: state === "running" ? "checking" : "waiting", done: processed, unit: "rows", errors };
 }
 
-/** Returns how the user can import the corrected rows of a file without creating its good rows again. */
+/** Returns advice for the user: how to import the corrected rows of a file without creating the good rows again. */
 function correction({ matchBy, onMatch }: ImportOptions["reading"]): string {
   if (matchBy !== undefined && onMatch !== "create") return "correct this file and run the same command";
   return (

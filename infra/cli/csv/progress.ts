@@ -46,7 +46,7 @@ export function openProgress(terminal: Terminal = process.stderr) {
     },
     /** Writes a permanent line above the line of progress. */
     say: (line: string): unknown => terminal.write(`${erase}${line}\n`),
-    /** Removes the line of progress. A transfer that ends later than the command's work shows nothing more. */
+    /** Removes the line of progress. After this call, `show` prints nothing, even if a transfer is still running. */
     end(): void {
       hasEnded = true;
       last = undefined;

@@ -100,7 +100,7 @@ export function retryAfterMs(header: string | null | undefined, nowMs = Date.now
   return Number.isNaN(waitMs) ? 0 : Math.min(RETRY_AFTER_MAX_MS, Math.max(0, waitMs));
 }
 
-/** A wait from this length in milliseconds is announced. Without the announcement, the command would look as if it hangs. */
+/** From this length on (in milliseconds), the message to the user says how long the wait is. Otherwise the command would seem to hang. */
 const LONG_WAIT_MS = 5_000;
 
 /**

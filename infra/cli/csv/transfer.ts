@@ -28,7 +28,9 @@ function open(url: string, options: http.RequestOptions) {
   return { request, answer: promise };
 }
 
-/** Sends a file. The response may come before the whole file is sent. Throws Failed if the file cannot be read or has not `bytes` bytes. */
+/**
+ * Sends a file. The response may come before the whole file is sent. Throws Failed if the file cannot be read or is not `bytes` bytes long.
+ */
 export async function sendFile(
   { url, headers, file, bytes }: Pick<Upload, "url" | "headers"> & { readonly file: string; readonly bytes: number },
   signal: AbortSignal,
@@ -59,12 +61,12 @@ export async function sendFile(
   }
 }
 
-/** Maximum number of times that a download begins. It begins anew if the file has changed. */
+/** Maximum number of times that a download starts at the first byte. It starts there again each time the file has changed. */
 const MAX_BEGINNINGS = 4;
 
 /**
- * Passes the bytes of a file in the bucket to `save`. If the file changes during the download, calls `save` again with the new file from its
- * beginning. Calls `link` for each request, because presigned URLs expire.
+ * Passes the bytes of a file in the bucket to `save`. If the file changes during the download, calls `save` again with the new file from
+ * its first byte. Calls `link` before each request to get a new URL, because presigned URLs expire.
  */
 export async function download(
   run: Run,
@@ -112,7 +114,10 @@ async function* bytesOf(run: Run, link: () => Promise<string | undefined>) {
   }
 }
 
-/** Returns the number of bytes in an answer. Throws Failed if the answer does not have the file from the position `at` with this ETag. */
+/**
+ * Returns the number of bytes in a response. Throws Failed unless the response contains the file from the byte position `at` on. If `etag`
+ * is defined, the file must still have this ETag.
+ */
 function lengthOf(received: http.IncomingMessage, at: number, etag: string | undefined): number {
   const { statusCode: status, headers } = received;
   const length = headers["content-length"];
@@ -120,7 +125,7 @@ function lengthOf(received: http.IncomingMessage, at: number, etag: string | und
   if (!isOther && status === (at > 0 ? 206 : 200) && length !== undefined) return Number(length);
   received.destroy();
   if (status === 404) throw new Failed("the bucket no longer has the file", "gone");
-  // 412 answers `If-Match`, and 416 means that the file is now shorter than the part that has arrived.
+  // 412 means that the file no longer has the ETag in `If-Match`. 416 means that the file is now shorter than the part that has arrived.
   if (at > 0 && (isOther || status === 412 || status === 416)) throw new Failed("the file has changed", "changed");
   const waitMs = retryAfterMs(headers["retry-after"]);
   throw new Failed(`the bucket answered ${status} with the length ${length}`, "busy", waitMs);

@@ -2,8 +2,8 @@
  * Brings three kinds of data in a restored table up to the state of the live table: the counter of ids, the erasures of companies, and the
  * results of webhook deliveries. Without the results of deliveries, the service would send the same webhooks again. An operator can also
  * switch back from a restored table to the old table. Then `live` is the restored table, and `restored` is the old table. An operator can
- * also restore a table that the service used earlier. Then both this table and the live table have such data: the service wrote to the
- * earlier table before the switch, and to the live table after it.
+ * also restore a table that the service used before a switch. Then the data comes from two tables: from this earlier table, to which the
+ * service wrote before the switch, and from the live table, to which it has written since then.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -69,7 +69,10 @@ export async function carryErasures(context: CarryContext): Promise<number[]> {
   return again;
 }
 
-/** Returns false if the restored table has the record of the erasure and no row of the company's name. */
+/**
+ * Erases a company in the restored table and returns true. Returns false if it is already erased there: the table has the record of the
+ * erasure, and the company's own row no longer exists.
+ */
 async function eraseAgain({ restored, progress }: CarryContext, erasure: Erasure): Promise<boolean> {
   const { companyId } = erasure;
   const isKnown = (await restored.table.get(keys.erasure(companyId))) !== undefined;
@@ -86,8 +89,8 @@ export interface CarriedDeliveries {
   /** Number of deliveries that still wait. The service sends them after it has switched to the restored table. */
   readonly waiting: number;
   /**
-   * The keys of at most 100 rows that are not deliveries but have webhook work that was unfinished at the restore point, for example a
-   * replay. The service continues this work from the restored state, so it can send the same webhook twice.
+   * The keys of at most 100 other rows with webhook work that was unfinished at the restore point, for example the replay of deliveries.
+   * The service continues this work from the restored state, so it can send the same webhook twice.
    */
   readonly continued: readonly string[];
 }
@@ -145,7 +148,10 @@ const State = z.looseObject({
 });
 type State = z.infer<typeof State>;
 
-/** Copies the states of the deliveries in `waiting` to the restored table. Returns how many of them have ended in `written`. */
+/**
+ * Copies the states of the deliveries in `waiting` from `written` (the live or the earlier table) to the restored table. Returns how many
+ * of these deliveries have ended.
+ */
 async function carryTogether(
   written: RowStore,
   { restored, clock }: CarryContext,
@@ -163,8 +169,9 @@ async function carryTogether(
     // was created in the old table after the restore. It still waits, and the service sends it after the switch.
     if (current === undefined && State.parse(old).expiresAt * 1_000 > clock.now()) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
-    // Close the debounce window before the delivery changes. If the command is interrupted between the two writes, the delivery still
-    // waits. So a repeated command finds the delivery again and completes both writes.
+    // First close the debounce window (the row that adds further events to this delivery), and then change the delivery. If the command is
+    // interrupted between the two writes, the delivery still waits. So a repeated command finds the delivery again and completes both
+    // writes.
     if (hasEnded) await closeWindow(restored, State.parse(old));
     // `written` no longer contains this delivery, because the delivery ended and its row then expired.
     if (current === undefined) await removeKeys(restored, [key]);
@@ -193,8 +200,8 @@ async function copyDelivery(written: RowStore, restored: RowStore, key: Key, cur
 const Window = z.looseObject({ deliveryId: z.string() });
 
 /**
- * Removes the debounce window of a delivery that has ended. If the window stayed open, further events would be added to this delivery and
- * would never be sent.
+ * Removes the debounce window of a delivery that has ended. While this row exists, further events about the same record are added to the
+ * delivery. They would never be sent, because the delivery has ended.
  */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
   if (recordId === undefined || registrationId === null) return;

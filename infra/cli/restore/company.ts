@@ -42,8 +42,8 @@ export interface RestoredCompany {
   /** Number of rows that were missing or different in the live table and were copied from the restored table. */
   readonly brought: number;
   /**
-   * Number of rows that were removed from the live table: rows that the restored table does not have, unflushed entries of the search
-   * index, and stored responses for repeated requests.
+   * Number of rows that were removed from the live table: rows that the restored table does not have, changes that wait to be added to the
+   * search index, and stored responses for repeated requests.
    */
   readonly removed: number;
   readonly faults: readonly string[];
@@ -75,8 +75,8 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // In the restored table, the newest activity is only in recent entries of the search index, which a flush has not yet copied to the
-  // activity log. The search index is rebuilt and not restored, so write this activity to the log here.
+  // In the restored table, the newest activity (what users have done) is only in recent entries of the search index. A flush (background
+  // work) has not yet copied it to the activity log. The search index is rebuilt and not restored, so write this activity to the log here.
   const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
   // Raise the company's `dictionaryVersion`, because Lambda functions cache statuses, tags and recently listed prospects until this version
@@ -114,8 +114,9 @@ const isRestored = (pk: string, sk: string): boolean =>
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
 /**
- * Returns true for two kinds of rows that are deleted from the live table: unflushed entries of the search index, which would hide the
- * restored rows, and stored responses for repeated requests, which may name records that no longer exist.
+ * Returns true for two kinds of rows that are deleted from the live table. The first kind are changes that wait to be added to the search
+ * index, because they would hide the restored rows. The second kind are stored responses for repeated requests, because they may name
+ * records that no longer exist.
  */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));

@@ -103,7 +103,7 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
   }
 }
 
-/** Enables time to live in `target` if `source` has it and `target` does not. DynamoDB would refuse to enable it again. */
+/** Enables time to live in `target` if it is enabled in `source` and not yet in `target`. DynamoDB would refuse to enable it twice. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

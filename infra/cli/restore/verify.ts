@@ -56,9 +56,9 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
 }
 
 /**
- * Returns the faults of a search index. A record that differs from the index is compared again, and is a fault only if it still differs. At
- * most 10 000 records are compared again. All other records that differed are reported together as one more fault. It is the first one,
- * because a report contains only the first faults.
+ * Returns the faults of a search index for a report. A record that differs from the index is compared a second time, and is a fault only if
+ * it still differs. At most 10 000 records are compared a second time. If more records differed, their number is the first fault in the
+ * list, because a report shows only the first ones.
  */
 export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
   unexamined === 0 ? faults : [`${unexamined} more records differed and were not compared again`, ...faults];

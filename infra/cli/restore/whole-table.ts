@@ -22,13 +22,13 @@ export interface WholeRestore {
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
   /**
-   * The users of the restored table whose rights have changed since the restore point, as one line for each of at most 100 users. After the
-   * switch to the restored table, they have their older rights again.
+   * One line for each user (at most 100) whose rights have changed since the restore point. After the switch to the restored table, these
+   * users have their older rights again.
    */
   readonly returningRights: readonly string[];
   /**
-   * The imports, exports and bulk jobs that were unfinished at the restore point, as one line for each of at most 100 jobs. After the
-   * switch to the restored table, the service continues them.
+   * One line for each import, export or bulk job (at most 100) that was unfinished at the restore point. After the switch to the restored
+   * table, the service continues these jobs.
    */
   readonly continuedJobs: readonly string[];
 }
