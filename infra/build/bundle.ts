@@ -24,8 +24,8 @@ export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYT
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
 /**
- * Share of the maximum size above which `shake` makes a bundle smaller by bundling it again with another bundler. A smaller bundle is left
- * as it is, because `shake` takes 0.1 to 0.4 s for each bundle.
+ * If a bundle is larger than this share of its maximum size, `shake` bundles the function again with a different bundler, to make the
+ * bundle smaller. Smaller bundles stay as they are, because `shake` takes 0.1 to 0.4 s for each bundle.
  */
 const SHAKEN_FROM = 0.95;
 

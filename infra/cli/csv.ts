@@ -1,4 +1,6 @@
-/** Implements `npm run csv -- import FILE | export FILE` by jobs of a running service. It resumes interrupted transfers. */
+/**
+ * Implements `npm run csv -- import FILE | export FILE` with import and export jobs of a running service. It resumes interrupted transfers.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { messageOf } from "../command/error.ts";
 import { answerHelp, nameTarget, runCommand } from "../command/options.ts";

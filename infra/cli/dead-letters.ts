@@ -29,8 +29,8 @@ const queues = {
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
   exports: { url: "ExportsDeadLettersUrl", source: "ExportsUrl" },
   "bulk-jobs": { url: "BulkJobsDeadLettersUrl", source: "BulkJobsUrl" },
-  // This queue contains the poison records: stream records that the publisher could not process. Its names say `parked` because they are
-  // older than the term "poison records". They stay, because operators and the commands of earlier releases use them.
+  // This queue contains the poison records: stream records that the publisher could not process. Its older name is `parked`. The name
+  // stays, because operators and the commands of earlier releases use it.
   "parked-records": { url: "ParkedRecordsUrl", consumer: "events" },
   "unflushed-indexes": { url: "UnflushedIndexesUrl", consumer: "indexes" },
 } as const;
@@ -103,8 +103,8 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // For the consumer `indexes`, nothing is lost if the stream has already deleted the record. The record would only start a flush of the
-    // company's search index, and the company's next write starts a flush, too.
+    // For the consumer `indexes`, nothing is lost if the stream has already deleted the record. The record would only start a flush, which
+    // merges recent changes into the company's search index. The company's next write starts a flush, too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");

@@ -88,8 +88,8 @@ async function prepare(inUse: TableInUse, input: Input<"prepare">): Promise<numb
 }
 
 /**
- * Returns the tables of a restore. If the table that the service uses has been deleted, the table of the option `--from` is used in its
- * place.
+ * Returns the tables of a restore: the live table (which the service uses), the restored table, and the earlier table of the option
+ * `--from`, if it is a different one. If the live table has been deleted, the table of `--from` takes its place.
  */
 async function carryOf(inUse: TableInUse, input: Input<"prepare" | "table">, target: string): Promise<CarryContext> {
   const used = z.string().parse(inUse.outputs.TableName);

@@ -28,8 +28,8 @@ const Positions = z.object({
 const Body = z.union([PoisonRecord, Positions]);
 
 /**
- * Maximum number of empty answers while a shard is read. A shard may answer some requests without records although more records follow. If
- * no record has the last position of the message, an open shard gives empty answers forever. The maximum ends the read in this case.
+ * Maximum number of empty answers while a shard is read. An answer may be empty although more records follow. But if the shard is open and
+ * lacks the last record of the message, all further answers are empty. The maximum then ends the read.
  */
 const EMPTY_ANSWERS = 100;
 

@@ -1,6 +1,6 @@
 /**
- * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support, so that such
- * faults appear at a local start and not only at a deployment.
+ * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support. So a fault in the
+ * definition appears at a local start, before a deployment.
  */
 import * as z from "zod/mini";
 import { faults, LocalError } from "./error.ts";

@@ -1,7 +1,7 @@
 /**
- * Serves the paths below `/local/`, which only the local service has. They issue access tokens, serve the public keys that verify these
- * tokens, run the console's sign-in, show the stack's outputs and the numbers of messages and invocations, empty the authorizers' cache,
- * and receive the webhooks of the demo.
+ * Serves the paths below `/local/`, which only the local service has. Clients use them to get access tokens and the public keys that verify
+ * these tokens, to sign in to the console, to read the stack's outputs and the numbers of messages and invocations, and to empty the
+ * authorizers' cache. Two paths receive the webhooks of the demo.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";

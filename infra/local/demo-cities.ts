@@ -18,7 +18,7 @@ export interface Street {
   readonly runs: "north-south" | "east-west";
   /** The longitude of a street that runs north and south, or the latitude of a street that runs east and west. */
   readonly at: number;
-  /** The range of house numbers. Numbers west or south of the axis are negative. */
+  /** The range of house numbers. House numbers west or south of the axis (the line from which a city counts them) are negative. */
   readonly from: number;
   readonly to: number;
   readonly zip: string;

@@ -41,7 +41,7 @@ export interface DemoRows {
   readonly rows: readonly Row[];
   /** The prospects and their notes as entries of the company's search index, which lists and maps read. */
   readonly indexed: readonly RowWithNotes[];
-  /** The actions of users as activity reports count them. */
+  /** What users have done, in the form in which activity reports count it. */
   readonly facts: readonly Fact[];
 }
 

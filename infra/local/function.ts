@@ -242,7 +242,9 @@ export interface Warmth {
   readonly most: number;
 }
 
-/** Lambda keeps idle environments for longer than two minutes. A developer's machine has less memory, so they end earlier here. */
+/**
+ * Lambda keeps idle environments for longer than two minutes. A developer's machine has less memory, so idle environments end earlier here.
+ */
 const STANDARD_WARMTH: Warmth = { idleMs: 2 * 60_000, memoryShare: 1 / 8, most: 96 };
 const TYPICAL_BYTES = 30_000_000;
 const CHECK_MS = 10_000;

@@ -67,8 +67,8 @@ export interface LogLine {
 }
 
 /**
- * The capacity limits of the local service. They allow 5 webhook senders instead of the 50 of the preset `production`, because each local
- * sender is a thread with about 30 MB of memory.
+ * The capacity limits of the local service. They allow 5 webhook senders (concurrent executions of the function that sends webhooks)
+ * instead of the 50 of the preset `production`, because each local sender is a thread with about 30 MB of memory.
  */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),

@@ -46,7 +46,7 @@ export const Template = z.strictObject({
 export type Template = z.infer<typeof Template>;
 export type TemplateResource = Template["Resources"][string];
 
-/** A property that concerns operation, safety or cost. It has no effect in the local service. */
+/** A property that the local service ignores. It concerns the operation, safety or cost of a deployment. */
 export const Ignored = z.optional(z.unknown());
 
 const Seconds = z.int().check(z.minimum(0));

@@ -91,8 +91,8 @@ const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), On
 const CONTEXT = "kms:EncryptionContext:";
 
 /**
- * Returns a function that checks each use of a KMS key. That function returns a reason if the caller's policy refuses the use. It returns
- * undefined if the policy allows the use or if the caller is not a function.
+ * Returns a function that checks each use of a KMS key. The returned function returns a reason if the caller's policy refuses the use. It
+ * returns undefined if the policy allows the use or if the caller is not a function.
  */
 export function keyRefusal(
   templates: readonly unknown[],

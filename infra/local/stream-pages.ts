@@ -38,8 +38,8 @@ const PAGE_RECORDS = 1_000;
 /** Maximum number of records in the cache. The cache is for event sources that read more slowly than the others. */
 export const CACHED_RECORDS = 10_000;
 /**
- * Maximum number of entries in the cache, with or without a record. It is higher than `CACHED_RECORDS`, because an entry without a record
- * is small.
+ * Maximum number of entries in the cache, including those without a record (all event sources refuse it). It is higher than
+ * `CACHED_RECORDS`, because an entry without a record is small.
  */
 const CACHED_ENTRIES = 100_000;
 

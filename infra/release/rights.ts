@@ -5,7 +5,7 @@ import { OneOrMany, Statement } from "../stack/policy-statement.ts";
 /** The property `Policies` of an IAM role. Its values may be strings or expressions of CloudFormation such as `Fn::GetAtt`. */
 const Policies = z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []);
 
-/** An action that a role may do on a resource. */
+/** An action that a role may perform on a resource. */
 export interface Right {
   readonly action: string;
   /** The resource, as an ARN or as the JSON text of a CloudFormation expression for the ARN. */

@@ -117,7 +117,7 @@ export const eventFunctions = {
     },
   },
   /**
-   * Reads the table's stream, and adds new entries to the stored search indexes of companies. Merging large parts of an index takes
+   * Reads the table's stream, and merges recent changes into the stored search indexes of companies. Merging large parts of an index takes
    * minutes, so the time-out is long.
    */
   flush: {
@@ -165,8 +165,8 @@ export const eventFunctions = {
     },
   },
   /**
-   * Sends queue messages for overdue webhook deliveries. Also sends them for imports, exports and bulk jobs whose function ended before the
-   * work was done.
+   * Sends queue messages for overdue webhook deliveries, and for imports, exports and bulk jobs whose function ended before the work was
+   * done.
    */
   sweep: {
     file: "events/sweep",

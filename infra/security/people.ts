@@ -11,7 +11,7 @@ interface Right {
   readonly resources: readonly string[];
   readonly why: string;
   readonly condition?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** The reason why the test of the commands cannot see that a command uses the right. Undefined if the test can see it. */
+  /** The reason why the test that runs the commands cannot see that a command uses the right. Undefined if the test can see it. */
   readonly unseen?: string;
 }
 

@@ -22,8 +22,8 @@ export interface Throttle {
 export const MEMORY_MB = 1024;
 
 /**
- * Seconds for which Lambda collects stream records before it starts the index flush, so that many writes cause only one flush. Reads are
- * exact during this time, too, because they also read the changes that have not been flushed yet.
+ * Seconds for which Lambda collects stream records before it starts the index flush (the function that merges changes into a search index).
+ * Many writes then cause only one flush. Reads are exact during this time, too, because they also read the changes that are not merged yet.
  */
 export const FLUSH_WINDOW_SECONDS = 10;
 
@@ -107,7 +107,7 @@ const plans: Record<Preset, Plan> = {
 
 /** The number of kinds of jobs: imports, exports and bulk jobs. Each kind has its own queue with a maximum concurrency of `jobs`. */
 const KINDS_OF_JOBS = 3;
-/** Minimum number of executions that senders and jobs must leave to requests. */
+/** Minimum number of executions that webhook senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;
 
 /**

@@ -6,9 +6,9 @@
 const STACK_NAME = "Canvassing";
 
 /**
- * The pattern of a stage's name. The name has at most 20 characters, because the generated names of functions and roles contain it and have
- * at most 64 characters. It must not be `data` or end with `-data`, because the service stack `Canvassing-data` could be confused with the
- * data stack `Canvassing-Data`.
+ * The pattern of the name of a stage (one of several deployments in an account). The name has at most 20 characters, because the generated
+ * names of functions and roles contain it and have at most 64 characters. It must not be `data` or end with `-data`, because the service
+ * stack `Canvassing-data` could be confused with the data stack `Canvassing-Data`.
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 

@@ -13,8 +13,8 @@ const fields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The request id in the log lines of the authorizer function. It is different from `requestId`. This field connects these log lines with
-  // the API request.
+  // The request id in the log lines of the authorizer function, which differs from `requestId`. This field shows which of these lines
+  // belong to the API request.
   authorizationId: "$context.authorizer.requestId",
   companyId: "$context.authorizer.companyId",
   userId: "$context.authorizer.userId",

@@ -144,7 +144,10 @@ const damages = {
 } as const;
 type Damage = keyof typeof damages;
 
-/** Counts log lines that report a missing or damaged part of a company's search index, or a damaged row of its activity. */
+/**
+ * Counts log lines that report a missing or damaged part of a company's search index, or a damaged row of its activity (what users have
+ * done).
+ */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
   // A log line contains the name of the error in one of two fields: `error` for the error itself, or `cause` if it is the cause of another
   // error.

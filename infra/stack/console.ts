@@ -144,8 +144,8 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
     originSslProtocols: [OriginSslPolicy.TLS_V1_2],
     readTimeout: Duration.seconds(60),
-    // With X-Forwarded-Prefix, the API leaves its stage or base path out of the paths in its responses. The URLs of the console contain
-    // neither of the two.
+    // With X-Forwarded-Prefix, the API leaves its stage or base path out of the paths in its responses. The console's own URLs contain
+    // neither a stage nor a base path.
     customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: consoleProof(Stack.of(api)) },
   };
   // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.

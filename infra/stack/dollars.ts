@@ -42,8 +42,8 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
     Lambda: [
       [usage.invocations, prices.lambda.request],
       [usage.durations, usage.usualGb * gbMillisecond],
-      // The durations in the entry above contain all functions, priced with the usual memory. For functions with another amount of memory,
-      // this entry adds the difference.
+      // The entry above prices the durations of all functions with the usual memory. For functions with a different amount of memory, this
+      // entry adds the difference.
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),

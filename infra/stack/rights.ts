@@ -108,8 +108,8 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
 }
 
 /**
- * The order of key families in the statements. It is fixed, so that the template does not change when a route lists its families in another
- * order.
+ * The order of key families (groups of partition keys) in the statements. It is fixed, so that the template does not change when a route
+ * lists its families in a different order.
  */
 const familyNames = [
   "ids",

@@ -30,8 +30,8 @@ const STREAM_RETRIES = 10;
  */
 const FLUSH_RETRIES = 3;
 /**
- * Seconds for which a delivery may be overdue before the alarm goes off. The sweeper replaces a lost queue message within half of this
- * time. So a longer delay means a fault of the service.
+ * Seconds for which a delivery may be overdue before the alarm goes off. The sweeper (a function that runs every minute) replaces a lost
+ * queue message within half of this time. So a longer delay means a fault of the service.
  */
 const OVERDUE_SECONDS = 900;
 /**
@@ -147,8 +147,8 @@ function streamOf(table: ServedTable): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // The function may invoke itself through its queue. The chain of messages is finite: it ends after a delivery's last attempt, or when
-    // no delivery is left in a webhook's backlog.
+    // The function may invoke itself through its queue. The chain of messages is finite: it ends after a delivery's last attempt, or when a
+    // webhook has no more waiting deliveries.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],

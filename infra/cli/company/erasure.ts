@@ -185,9 +185,8 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 const DAY_MS = 86_400_000;
 
 /**
- * Counts the jobs that run or wait. It does not count paused bulk jobs: the query reads only jobs that are due within a day, and a paused
- * job is due a month after the pause. A paused job writes no rows. It is cancelled when it is due, and no user of a suspended company can
- * resume it earlier.
+ * Counts the jobs that run or wait, except for paused bulk jobs. The query reads only jobs that are due within a day. A paused job is due a
+ * month after the pause, and is then cancelled. Until then, it writes no rows, and no user of a suspended company can resume it.
  */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;

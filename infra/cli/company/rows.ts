@@ -63,9 +63,9 @@ const ofCompany = (companyId: number) => ({
 });
 
 /**
- * Yields the company's rows in one scan segment. Each page results from at most one megabyte of the table. The next page is read before the
- * current page is yielded. The reason is that the caller may remove the rows of the current page, and the local DynamoDB server cannot
- * continue a scan after a removed row.
+ * Yields the company's rows in one scan segment. Each page contains the rows from at most one megabyte of the table. The next page is read
+ * before the current page is yielded, because the caller may remove the rows of the current page. The local DynamoDB server cannot continue
+ * a scan after a removed row.
  */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;

@@ -72,7 +72,7 @@ function entriesIn(text: string, path: string): Entry[] {
   }
 }
 
-/** Returns the job of a journal's entry. Returns undefined if there is no entry, or if the service no longer has the job. */
+/** Returns the job that an entry of the journal names. Returns undefined if there is no entry, or if the service no longer has the job. */
 export async function jobOf<J extends { createdAt: string }>(look: (id: number) => Promise<J>, entry?: Entry) {
   if (entry === undefined) return undefined;
   const job = await look(entry.id).catch((error) => (hasCode(error, "gone") ? undefined : Promise.reject(error)));

@@ -1,9 +1,10 @@
 /**
- * Brings three kinds of data in a restored table up to the state of the live table: the counter of ids, the erasures of companies, and the
- * results of webhook deliveries. Without the results of deliveries, the service would send the same webhooks again. An operator can also
- * switch back from a restored table to the old table. Then `live` is the restored table, and `restored` is the old table. An operator can
- * also restore a table that the service used before a switch. Then the data comes from two tables: from this earlier table, to which the
- * service wrote before the switch, and from the live table, to which it has written since then.
+ * Brings three kinds of data in a restored table up to the state of the live table (the table that the service uses): the counter of ids,
+ * the erasures of companies, and the results of webhook deliveries. Without the results of deliveries, the service would send the same
+ * webhooks again. There are two special cases:
+ * - An operator switches back from a restored table to the old table. Then `live` is the restored table, and `restored` is the old table.
+ * - An operator restores a table that the service used before a switch to another table. Then the newer data is in two tables: in this
+ *   earlier table, to which the service wrote before the switch, and in the live table.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -21,7 +22,7 @@ import { markedCompany } from "../company/suspension.ts";
 export interface CarryContext {
   /** The table that the service uses now. */
   readonly live: RowStore;
-  /** The table of the option `--from`, if it is another table. The service may have used it earlier. */
+  /** The table of the option `--from`, if it is not the live table. The service may have used this table earlier. */
   readonly earlier?: RowStore;
   readonly restored: RowStore;
   readonly clock: Clock;
@@ -200,8 +201,8 @@ async function copyDelivery(written: RowStore, restored: RowStore, key: Key, cur
 const Window = z.looseObject({ deliveryId: z.string() });
 
 /**
- * Removes the debounce window of a delivery that has ended. While this row exists, further events about the same record are added to the
- * delivery. They would never be sent, because the delivery has ended.
+ * Removes the debounce window of a delivery that has ended. The window is a row. While it exists, further events about the same record are
+ * added to the delivery. These events would never be sent, because the delivery has ended.
  */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
   if (recordId === undefined || registrationId === null) return;

@@ -1,6 +1,6 @@
 /**
- * Finds the imports, exports and bulk jobs that were unfinished at the restore point. After the switch to the restored table, the service
- * continues them.
+ * Finds the imports, exports and bulk jobs that were unfinished at the restore point (the time whose data was restored). After the switch
+ * to the restored table, the service continues these jobs.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";

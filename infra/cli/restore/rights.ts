@@ -1,7 +1,7 @@
 /**
  * Finds the users whose rights in the restored table differ from their rights now. For example, a user who was disabled after the restore
- * point would have old rights again. Users who were created after the restore point are not compared, because the restored table does not
- * contain them.
+ * point (the time whose data was restored) would have old rights again. Users who were created after the restore point are not compared,
+ * because the restored table does not contain them.
  */
 import { isDeepStrictEqual } from "node:util";
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
