@@ -41,8 +41,8 @@ export interface BundleOptions {
 const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modules: z.array(z.string()) })]));
 
 /**
- * Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. All options use the same cached
- * set, because they change only the page of the API reference. This page is written after the copy.
+ * Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. The options change only the page of
+ * the API reference, which is written after the copy. So all options can use the same cached bundles.
  */
 export async function cachedBundle(
   files: readonly string[],

@@ -38,7 +38,9 @@ export interface Basemap {
 export const consoleConfig = (basemap: Basemap | undefined): string =>
   JSON.stringify({ basemapStyleUrl: basemap?.styleUrl ?? null, signIn: "/api/session/login" });
 
-/** Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has another name. */
+/**
+ * Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has a different name.
+ */
 export const cacheControl = (path: string): string =>
   path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
 

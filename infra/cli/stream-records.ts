@@ -33,7 +33,10 @@ const Body = z.union([PoisonRecord, Positions]);
  */
 const EMPTY_ANSWERS = 100;
 
-/** Returns undefined if the stream has already deleted one of the records. A stream stores records for 24 hours. */
+/**
+ * Returns the stream records of a message. Returns undefined if the stream has already deleted one of them. A stream stores records for 24
+ * hours.
+ */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,

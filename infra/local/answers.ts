@@ -14,7 +14,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** The default status of each error type of API Gateway. A gateway response in the template may define another status. */
+/** The default status of each error type of API Gateway. A gateway response in the template may define a different status. */
 const defaultStatus = {
   UNAUTHORIZED: 401,
   ACCESS_DENIED: 403,

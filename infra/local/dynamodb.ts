@@ -190,7 +190,7 @@ docker run --rm --detach --publish 8000:8000 amazon/dynamodb-local -jar DynamoDB
 interface Patience {
   readonly limitMs: number;
   readonly pauseMs: number;
-  /** Is called after the first failed attempt. */
+  /** This function is called after the first failed attempt. */
   readonly onWait?: () => void;
 }
 
@@ -224,7 +224,9 @@ export async function freePort(): Promise<number> {
 
 type Table = Stack["tables"][number];
 
-/** Creates the table if it does not exist. Returns true if it was created. Throws a LocalError if the table exists with another schema. */
+/**
+ * Creates the table if it does not exist. Returns true if it was created. Throws a LocalError if the table exists with a different schema.
+ */
 export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
   const existing = await describeTable(dynamoDb, table.name);
   if (existing !== undefined) {

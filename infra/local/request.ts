@@ -12,7 +12,7 @@ export interface RawRequest {
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Returns undefined if the path or the query contains an invalid percent escape. */
+/** Reads a request without its body. Returns undefined if the path or the query contains an invalid percent escape. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -100,7 +100,7 @@ export function header(request: RawRequest, name: string): string | undefined {
   return undefined;
 }
 
-/** Returns undefined if the body is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
+/** Reads the body of a request. Returns undefined if it is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];

@@ -53,8 +53,8 @@ const declared: readonly Route[] = [
 ];
 
 /**
- * Adds the rights to the rows of idempotency keys to the route, if it is a POST that needs a token and changes something. Only these routes
- * accept an idempotency key.
+ * Gives a route the rights to the rows of idempotency keys, if the route is a POST that needs a token and changes something. Only these
+ * routes accept an idempotency key.
  */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST" || route.public || route.isRead) return route;

@@ -30,7 +30,7 @@ const ORIGIN = "an origin such as https://app.example.com";
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
-/** Also accepts `*`, which allows all origins. */
+/** Accepts a list of origins. An item of the list may also be `*`, which allows all origins. */
 export const OriginsOrAll = z.pipe(
   List,
   z.array(z.string().check(z.refine((text) => text === "*" || isOrigin(text), must(`${ORIGIN}, or *`)))),

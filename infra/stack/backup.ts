@@ -225,9 +225,9 @@ function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
 }
 
 /**
- * Returns the name of the backup vault. It contains a part of the stack's id, so each new data stack has another vault name. The CDK's
- * generated name would be the same for each new data stack. A new stack could then not be created while the vault of a deleted stack still
- * exists.
+ * Returns the name of the backup vault. It contains a part of the stack's id, so each new data stack has a vault with a different name. The
+ * CDK's generated name would be the same for each new data stack. A new stack could then not be created while the vault of a deleted stack
+ * still exists.
  */
 const vaultName = (stack: Stack): string =>
   Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

@@ -14,7 +14,7 @@ export interface Usage {
   readonly durations: Metric;
   /** The memory of most functions, in GB. */
   readonly usualGb: number;
-  /** The functions with another amount of memory: their durations in milliseconds, and their memory in GB. */
+  /** The functions with a different amount of memory: their durations in milliseconds, and their memory in GB. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
   readonly logBytes: readonly Metric[];
   readonly messages: Metric;

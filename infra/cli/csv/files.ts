@@ -56,7 +56,7 @@ type Entry = z.infer<typeof Entry>;
 export async function openJournal({ base, companyId }: Service, path: string) {
   const entries = existsSync(path) ? entriesIn(await local(path, readFile(path, "utf8")), path) : [];
   return {
-    /** The entries of this company in this service, the latest last. */
+    /** The entries of the journal that belong to this company of this service. The last entry is the latest. */
     own: entries.filter((entry) => entry.base === base && entry.companyId === companyId),
     add: ({ id, createdAt }: Pick<Entry, "id" | "createdAt">, asked: Readonly<Record<string, string>>) =>
       writeWhole(path, JSON.stringify([...entries, { base, companyId, ...asked, id, createdAt }], undefined, 2)),
