@@ -31,9 +31,9 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * A file that counts as a separate room (otherwise, a room is a source folder). The file puts the clients of the table, the queue and other
- * services into one object, so it imports from the rooms of these clients. It is in the folder shared/, because every function needs it.
- * The room `shared` is the lowest one, so its other files must not import this file.
+ * This file is a room (layer of the code) of its own. All other rooms are source folders. The file puts the clients of the table, the queue
+ * and other services into one object, so it imports from the rooms of these clients. It is in the folder shared/, because every function
+ * needs it. The other files of shared/ are the lowest room, so they must not import this file.
  */
 const CONTEXT = "shared/context.ts";
 

@@ -1,10 +1,12 @@
-/** Tests that companies are distributed evenly over the throttle keys, and that each key has the form that API Gateway accepts. */
+/**
+ * Tests the throttle keys, the API keys under which API Gateway counts the requests of companies. The companies must be distributed evenly
+ * over these keys, and each key must have the form that API Gateway accepts.
+ */
 import { expect, test } from "vitest";
 import { REFUSED, THROTTLE_KEYS, throttleKey, throttleSlot } from "#shared/auth/throttle-key.ts";
 
 /**
- * Typical company ids. A company that the command line creates gets the first id of a block of 128, so company ids are often multiples of
- * 128.
+ * Typical company ids. A company that a command creates gets the first id of a block of 128 ids, so company ids are often multiples of 128.
  */
 const ids = Array.from({ length: 3_200 }, (_, i) => (i + 1) * 128);
 

@@ -94,7 +94,8 @@ test("messages that SQS does not accept at first are sent again until it does, a
   expect(arrived).toEqual(new Map([...arrived.keys()].map((companyId) => [companyId, failures(companyId) + 1])));
 });
 
-// SQS shares its consumers fairly between groups. Without these groups, the events of a bulk job would delay all other deliveries.
+// A fair queue of SQS does not let one message group delay the messages of other groups. Without separate groups, the many events of a bulk
+// job would delay all other deliveries.
 test("each company has a message group, and another one for the events that its bulk jobs cause for single records", async () => {
   const { queue, groups } = await startQueue(() => "accept");
   const plain = messages(2);
@@ -104,7 +105,7 @@ test("each company has a message group, and another one for the events that its 
 });
 
 test("batches that SQS throttles as a whole are sent again until it accepts them", async () => {
-  // The SDK makes three attempts for a call, so five refused attempts need another call.
+  // The SDK tries each call three times. Five attempts are refused, so the service must call the SDK a second time.
   const { queue, accepted } = await startQueue((_, times) => (times > 5 ? "accept" : "throttle"));
   await withDeadline(
     () => 60_000,
@@ -115,7 +116,7 @@ test("batches that SQS throttles as a whole are sent again until it accepts them
 
 test("a message that SQS never accepts is sent again until shortly before the deadline, and does not delay the others", async () => {
   const { queue, accepted, arrived } = await startQueue((companyId) => (companyId === 5 ? "fail" : "accept"));
-  // The deadline comes when the message has been sent four times, however long this takes.
+  // The deadline is reached when message 5 has been sent four times. The test therefore does not depend on the speed of the machine.
   const remainingMs = (): number => ((arrived.get(5) ?? 0) < 4 ? 60_000 : 0);
   const error = await thrownBy(withDeadline(remainingMs, () => queue.send(messages(30))));
   expect(error).toBeInstanceOf(QueueBusy);

@@ -1,6 +1,6 @@
 /**
- * Measures the budget of bulk jobs in docs/benchmarks.md: the units of a bulk job, divided by the units of single requests that change the
- * same number of prospects.
+ * Measures the budget of bulk jobs in docs/benchmarks.md: the read and write units of a bulk job, divided by those of single requests that
+ * change the same number of prospects.
  */
 import type { JobContext } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";

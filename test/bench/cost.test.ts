@@ -30,8 +30,8 @@ test("docs/cost.md is the output of `npm run cost -- --write`", () => {
 });
 
 test("docs/latency.md is the output of `npm run simulate -- --write`", { tags: "sized" }, () => {
-  // The short test leaves out the days of a thousand reps, because they take ten seconds. It still notices a change of the simulation: such
-  // a change also alters the days of fewer reps, or the days of a thousand reps in docs/cost.md, which another test compares.
+  // The short test leaves out the days with a thousand reps, because their simulation takes ten seconds. A change of the simulation still
+  // makes a test fail: it alters the days with fewer reps, or the costs of a thousand reps in docs/cost.md, which the test above compares.
   const reps = sized({ short: REPS.filter((count) => count < 1_000), wide: [...REPS] });
   const left = REPS.filter((count) => !reps.includes(count));
   const page = readFileSync(join(import.meta.dirname, "../../docs/latency.md"), "utf8").split("\n");
@@ -72,8 +72,8 @@ test("with the defaults of the preset, a deployment also pays for the web ACL, t
   const [acl] = template.all("AWS::WAFv2::WebACL");
   expect(listed(acl?.properties.Rules)).toHaveLength(PRODUCTION_DEFAULTS.webAclRules);
   const large = largeOf(costs);
-  // 15 million requests a month at 0.60 dollars a million, 9 dollars for the web ACL with its rules, 2.05 for the smoke test, 0.50 for the
-  // alarms and the metric of the backups, and 1.13 for the copies of each GB of the table.
+  // The default parts cost this much in a month: 0.60 dollars for each million of the 15 million requests (web ACL), 9 dollars for the web
+  // ACL with its rules, 2.05 for the smoke test, 0.50 for the alarms and the metric of the backups, and 1.13 for the copies of each GB.
   const requests = 0.6 * ((1_000 * 6 * 21 * 119) / 1_000_000);
   const copies = 1.13 * ((100_000 * measured.storedBytes) / 2 ** 30);
   expect((large?.withDefaults ?? 0) - (large?.total ?? 0)).toBeCloseTo(requests + 9 + 2.05 + 0.5 + copies);

@@ -35,10 +35,10 @@ export const moved = (load: string, beside: Times, alone: Times): Budget => ({
 });
 
 /**
- * Returns the budget for ordinary events beside a bulk job. The job adds a delay to them: the difference between their 99th percentile with
- * the job (`beside`) and without it (`alone`). This delay is divided by `lastMs`, the time from the end of the job to the arrival of its
- * last event. Without isolation, ordinary events would wait behind the events of the job, so the quotient would be about 1. If `lastMs` is
- * less than a second, the events of the job hardly wait, and the divisor is a second instead.
+ * Returns the budget for ordinary events while a bulk job runs. It limits the delay of these events, divided by `lastMs`. The delay is the
+ * difference between their 99th percentiles with the job (`beside`) and without it (`alone`). `lastMs` is the time from the end of the job
+ * to the arrival of its last event. Without isolation, ordinary events would wait behind the events of the job, so the quotient would be
+ * about 1. If `lastMs` is less than a second, the events of the job hardly wait. The divisor is then one second.
  */
 export const overtakes = (load: string, beside: Times, alone: Times, lastMs: number): Budget => ({
   number: 12,

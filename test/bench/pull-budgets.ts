@@ -18,7 +18,7 @@ import { type Budget, sizeOf } from "./budget.ts";
 import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Number of prospects in one page of a snapshot. */
+/** Number of prospects in one page of a snapshot, with which a client without a cursor begins. */
 const PAGE = 500;
 /**
  * Number of prospects that each of two measurements creates. The second one calls `flush` after each creation, as the flush function does.
@@ -34,8 +34,8 @@ const APART = 7;
 const all = { least: 1, settleMs: 0 };
 
 /**
- * Replaces the encryption of cursors with plain text. A warm function has the company's data key in memory, so the encryption needs no
- * units.
+ * Replaces the encryption of cursors with plain text. A warm function has the company's data key in memory, so the real encryption would
+ * need no read or write units either.
  */
 const secrets: ApiContext["secrets"] = {
   seal: async (_, __, text) => Buffer.from(text),
@@ -80,8 +80,9 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     for (const id of ids) await updateProspect(context, caller, id, fields);
   };
 
-  // Once devices of a company read changes, its index is flushed earlier, and a flush stores copies of the changed prospects. `flush`
-  // recognizes such a company by the row of its data key. The simulated `secrets` do not create this row, so it is written here.
+  // If devices of a company read changes, the company's index is flushed earlier, and a flush stores copies of the changed prospects.
+  // `flush` recognizes such a company by the row with the data key of its cursors. The simulated `secrets` do not create this row, so it is
+  // written here.
   await table.write({ put: { ...secretKeys.cursorDataKey(company.id), type: DATA_KEY_TYPE } });
   await stage.fillFirst(PAGE);
   await flushed();
@@ -143,9 +144,10 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
 }
 
 /**
- * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. They are the units
- * of the copies of prospects, and those of the transactions that write a chunk of the change log together with the head row of the index.
- * One unit is subtracted for each transaction: without a change log, the flush would write only the head row, which costs one unit.
+ * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. The change log adds
+ * the units of the copies of prospects. It also adds a part of each transaction, because a transaction writes a row (chunk) of the log
+ * together with the head row of the index. One unit of each transaction is not counted: a flush without a change log needs it for the head
+ * row.
  */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;

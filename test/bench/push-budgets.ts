@@ -1,9 +1,9 @@
 /**
- * Measures budget 16 of docs/benchmarks.md: what an operation of `POST /api/sync/operations` costs in addition to a separate request with
+ * Measures budget 16 of docs/benchmarks.md: how much more an operation of `POST /api/sync/operations` costs than a separate request with
  * the same write. Each operation also writes a receipt, the row by which a repeated operation is recognized. The receipt of a creation or
  * deletion of a prospect is written before the transaction, and costs one write unit. All other receipts are part of the transaction and
- * cost two, because DynamoDB charges two for each row of a transaction. A batch reads the names of statuses, tags and users only once, which
- * saves a read unit for most operations.
+ * cost two, because DynamoDB charges two for each row of a transaction. One request with many operations reads the names of statuses, tags
+ * and users only once, which saves a read unit for most operations.
  */
 import { randomUUID } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -26,9 +26,9 @@ interface Kind {
   /** True if the operation names its prospect by the `clientRecordId` of the prospect instead of its id. */
   readonly byClientRecord?: true;
   readonly single: (id: number) => Promise<unknown>;
-  /** Maximum number of units (reads and writes together) that an operation may cost in addition to the single write. */
+  /** Maximum difference between the units (reads and writes together) of the operation and those of the separate request. */
   readonly limit: number;
-  /** Maximum number of write units that an operation may cost in addition to the single write. */
+  /** Maximum difference between the write units of the operation and those of the separate request. */
   readonly writeLimit: number;
 }
 

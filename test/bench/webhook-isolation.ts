@@ -4,7 +4,7 @@
  * changes a territory of the maximum size 30 times, and each change matches 2 000 webhook registrations. With `--case bulk`, the other
  * company changes 3 000 prospects with a bulk job, and its webhook gets an event for each change. In this case, other events of this
  * webhook are measured too. Without `--case`, all cases are measured. Options change the numbers of events, changes and prospects. The
- * command ends with exit code 1 if a budget is not held.
+ * exit code is 1 if a measured value exceeds its budget.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -161,8 +161,8 @@ async function steady(service: LocalService, good: Receiver, email = "owner@glob
 }
 
 /**
- * Commits an event after the backlog, and returns the milliseconds until it arrives. Returns NaN if it does not arrive within a minute. The
- * local stream has only one shard, so the publisher must first read all rows of the backlog.
+ * Commits an event after `BACKLOG` waiting deliveries. Returns the milliseconds until the event arrives, or NaN if this takes more than a
+ * minute. The local stream has only one shard, so the publisher must first read the stream records of all these deliveries.
  */
 async function readBehind(service: LocalService, good: Receiver): Promise<number> {
   good.latencies.length = 0;

@@ -29,7 +29,10 @@ const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix"
 /** Number of created prospects whose index entries are not flushed when the list is measured. The list must read these entries. */
 const UNFLUSHED = 56;
 
-/** Measures writes. Measure reads before it, because it leaves `UNFLUSHED` created prospects and some changes unflushed. */
+/**
+ * Measures writes. Measure reads before you call this function: it does not flush the writes into the search index, and unflushed writes
+ * make reads more expensive.
+ */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () => {
@@ -99,9 +102,9 @@ export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<
 
 async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {
   const entries = ids.flatMap((id) =>
-    // An entry contains a fact (what activity reports count): the prospect was created on this day. The service flushes a prospect soon
-    // after its creation, so the facts of one flush belong to one or two days. Facts of many days would cost more. `createdAt` is therefore
-    // the time of the flush, and not the time of the synthetic prospect.
+    // Each entry also says on which day its prospect was created, because activity reports count this (a fact). The service flushes entries
+    // soon after their creation, so the facts of one flush belong to one or two days. Facts of many days would cost more. `createdAt` is
+    // therefore the time of the flush, and not the time of the synthetic prospect.
     prospectDelta(
       company.id,
       { ...indexRow(makeProspect(company, id % company.count).prospect), id, createdAt: clock.ms },

@@ -6,7 +6,10 @@ const page = join(import.meta.dirname, "../../docs/benchmarks.md");
 const BEGIN = "<!-- npm run bench -- --write: begin -->";
 const END = "<!-- npm run bench -- --write: end -->";
 
-/** Replaces the text between the two marks of the page. Throws an error if the page does not have each mark once, in this order. */
+/**
+ * Replaces the text between the comments `BEGIN` and `END` of the page. Throws an error unless the page has each of them once, in this
+ * order.
+ */
 export function writeBenchmarks(tables: string): void {
   writeFileSync(page, withTables(readFileSync(page, "utf8"), tables));
 }

@@ -13,7 +13,10 @@ const lats = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constant
 const lngs = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180, 179.9999));
 const points = fc.record({ lat: lats, lng: lngs });
 
-/** Says, from the geohash ranges of the area alone, whether the point is inside, outside, or must be compared with the exact boundary. */
+/**
+ * Returns what the area's geohash ranges alone say about the point: it is inside the area, it is outside, or it must be compared with the
+ * exact boundary.
+ */
 function rangeAt({ ranges }: Area, { lat, lng }: LatLng): "inside" | "outside" | "compare" {
   const geohash = geohashAt(lat, lng);
   const range = ranges.find(({ from, to }) => geohash >= from && geohash < to);

@@ -246,8 +246,8 @@ describe("the stream of unflushed entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A newly started function does not know the number of a company's unflushed entries. It therefore counts them in the table at the
-    // company's first stream record. The company `quiet` has too few entries for a flush.
+    // A newly started function does not know how many unflushed entries a company has. When it gets the first stream record of the company,
+    // it therefore counts the entries in the table. The company `quiet` has too few entries for a flush.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
@@ -278,7 +278,7 @@ describe("the stream of unflushed entries", () => {
   });
 });
 
-/** Every call that a process makes after its kill gets this error. The calls have no effect, as if the process made none. */
+/** Simulates a killed process: each of its later calls gets this error and has no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing part of the index", () => {

@@ -1,6 +1,6 @@
 /**
- * Devices of a company read all its unflushed entries with each `GET /api/changes`. Tests that the entries of a company with devices are
- * flushed before reading them costs more than two read units.
+ * Each `GET /api/changes` of a device reads all entries of the company that are not yet flushed into the search index. Tests that the
+ * entries of a company with devices are flushed before reading them costs more than two read units.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
@@ -76,8 +76,8 @@ test("a company without devices is flushed at the usual number of entries, until
   await company.addDevice();
   await company.deliverDataKey();
   expect(await company.units()).toBeLessThanOrEqual(2);
-  // The company `other` has no devices, so the table contains no data key for its cursors. The stream record of a data key makes the
-  // function look for the key in the table. Without the key, the function does not flush.
+  // The stream record of a data key makes the function look for this key in the table. The company `other` has no devices, so the table
+  // contains no such key for it, and the function does not flush.
   await other.deliverDataKey();
   expect(await other.left()).toBe(FLUSH_ENTRIES - 1);
 });

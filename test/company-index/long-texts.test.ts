@@ -149,8 +149,8 @@ test("a search reads missing texts again by key, and reads a new snapshot if a f
       : pass,
   );
   const reader = contextOn(db.table, clock);
-  // From the answer to this first list, the reader learns that unflushed long texts exist. Its next search therefore requests the texts at
-  // the same time as the entries.
+  // By this first list, the reader learns that the company has long texts that are not flushed yet. Its next search therefore requests the
+  // texts at the same time as the entries of the index.
   await list(reader, company);
   const early = await metered(() => list(reader, company, "early!"));
   expect(early.result.total).toBe(1);

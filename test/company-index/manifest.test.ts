@@ -321,5 +321,5 @@ describe("a format of a later release", () => {
   });
 });
 
-/** Every call that a process makes after its kill gets this error. The calls have no effect, as if the process made none. */
+/** Simulates a killed process: each of its later calls gets this error and has no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

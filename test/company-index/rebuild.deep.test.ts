@@ -257,9 +257,9 @@ describe("merges", () => {
     db.plan((_, number) => (number > 4 ? dead : pass));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     const before = await runs();
-    // The company already has two runs of one row, and each change below adds another. A merge is due when the runs that are newer than a
-    // run together have at least MERGE_RATIO times its rows. After the loop, the older of the two runs has MERGE_RATIO - 1 newer runs, so
-    // one more change makes its merge due.
+    // The company already has two runs (stored parts of the index) of one row, and each change below adds another. A run is merged as soon
+    // as the newer runs together have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 runs are newer than the older of the
+    // two runs, so the next change causes the merge.
     const added = MERGE_RATIO - 2;
     for (let seed = 60; seed < 60 + added; seed++) {
       await company.change(ids[0] ?? 0, seed);
@@ -291,5 +291,5 @@ const slowReader = (table: Table, released: Promise<void>): Table => ({
   },
 });
 
-/** Every call that a process makes after its kill gets this error. The calls have no effect, as if the process made none. */
+/** Simulates a killed process: each of its later calls gets this error and has no effect. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

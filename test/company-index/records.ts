@@ -104,9 +104,9 @@ export class Records {
   }
 
   /**
-   * Expects that no unflushed entry is left. Without `orphans`, it also expects that every stored part of the index belongs to a current
-   * run or to a recently replaced run. A run is the result of one flush or merge. A killed process may leave parts that belong to no run
-   * (orphans).
+   * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored part of the index belongs to a current run
+   * or to a recently replaced one. A run is the result of one flush or merge. A killed process may leave orphans, which are parts that
+   * belong to no run.
    */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;

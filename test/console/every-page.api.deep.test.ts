@@ -109,7 +109,7 @@ async function fill(): Promise<Ids> {
   return { prospect: prospect.id, territory: territory.id, webhook: webhook.id };
 }
 
-/** Returns what is partly outside the screen, tables that scroll sideways, and controls of a table that cover each other. */
+/** Returns the elements that are partly outside the screen, tables that scroll sideways, and controls in tables that cover each other. */
 const misplaced = (page: Page): Promise<string[]> =>
   page.evaluate(`(() => {
     const root = document.querySelector("dialog") ?? document.querySelector("main");
@@ -129,7 +129,7 @@ const misplaced = (page: Page): Promise<string[]> =>
       .concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : []);
   })()`);
 
-/** Expects that what the page shows now has no fault on any screen. */
+/** Checks the page in its present state. Expects no fault on the desktop and on any phone. */
 async function expectNoFaults(page: Page, what: string): Promise<void> {
   expect([what, "desktop", await violationsOf(page)]).toEqual([what, "desktop", []]);
   for (const phone of phones) {

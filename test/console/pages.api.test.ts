@@ -57,7 +57,7 @@ test("a paused job is read again until it has ended, in its message and in the l
   browserOr(skip);
   const { page } = admin;
   dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann" } }), 201);
-  // This job ends before an admin could pause it. The browser therefore receives answers in which its state is changed.
+  // This job ends before an admin could pause it. The test therefore changes the state of the job in the answers that the browser receives.
   const Paused = z.looseObject({ state: z.string() });
   const Jobs = z.object({ items: z.array(Paused) });
   const one = /\/api\/jobs\/\d+$/;
@@ -82,7 +82,7 @@ test("a paused job is read again until it has ended, in its message and in the l
     const { items } = Jobs.parse(await response.json());
     await route.fulfill({ response, json: { items: items.map((job) => ({ ...job, state: "paused" })) } });
   });
-  // The page that is loaded has no message, so only the list can read the job.
+  // A newly loaded page shows no message about the job, so here only the list of jobs requests it.
   await page.goto("/files");
   const list = page.getByRole("region", { name: "Jobs" });
   await list.getByText("The job is paused.").waitFor();

@@ -1,6 +1,6 @@
 /**
- * Tests which requests the console sends. A user may repeat a change whose answer was lost, and it is made only once. The list of jobs
- * needs one request, and the table of prospects does not load the territories.
+ * Tests which requests the console sends. If a user repeats a change whose answer was lost, the service makes the change only once. The
+ * list of jobs needs one request, and the table of prospects does not load the territories.
  */
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
@@ -247,7 +247,7 @@ test("the table of prospects loads the territories only when the user unfolds th
   await page.getByText("More filters").click();
   await page.getByLabel("Territory").selectOption({ label: "North" });
   await page.getByText("No prospect matches").waitFor();
-  // A link to filtered prospects shows the filter.
+  // The URL contains the filter, so the page still shows it after a reload.
   await page.reload();
   await page.getByText("No prospect matches").waitFor();
   await expect.poll(() => page.getByLabel("Territory").locator("option:checked").allInnerTexts()).toEqual(["North"]);

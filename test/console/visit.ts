@@ -52,8 +52,8 @@ const FIRST_PINS = `addEventListener("mapready", ({ detail: map }) => map.on("re
 }));`;
 
 /**
- * A page may load at most this many times the kilobytes that docs/console.md states. If it loads more, the figures of the document must be
- * made again.
+ * A page may load at most this multiple of the kilobytes that docs/console.md states. If it loads more, the figures of the document must be
+ * measured again.
  */
 export const TOLERANCE = 1.1;
 
@@ -98,7 +98,7 @@ export async function chooseUser(page: Page, email: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** The message after a press of "Send now" while an attempt is running, and the fault that the browser then reports. */
+/** The message that the page shows if a user presses "Send now" during an attempt, and a test for the error that the browser then logs. */
 export const BEING_SENT = "This delivery is being sent at the moment.";
 export const isBeingSent = (fault: string): boolean => / 409 .*\/redeliver$/.test(fault);
 

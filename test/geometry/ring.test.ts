@@ -1,4 +1,7 @@
-/** Tests whether points are inside a ring, against an independent implementation and against exact cases. */
+/**
+ * Tests the code that decides whether a point is inside a ring. Compares it with an independent implementation, and checks cases with known
+ * results.
+ */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { expect, test } from "vitest";

@@ -39,8 +39,8 @@ const IN_A_CONTAINER = [
 ];
 
 /**
- * Maximum milliseconds of a wait for the browser. Playwright waits for 30 s by default, but a busy machine can need minutes. It is shorter
- * than the time-out of the tests, so that the error says what the test has waited for.
+ * Maximum milliseconds of a wait for the browser. Playwright waits for 30 s by default, but a busy machine can need minutes. The wait must
+ * be shorter than the time-out of the tests, so that the error says what the test has waited for.
  */
 const WAIT_MS = 240_000;
 

@@ -57,10 +57,10 @@ function bytesOf(message: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve) => message.on("end", () => resolve(Buffer.concat(chunks))));
 }
 
-/** The header of a repeated request. Its value is the key of the answer that the server must give. */
+/** The name of a request header. Its value is the key of the entry in `answers` that the server below must send. */
 export const EXCHANGE = "x-exchange";
 
-/** Returns a server that gives each answer in `answers` once. The header `EXCHANGE` of a request contains the key of its answer. */
+/** Returns a server that sends each answer in `answers` once. The header `EXCHANGE` of a request says which answer the server sends. */
 export const repeating = (answers: Map<string, Exchange["answer"]>): Server =>
   createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
     const name = String(incoming.headers[EXCHANGE]);

@@ -1,5 +1,5 @@
 /**
- * Starts one local service for the API tests of all projects. If BASE_URL is set, the tests use the service at this URL instead.
+ * Starts one local service for the API tests of all vitest projects. If BASE_URL is set, the tests use the service at this URL instead.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -59,8 +59,8 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
 }
 
 /**
- * Returns true if all API tests ran and none failed. After a partial run, the grants that only the other tests use would seem to be unused.
- * One exception: each run of CI leaves out some files, and these may be missing, because they use only grants that other tests use too.
+ * Returns true if all API tests ran and none failed. If some tests did not run, the grants that only these tests use would seem to be
+ * unused. The files that a run of CI leaves out need not run, because they use only grants that other tests use too.
  */
 function isWhole({ config, state, projects }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined) return false;

@@ -10,8 +10,8 @@ const WORK_MS = 240_000;
 
 /**
  * Several test processes call this function with the same name. The first of them runs the work, and the others wait until the work has
- * ended. If it fails, the next process runs it again. Two directories record that the work has begun and ended. They are in the temporary
- * directory of the run, so no later run finds them.
+ * ended. If the work fails, the next process runs it again. Two directories record that the work has begun and that it has ended. They are
+ * in the temporary directory of the test run, so no later test run finds them.
  */
 export async function onceInRun(name: string, work: () => Promise<unknown>, directory = tmpdir()): Promise<void> {
   const begun = join(directory, `${name}-begun`);

@@ -58,7 +58,7 @@ function decoded(value: unknown): unknown {
   }
 }
 
-/** Parts of requests and responses that contain one item or several named values. */
+/** The names of those fields of requests and responses that contain an item, a key or other named values. */
 const items: ReadonlySet<string> = new Set([
   ...["Item", "Key", "ExpressionAttributeValues", "ExclusiveStartKey", "Attributes", "LastEvaluatedKey"],
 ]);

@@ -17,7 +17,10 @@ const Event = z.looseObject({
   data: z.looseObject({}),
 });
 
-/** `count` is the number of the receipt. A repeated request has the number of its receipt, so that it gets the same answer again. */
+/**
+ * Answers a request. `count` is the number of the attempt among all attempts that have arrived, counted from 1. If the service sends an
+ * attempt again, `count` is the same as the first time, so that the request gets the same answer.
+ */
 export type Behaviour = (receipt: Receipt, response: ServerResponse, count: number) => void;
 
 export interface Receiver {
@@ -39,12 +42,12 @@ export interface Receiver {
 }
 
 /**
- * Maximum wait. On a busy machine, deliveries can take minutes. It is shorter than the time-out of the tests, so that the error says how
- * many requests have arrived.
+ * Maximum wait in milliseconds. On a busy machine, deliveries can take minutes. The wait is shorter than the time-out of the tests, so that
+ * the error says how many requests have arrived.
  */
 const WAIT_MS = 240_000;
 
-/** Returns true if both requests belong to the same attempt. Requests that the service has not sent have no number of an attempt. */
+/** Returns true if both requests belong to the same attempt. A request that does not come from the service has no attempt number. */
 const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): boolean =>
   one["x-service-attempt"] !== undefined &&
   one["x-service-attempt"] === other["x-service-attempt"] &&

@@ -1,8 +1,8 @@
 /** The expensive test files of which each run of CI executes only a quarter. `npm run test:deep` executes all of them. */
 
 /**
- * Each group needs about two minutes of processor time. Each file starts whole processes, works with data of the largest size, or repeats
- * work under load or with many simulated crashes.
+ * The groups of these files. Each group needs about two minutes of processor time. The files are expensive because they start whole
+ * processes, use data of the maximum size, or repeat work under load or with many simulated crashes.
  */
 const GROUPS: readonly (readonly string[])[] = [
   [

@@ -71,8 +71,8 @@ function reasonToSkip({ headers, body, answer }: Exchange): string | undefined {
   if (/^multipart\//i.test(mediaType)) return "forms";
   // Prism follows a redirect, and would validate the answer of another address.
   if (answer.status > 300 && answer.status < 400 && answer.status !== 304) return "redirects";
-  // Prism never answers a request with damaged JSON. If the service has refused such a request, Prism does not get it. If the service has
-  // accepted it, Prism gets it, and the missing answer makes the run fail.
+  // Prism sends no answer if the JSON of a request is damaged. Such a request is skipped if the service has refused it, as it must. If the
+  // service has accepted the request, Prism gets it, and the run fails because Prism does not answer.
   if (/^application\/(?:.*\+)?json\b/i.test(mediaType) && isDamaged(body) && answer.status >= 400)
     return "damaged bodies";
   return undefined;
@@ -192,7 +192,7 @@ const unread = (why: string): Violation => ({
 
 /**
  * Returns the violations that are faults of the document or of the service. If the service has refused the request, the request may violate
- * the document, so only violations in the answer count.
+ * the document. In this case, only violations in the answer are faults.
  */
 function faults(exchange: Exchange, violations: readonly Violation[]): string[] {
   return violations

@@ -151,8 +151,8 @@ async function addStatuses({ requests: { ask, made }, table, companyId }: Target
     const copy = { ...likeStatus, id: unusedId(companyId, i), value: wide(limits.displayValue, `s${i + 1}`) };
     return table.transact(newStatusWrites(companyId, copy));
   });
-  // The service keeps the statuses in memory until a number in the table, the version of the company's names, increases. The copies above
-  // do not increase it. This request does, so the service then reads the copies.
+  // The service keeps the statuses in memory, and reads them again when a version number in the table has increased. Writing the copies
+  // above has not increased this number. The request below increases it, so the service then reads the copies.
   await made("/api/statuses", { value: wide(limits.displayValue, "s") });
   return status;
 }

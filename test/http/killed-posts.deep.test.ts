@@ -45,7 +45,10 @@ const posts: [path: string, body: object][] = [
   ["/api/prospects/bulk", { ids: [1], action: { set: { currentStatusId: null } } }],
 ];
 
-/** Starts the function of each request. The bodies are invalid and the import does not exist, so these requests have no effect. */
+/**
+ * Sends a request to each path of the test, so that the functions are already running in the test. The bodies are invalid and the import
+ * does not exist, so these requests change nothing.
+ */
 async function warmUp(service: LocalService): Promise<void> {
   const paths = [...posts.map(([path]) => path), "/api/prospects/imports/1/undo"];
   const answers = await Promise.all(paths.map((path) => post(service, path, [], `warm ${path}`)));

@@ -23,9 +23,9 @@ export const PRODUCTION_DEFAULTS = {
 } as const;
 
 /**
- * The write units that the index flush needs for each created prospect. The benchmark in docs/benchmarks.md has measured them over this
- * large number of creates. `npm run cost -- --measure` measures fewer creates, which do not cause the rare merges of the largest runs
- * (stored parts) of an index.
+ * The write units that the index flush needs for each created prospect. The benchmark in docs/benchmarks.md has measured them over
+ * `creates` creates. `npm run cost -- --measure` measures fewer creates, too few for the rare merges of the largest stored parts of an
+ * index.
  */
 export const LONG_FLUSH = { creates: 131_072, writeUnits: 1.58 } as const;
 
@@ -80,8 +80,8 @@ export const GATEWAY_MS = 6;
 export const POLLS_A_SECOND = 4;
 
 /**
- * The largest share of a company's index segments that one map view loads, measured at 10 k, 100 k and 1 M prospects (docs/benchmarks.md,
- * budget 5).
+ * The largest share of the segments (stored parts) of a company's search index that one map view loads, measured at 10 k, 100 k and 1 M
+ * prospects (docs/benchmarks.md, budget 5).
  */
 export const viewShare = (prospects: number): number =>
   prospects >= 1_000_000 ? 0.083 : prospects >= 100_000 ? 0.162 : 0.25;

@@ -11,7 +11,7 @@ export interface Design {
   readonly cacheBytes: (memoryMb: number) => number;
   /** Number of environments with provisioned concurrency, by the file of the function. These environments are always ready. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
-  /** Number of writes to a company after which its index is flushed. */
+  /** Number of writes to a company after which a background function (flush) adds them to the company's stored search index. */
   readonly flushEntries: number;
   /** Seconds for which Lambda collects writes before it starts the flush function. */
   readonly flushWindowSeconds: number;

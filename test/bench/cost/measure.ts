@@ -24,8 +24,8 @@ import { send, type TableUsage } from "./sending.ts";
 const PROSPECTS = 10_000;
 const CREATES = 3;
 /**
- * Number of patches before the reads. Together with the creates, they are half of the writes that start a flush. This is the mean number of
- * unflushed writes that a read finds.
+ * Number of PATCH requests before the reads. A flush moves the writes into the stored index after `FLUSH_ENTRIES` writes, so a read finds
+ * half of this number unflushed on average. Together, the patches and the creates are this half.
  */
 const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
 const READS = 12;
@@ -190,7 +190,10 @@ const reads = (company: Company) => ({
 
 type Request = readonly [method: string, path: string, body?: unknown];
 
-/** The requests of each operation, in the order in which they are sent. The writes come first, so that the reads find unflushed writes. */
+/**
+ * The requests of each operation, in the order in which they are sent. The writes come first, so that the reads find writes that are not
+ * yet in the stored index.
+ */
 function requestsOf(company: Company): Map<Operation, Request[]> {
   const { prospects, statusIds } = company;
   const path = reads(company);

@@ -76,7 +76,8 @@ export const Measured = z.object({
   /** The cost of starting each function, by the file of the function. */
   starts: z.record(z.string(), Start),
   /**
-   * The loads for each kind of read: `list` loads the columns for lists, `pins` also loads the coordinates, and `search` loads all columns.
+   * The cost of loading an index, for each kind of read: `list` loads the columns for lists, `pins` also loads the coordinates, and
+   * `search` loads all columns.
    */
   loads: z.object({ list: Load, pins: Load, search: Load }),
   background: Background,

@@ -31,7 +31,7 @@ export interface Cost {
   readonly scenario: Scenario;
   readonly lines: Readonly<Record<CostLine, number>>;
   readonly total: number;
-  /** The total with the parts that the preset has by default: backups, the web ACL and the scheduled smoke test. */
+  /** The sum of `total` and the costs of the parts that the preset adds by default: backups, the web ACL and the scheduled smoke test. */
   readonly withDefaults: number;
   readonly requests: number;
   readonly day: Day;
@@ -50,7 +50,7 @@ const LINE_OVERHEAD = 26;
 const PUBLISH_MS = 4;
 const FLUSH_MS = 60;
 const IDLE_FLUSH_MS = 2;
-/** Number of invocations of the sweeper, a function that runs every minute and reads the due rows. */
+/** Number of invocations of the sweeper in a month. The sweeper is a function that runs every minute and looks for work that is due. */
 const SWEEPS_A_MONTH = HOURS_A_MONTH * 60;
 const SWEEP = { ms: 40, readUnits: 8, logBytes: 700 } as const;
 

@@ -145,7 +145,7 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
   ].join("\n");
 }
 
-/** Returns a sentence with the share of listed prospects in memory, for the scenarios with several companies or 100 000 prospects. */
+/** Returns a sentence about the share of listed prospects in memory. It covers scenarios with several companies or 100 000 prospects. */
 function inMemory(costs: readonly Cost[]): string {
   const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
   const parts = shown.map(

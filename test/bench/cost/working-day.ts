@@ -256,8 +256,8 @@ class WorkingDay {
   }
 
   /**
-   * Returns the milliseconds that the environment needs to load index data for the request: the parts of the index that it lacks, or, if it
-   * has them, the changes that flushes have made since its last load.
+   * Returns the milliseconds that the environment needs to load index data for the request. If parts of the index are missing in its
+   * memory, it loads them. Otherwise it loads only the changes that flushes have made since its last load.
    */
   #loadMs(
     environment: LambdaEnvironment,
@@ -370,8 +370,8 @@ const meanOf = ({ sum, count }: { sum: number; count: number }): number => (coun
 const fresh = { freeAt: 0, lastUsed: 0, endsAt: 0, isProvisioned: false, cachedBytes: 0 };
 
 /**
- * Returns the rank of a free environment. Environments with provisioned concurrency have the highest ranks, and the most recently used ones
- * come before the others.
+ * Returns the rank of a free environment. Every environment with provisioned concurrency has a higher rank than every other one. Within
+ * both groups, the rank is higher if the environment was used more recently.
  */
 const rank = ({ isProvisioned, lastUsed }: LambdaEnvironment): number =>
   lastUsed + (isProvisioned ? Number.MAX_SAFE_INTEGER / 2 : 0);

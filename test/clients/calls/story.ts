@@ -28,7 +28,7 @@ type Change =
   | { type: "statuses" | "tags"; data?: { value: string } }
   | { type: "users"; data?: { email: string } };
 
-/** Returns the names that the items show. */
+/** Returns a text of each item: the name of a prospect, the body of a note, or the e-mail address of a user. */
 const namesIn = (items: readonly Change[]): (string | null | undefined)[] =>
   items.map((item) => {
     if (item.type === "prospects") return item.data?.name;

@@ -14,7 +14,7 @@ type Resources = Readonly<Record<string, Resource>>;
  */
 const oneAtATime: ReadonlySet<string> = new Set(["AWS::ApiGateway::ApiKey", "AWS::ApiGateway::UsagePlanKey"]);
 
-/** By template, and then by the id of a resource: the ids of all resources that CloudFormation must create before this resource. */
+/** For each template and each id of a resource in it, the ids of all resources that CloudFormation must create before this resource. */
 const known = new WeakMap<Resources, Map<string, ReadonlySet<string>>>();
 
 function earlier(resources: Resources, id: string): ReadonlySet<string> {

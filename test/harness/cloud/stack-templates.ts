@@ -1,5 +1,5 @@
 /**
- * Deploys synthesized templates to a simulated account without the command `cdk`. Tests see with it how CloudFormation executes the
+ * Deploys synthesized templates to a simulated account without the command `cdk`, so that tests see what CloudFormation does with the
  * templates.
  */
 import type { DeployConfig } from "../../../infra/settings/config.ts";

@@ -235,7 +235,7 @@ function resolve(value: unknown, scope: Scope): unknown {
     name !== undefined &&
     (name === "Ref" || name === "Condition" || name.startsWith("Fn::"))
   ) {
-    // `Condition` may also be the name of an ordinary property, for example in a policy's statement. Its value is then no string.
+    // `Condition` may also be the name of an ordinary property, for example in a policy's statement. The value is then not a string.
     if (name !== "Condition") return call(name, argument, scope);
     if (typeof argument === "string") return condition(argument, scope);
   }

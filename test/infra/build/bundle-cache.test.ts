@@ -26,7 +26,7 @@ test("bundles from the cache are those of a build, and other settings have other
   expect(textsIn(first)).toEqual(textsIn(built));
   expect(textsIn(second)).toEqual(textsIn(built));
   expect(readdirSync(cache)).toHaveLength(1);
-  // The service gets a copy of the cached bundles. A change of this copy must not change the cache.
+  // The folder `first` contains a copy of the cached bundles. A change of this copy must not change the cache.
   appendFileSync(join(first, "health/index.mjs"), "broken");
   await cachedBundle(files, first, {}, cache);
   expect(textsIn(first)).toEqual(textsIn(built));

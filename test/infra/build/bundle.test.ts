@@ -103,7 +103,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Start times differ from run to run. These tests therefore limit their causes, which are equal in every run. */
+/** Start times differ from run to run. These tests therefore limit what makes a start slow, because this is the same in every run. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const files = functionFiles();

@@ -160,14 +160,15 @@ test("a part has at most its size and one page of the table, however many rows t
   expect(lines.filter(({ sk }) => sk?.startsWith("P#"))).toHaveLength(500);
   expect(manifest.parts.length).toBeGreaterThan(5);
   // An export reads pages of rows. When a file has reached `partBytes` (100 000 bytes), the export ends it after the current page. The file
-  // can therefore exceed `partBytes` by one page. A page has at most one megabyte, and is a little longer as JSON.
+  // can therefore exceed `partBytes` by one page. A page is at most one megabyte large, and a little larger as JSON.
   for (const { key } of manifest.parts) expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(100_000 + 1_100_000);
 });
 
 test("the size of a part counts bytes, although one character may have several", async () => {
   const { context } = scene.get();
   const { companyId } = await newCompany();
-  // Each row has 30 kB in UTF-8, and a third as many characters. All rows are in one partition, so one segment of the scan reads them.
+  // Each row is 30 kB large in UTF-8, but has only 10 000 characters. All rows are in one partition, so one segment of the parallel scan
+  // reads them.
   const text = "\u65e5".repeat(10_000);
   const rows = Array.from({ length: 150 }, (_, i) => ({ pk: `C#${companyId}#P#1`, sk: `P#${i}`, type: "test", text }));
   await context.rows.table.batchPut(rows);

@@ -16,7 +16,10 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Returns the signal and the progress of a command, and what the command says. With `last`, the message with this text interrupts it. */
+/**
+ * Returns an abort signal and a progress display for a command, and the list `said` of the messages that the command prints. A message that
+ * contains `last` interrupts the command.
+ */
 function newRun(last?: string) {
   const interrupt = new AbortController();
   const said: string[] = [];
@@ -29,7 +32,10 @@ function newRun(last?: string) {
 
 type Step = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Downloads from a bucket that answers with these steps, one for each request. Returns all texts that were passed to the saving function. */
+/**
+ * Downloads a file from a simulated bucket. Each step answers one request. Returns the texts that the saving function got, the messages of
+ * the command, its error, and the headers `Range` and `If-Match` of each request.
+ */
 async function downloaded(steps: readonly Step[]) {
   const asked: IncomingMessage["headers"][] = [];
   const url = await serve((request, response) => {

@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Number of exported rows. Their compressed file has a few kilobytes, so a test can cut off the download in the middle. */
+/** Number of exported rows. Their compressed file is a few kilobytes large, so a test can cut off the download in the middle. */
 const ROWS = 600;
 const BEGIN = "POST /api/prospects/exports";
 const STATE = "GET /api/prospects/exports/";

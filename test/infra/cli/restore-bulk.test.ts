@@ -1,6 +1,6 @@
 /**
- * Tests what happens to bulk jobs if the table is restored to a time at which they were running. A restore of the table does not change the
- * files in the bucket.
+ * Tests what happens to bulk jobs if the table is restored to a time at which they were running (the restore point). A restore of the table
+ * does not change the files in the bucket.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -39,7 +39,7 @@ const bucket = memoryBucket();
 const silent = { send: async () => undefined };
 const impatient = { tries: 0, ms: 0 };
 
-/** Returns the service on the table with this name. Each call of `sound` returns the context of a new function, with empty caches. */
+/** Returns a service on the table with this name. Each call of `sound` returns the context of a new function with empty caches. */
 const on = (name: string) => ({
   sound: (): JobContext => {
     const jobs = { ...silent, returnIn: async () => undefined };
@@ -89,8 +89,8 @@ async function outcomesOf(service: typeof live, { caller, ids }: Stage, job: Job
 }
 
 /**
- * The companies of the tests. In each company except `late`, a job or the undo of a job has handled two of its four chunks at the restore
- * point. The job of `late` begins after the restore point.
+ * The companies of the tests. A job handles its records in four groups (chunks). In each company except `late`, a job or the undo of a job
+ * has handled two of its chunks at the restore point. The job of `late` begins after the restore point.
  */
 let running: { readonly stage: Stage; readonly ended: JobMessage; readonly job: JobMessage };
 let undoing: { readonly stage: Stage; readonly job: JobMessage; readonly undo: JobMessage };

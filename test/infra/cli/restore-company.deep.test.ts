@@ -162,8 +162,8 @@ beforeAll(async () => {
     event,
   }));
   await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
-  // At the restore point, the facts about the activity of users are in three places: in the daily sums, in the log, and in the unflushed
-  // entries of the search index.
+  // The facts that activity reports count are in three places at the restore point: in the sums of days, in the log of facts that are not
+  // summed up yet, and in the entries that are not yet flushed into the search index.
   const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
   ids = await fill(caller);
   await flushed();

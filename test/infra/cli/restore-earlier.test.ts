@@ -39,7 +39,7 @@ beforeAll(async () => {
 let targets = 0;
 const newTarget = (): string => `Restored-${targets++}`;
 
-/** Switches to a restored table. Returns its name. */
+/** Restores the table into a new table, to which the service is then switched. Returns the name of the new table. */
 async function switched(): Promise<string> {
   const { context, storeOf } = scene.get();
   const used = newTarget();

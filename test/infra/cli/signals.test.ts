@@ -1,4 +1,4 @@
-/** Tests which signals end a command in order, and which end it at once. */
+/** Tests how a command reacts to signals. The first one stops it, a repetition by npm has no effect, and a later one ends it at once. */
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { onSignal } from "../../../infra/command/signals.ts";

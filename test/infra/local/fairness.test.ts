@@ -30,8 +30,8 @@ describe("a fair queue", () => {
     expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
     expect(queue.size).toBe(0);
     expect(queue.take()).toBeUndefined();
-    // A message counts for its group until it is done. The groups a and b each have one message in flight, and group c has none, so the
-    // message of group c is taken next.
+    // The queue first serves the group with the fewest messages in flight (taken but not yet done). The groups a and b each have one such
+    // message, and group c has none, so the message of group c is taken next.
     for (const entry of taken.slice(2)) if (entry !== undefined) queue.done(entry);
     queue.push({ group: "b", sinceMs: 5, name: "b2" });
     queue.push({ group: "c", sinceMs: 6, name: "c1" });

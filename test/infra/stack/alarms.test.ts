@@ -137,8 +137,8 @@ async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed
 }
 
 /**
- * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a run of the sweeper, and the
- * smoke test.
+ * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a call of the sweeper (a
+ * function that runs every minute), and the smoke test.
  */
 async function operate(): Promise<Partial<Observed>> {
   const from = lines.length;
@@ -225,8 +225,8 @@ async function damageIndex(): Promise<Partial<Observed>> {
 
 /**
  * Calls a function `times` times at once with an event that it cannot read. Returns how many of these calls Lambda would refuse because no
- * execution environment is free. The local service lets such a call wait instead. The function counts the calls that had not started when
- * the first call ended.
+ * execution environment is free. The local service lets such calls wait instead, so the result is the number of calls that had not started
+ * when the first call ended.
  */
 async function fail(file: string, times = 1): Promise<Partial<Observed>> {
   const from = lines.length;
@@ -334,7 +334,7 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     lines.push(...loggedBackupEvents(template, failures));
     return {};
   },
-  // This alarm goes off if AWS Backup reports no completed copy. If the plan starts no copy, nothing is reported.
+  // This alarm goes off if AWS Backup reports no completed copy. The function returns nothing, like a plan that starts no copy.
   "no-copy-for-two-days": async () => ({}),
 };
 

@@ -167,7 +167,7 @@ describe("the web ACL", () => {
       return `${status} ${code}`;
     });
     expect(problems).toEqual(["429 rate_limited", "413 payload_too_large"]);
-    // Every 413 response to an import must name the job endpoint.
+    // A 413 response to an import must name the endpoint that creates an import job.
     expect(at(acl(), "CustomResponseBodies", "too-large", "Content")).toContain("POST /api/prospects/imports");
     expect(at(answers[0], "ResponseHeaders")).toEqual([{ Name: "Retry-After", Value: "60" }]);
     const [api] = template.all("AWS::ApiGateway::RestApi");
