@@ -33,13 +33,13 @@ const PLAIN_MS = 4.7;
 /** Maximum milliseconds of a list in a warm function, on the machine on which the plain Query takes `PLAIN_MS`. */
 const LIST_CPU_MS = 3;
 
-/** The plain rows are stored under the sum of the measured company's id and this number. No company has this sum as its id. */
+/** The plain rows are stored under an id that no company has: the sum of the measured company's id and this number. */
 const NO_COMPANY = 500_000;
 
 /**
  * Measures the processor time of a list in a warm function, and of a plain Query. The Query reads the same prospects from rows that have
- * one attribute for each field, as release 0.1.0 stored them. Both write their results as JSON. Milliseconds depend on the machine and on
- * its other load, so the budget is compared with the milliseconds that the list would take on a machine where the Query takes `PLAIN_MS`.
+ * one attribute for each field, as release 0.1.0 stored them. Both write their results as JSON. Milliseconds depend on the machine and its
+ * other load. The budget therefore limits a converted value: the milliseconds of the list on a machine where the Query takes `PLAIN_MS`.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;

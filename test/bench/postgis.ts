@@ -1,6 +1,6 @@
 /**
- * Compares the map's times with the times of PostGIS. PostGIS uses the rows that `compare` has loaded into Postgres. It makes vector tiles
- * with `ST_AsMVT`, and finds the prospects in a territory with `ST_Within`.
+ * Compares the map's times with the times of PostGIS. PostGIS uses the rows that `compare` (in postgres.ts) has loaded into Postgres. It
+ * makes vector tiles with `ST_AsMVT`, and finds the prospects in a territory with `ST_Within`.
  */
 import { deepEqual } from "node:assert/strict";
 import { pageOf } from "#shared/company-index/search/page.ts";

@@ -48,7 +48,7 @@ export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES)
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // The map comes after the reads above, because its territory adds an entry to the search index and would make them more expensive.
+    // The map is measured after the reads above, because its territory adds an index entry, which would make them more expensive.
     ...(await mapUnits(stage)),
     // Budget 14 does not depend on the number of prospects. It is therefore measured only for the first company, where `smaller` is
     // undefined.

@@ -8,7 +8,7 @@ import { formatted } from "#shared/prospects/address.ts";
 import { copiedFields, indexRow, shownFields } from "#shared/prospects/indexed.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Generates mostly ordinary texts. Index entries rarely have copies of prospects with several odd texts, so the test would check nothing. */
+/** Generates mostly ordinary texts. An index entry rarely has a copy of a prospect with several odd texts, so nothing would be tested. */
 const text = fc.oneof(
   { weight: 20, arbitrary: fc.constantFrom("Maria García", "maria@mail.test", "12 Main St", "ß STRASSE", "Ünal") },
   { weight: 1, arbitrary: fc.constantFrom("", "=", "\n", "a\nb") },

@@ -123,8 +123,8 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // DynamoDB gives no reason for this cancelled transaction. The client must retry it. It must not treat it as a failed condition or as
-    // invalid input.
+    // DynamoDB gives no reason for this cancelled transaction. The client must retry the transaction, and must not report a failed
+    // condition or invalid input.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);

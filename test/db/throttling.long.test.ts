@@ -1,7 +1,7 @@
 /**
- * Tests the import of a million rows into a table with 4 partitions, the number of a new on-demand table. In AWS each partition accepts
- * 1 000 write units per second. The test accepts only 250, because one machine runs both the writer and the table. The writer reaches
- * about 2 000 rows per second and would never be throttled at the real limit.
+ * Tests the import of a million rows into a table with 4 partitions, as many as a new on-demand table has. In AWS, each partition accepts
+ * 1 000 write units per second. In the test, it accepts only 250, because one machine runs both the writer and the table. The writer
+ * reaches about 2 000 rows per second and would never be throttled at the real limit.
  */
 import { expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -26,7 +26,7 @@ function drawn(draw: number, turn: number, position: number, max: number): numbe
   return 1 + (createHash("sha256").update(`${draw} ${turn} ${position}`).digest().readUInt32BE() % max);
 }
 
-/** Yields ascending numbers of calls without end: the calls at which a test run with the random number `draw` kills the work. */
+/** Yields an endless, ascending sequence of call numbers. At these calls, a test run with the random number `draw` kills the work. */
 export function* drawnCalls(draw: number, turn: number): Generator<number, never> {
   for (let call = 0, position = 0; ; position++) {
     call += drawn(draw, turn, position, position === 0 ? FIRST : 2 * MEAN_DISTANCE - 1);
@@ -48,8 +48,8 @@ export function drawnCallsOf(draw: number, calls: number, turn: number): number[
 const isWide = (): boolean => sized({ short: 0, wide: 1 }) === 1;
 
 /**
- * Yields the numbers of the calls at which a test kills its work, without end. The first call has the number 1. Several tests of the same
- * work pass different values of `turn`, so that they kill it at different calls.
+ * Yields an endless sequence of call numbers. At these calls, a test kills its work. The first call has the number 1. Several tests of the
+ * same work pass different values of `turn`, so that they kill the work at different calls.
  */
 export function* killPoints(turn: number): Generator<number, never> {
   if (!isWide()) return yield* drawnCalls(inject("draw"), turn);

@@ -10,8 +10,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     readonly tier: Tier;
     /**
-     * Determines which part of the expensive tests this run executes. Each run prints its number. With this number in `TEST_DRAW`, another
-     * run executes the same part.
+     * The number that determines which part of the expensive tests this run executes. Each run prints its number. If `TEST_DRAW` contains
+     * this number, a later run executes the same part.
      */
     readonly draw: number;
   }

@@ -61,7 +61,7 @@ test.each(Object.keys(faults))(
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);
       isFirst = false;
-      // After 31 seconds, the service assumes that the first POST was killed. A retry may then take over its claim on the idempotency key.
+      // After 31 seconds, the service assumes that the first POST was killed. A retry may then take over the idempotency key.
       now += 31_000;
       const second = await create(context, caller, "key");
       const third = await create(context, caller, "key");

@@ -68,14 +68,14 @@ export const WHOLE_CPU_MB = 1_769;
 /** Latencies in milliseconds of one request to DynamoDB in the same region. DynamoDB promises single-digit milliseconds. */
 export const TABLE_MS = { read: { median: 4, p99: 14 }, write: { median: 9, p99: 28 } } as const;
 /**
- * Bytes of index pieces that a function can receive and decode in a millisecond. The time for them is added to the measured processor time.
+ * Bytes of index pieces that a function can receive and decode in a millisecond. The model adds the time for the loaded bytes to the
+ * measured processor time.
  */
 export const LOADED_BYTES_A_MS = 60_000;
 /** Milliseconds that API Gateway adds to the latency of each request. */
 export const GATEWAY_MS = 6;
 /**
- * Maximum number of times per second that the table's stream starts a function for each of its shards. Lambda polls a shard four times a
- * second.
+ * Maximum number of invocations of one function per second for each shard of the table's stream. Lambda polls a shard four times a second.
  */
 export const POLLS_A_SECOND = 4;
 

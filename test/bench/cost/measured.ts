@@ -1,5 +1,6 @@
 /**
- * The measured cost of each operation. The measurements are stored in measured.json, because measuring takes much longer than the model.
+ * The measured cost of each operation. The measurements are stored in measured.json, because measuring takes much longer than computing the
+ * model.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

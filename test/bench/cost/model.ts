@@ -122,8 +122,8 @@ function defaultDollars({ preset }: Design, requests: number, stored: number): n
 }
 
 /**
- * Returns the dollars per month of all backup copies of a table with one GB. The number of copies is the one that a deployment has when its
- * first monthly copy expires. From then on, it does not grow.
+ * Returns the dollars per month of all backup copies of a table of one GB. The number of copies grows until the first monthly copy expires.
+ * The function uses the number at this time.
  */
 function copiesOfAGb(preset: Design["preset"]): number {
   const { dailyDays, monthlyDays } = backupPlanOf({ preset, dailyDays: undefined, monthlyDays: undefined }) ?? {

@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { sendFile } from "../../../infra/cli/csv/transfer.ts";
 
 /**
- * Uploads a file of ten bytes, and states `bytes` as its length. If `refuse` is set, it handles the request before the server asks for the
- * content of the file (`Expect: 100-continue`). Returns the answer or the error, and the numbers of bytes that were sent and received.
+ * Uploads a file of ten bytes, and states `bytes` as its length. With `refuse`, the server calls `refuse` instead of asking for the content
+ * of the file (`Expect: 100-continue`). Returns the answer or the error, and the numbers of bytes that were sent and received.
  */
 async function upload(bytes: number, refuse?: RequestListener) {
   const folder = await mkdtemp(path.join(tmpdir(), "canvassing-upload-"));

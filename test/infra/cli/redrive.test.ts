@@ -22,8 +22,8 @@ const send = (QueueUrl: string, MessageBody: string) =>
   server.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
 
 /**
- * Returns the URL of a dead-letter queue with 26 messages: first 25 that were sent after `begunMs`, and at the end one that was sent before
- * it.
+ * Returns the URL of a dead-letter queue with 26 messages. The first 25 were sent after `begunMs`, and the last one was sent before
+ * `begunMs`.
  */
 async function queueWithOldLast(name: string): Promise<{ url: string; begunMs: number }> {
   const url = await create(`${name}Dead`);

@@ -136,8 +136,8 @@ describe("an API key that the authorizer names", () => {
 
   test("has a throttle of its own for all methods, and for one method a smaller one", async () => {
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200, 200]);
-    // `/keyed` has a throttle of its own, which is used up. The key's throttle for all methods still allows one request. The refused
-    // request must not use up this one, so that `/keyed/1` can still be called once.
+    // `/keyed` has a throttle of its own, which is used up. The throttle of the key for all methods still allows one request. A refused
+    // request to `/keyed` must not use up this remaining request: `/keyed/1` can still be called once.
     await expectRefusal(await get("/keyed", "Bearer first"), 429, "THROTTLED");
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1"])).toSorted()).toEqual([200, 429]);
     expect((await statusesOf("second", ["/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200]);

@@ -63,8 +63,8 @@ describe("a domain", () => {
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
     const isOff = (from: Template) => one(from.all("AWS::ApiGateway::RestApi")).properties.DisableExecuteApiEndpoint;
     expect([without, owned, both].map(isOff)).toEqual([undefined, true, undefined]);
-    // API Gateway applies the setting only with a new deployment of the API. The id of a deployment contains a hash, so different ids mean
-    // that CloudFormation creates a new deployment.
+    // API Gateway applies `DisableExecuteApiEndpoint` only with a new deployment of the API. The id of a deployment contains a hash, so
+    // different ids mean that CloudFormation creates a new deployment.
     const deployment = (from: Template) => one(from.all("AWS::ApiGateway::Deployment")).id;
     expect(deployment(owned)).not.toBe(deployment(both));
   });

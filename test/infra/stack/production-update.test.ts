@@ -26,7 +26,7 @@ async function deployed(config: DeployConfig): Promise<Stack> {
   return deployText(cloud, "Canvassing", service);
 }
 
-/** Returns the settings with another memory size of the list function. Their deployment creates a new version of this function only. */
+/** Returns the settings with a different memory size for the list function. Deploying them creates a new version of this function only. */
 const withMemory = (config: DeployConfig, megabytes: number): DeployConfig => {
   const memoryMb = { ...config.capacity.memoryMb, "prospects/list": megabytes };
   return { ...config, capacity: { ...config.capacity, memoryMb } };
