@@ -1,4 +1,7 @@
-/** Tests the limits of bulk jobs: how much memory they need, how many records they may have, and how companies share the runner. */
+/**
+ * Tests the limits of bulk jobs: how much memory they need, and how many records they may have. Also tests that the jobs of several
+ * companies are executed in turn.
+ */
 import { beforeEach, expect, test } from "vitest";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -144,7 +147,7 @@ test("companies with many jobs get equal numbers of turns", async () => {
     turns.set(companyId, (turns.get(companyId) ?? 0) + 1);
     const counts = [...turns.values()];
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
-    // The queue must contain no second message of the company. Otherwise two functions could work for this company while other companies
+    // The queue must contain no second message of the company. Otherwise two invocations could work for this company while other companies
     // wait.
     expect(harness.queue.filter((one) => one.companyId === companyId)).toEqual([]);
     const stage = stages.find(({ caller }) => caller.companyId === companyId);

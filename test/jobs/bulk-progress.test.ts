@@ -20,7 +20,7 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
-/** Number of records of a job. They are one chunk, which has up to 512 records. The job handles them in groups of 64. */
+/** Number of records of a job. They fit into one chunk, which may have up to 512 records. The job handles them in groups of 64. */
 const COUNT = 200;
 const [SLOW_MS, FAST_MS] = [4_000, 100];
 
@@ -39,7 +39,7 @@ const shown = (job: StoredBulk): Job => presentJob(job, { users: new Map() });
 
 /**
  * Wraps a context so that reading each group of records takes `groupMs` milliseconds. `report` gets each state of the job that is written.
- * Each call of the table fails after `groups` groups were read.
+ * After `groups` groups have been read, each call to the table fails.
  */
 function grouped(groupMs: number, report: (job: Job) => void, groups = Number.POSITIVE_INFINITY): JobContext {
   const { table, ...context } = harness.sound();

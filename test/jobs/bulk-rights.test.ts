@@ -144,7 +144,7 @@ test("if the job's function was killed, the change of rights is answered only af
   const { caller, repId } = stage;
   db.plan((operation) => (operation === "TransactWriteItems" ? serverError : pass));
   const context = harness.sound();
-  // The function dies without releasing its lease.
+  // The function is killed before it can release its lease (its right to work on the job for a limited time).
   const dying = harness.faulty();
   const table = {
     ...dying.table,
@@ -233,8 +233,8 @@ test("a change of rights waits only for a running job of the same user", async (
     });
     return reads;
   };
-  // The function reads three rows: the user, the company's queue of jobs, and the job that may be running. When no job is running any more,
-  // it reads only the first two.
+  // `untilJobsHaveRights` reads three rows: the user, the company's queue of jobs, and the job that may be running. When no job is running
+  // any more, it reads only the first two.
   expect(await looks(repId)).toBe(3);
   await runOnce(context, stage, job, () => 0);
   expect(await looks(repId)).toBe(3);

@@ -75,7 +75,8 @@ async function begunUndo({ caller }: Stage, { companyId, id }: JobMessage): Prom
 const COUNT = SMALL_CHUNK + 1;
 
 /**
- * A generated status or assignee is a position in a list of ids, because the ids are known only after the company is created. 2 means null.
+ * Generates a status or an assignee: its position in a list of ids, because the ids are known only after the company is created. 2 means
+ * null (no status, or no assignee).
  */
 const choice = fc.nat(2);
 const tagSet = fc.subarray([0, 1]);
@@ -236,7 +237,7 @@ test.each(deaths)(
       await runOnce(harness.faulty(), stage, undo);
       db.plan(() => pass);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
-      // A user changes a prospect that the killed run may have restored. The next run must keep this change.
+      // A user changes a prospect that the killed execution may have restored. The next execution must keep this change.
       const [first = 0] = stage.ids;
       await updateProspect(harness.sound(), stage.caller, first, { currentStatusId: stage.statusIds[1] });
       const ended = await untilEnded(stage, undo);

@@ -191,8 +191,8 @@ test("an execution whose lease has expired writes nothing more", async () => {
     ...context.table,
     write: async (write) => {
       const item = await context.table.write(write);
-      // After the job has renewed its lease, the clock advances until 30 s of the lease remain. Changing a record can take 45 s, so the job
-      // must not begin another record.
+      // After the job has renewed its lease (its right to work for a limited time), the clock advances until 30 s of the lease remain.
+      // Changing a record can take 45 s, so the job must not begin another record.
       if (item?.authorVersion !== undefined) now.ms += LEASE_MS - 30_000;
       return item;
     },
@@ -329,14 +329,14 @@ test("the five counts always sum to the total, however a job is killed, paused, 
       const stored = await storedJob(harness, job);
       const left = unprocessed(stored);
       expect(left).toBeGreaterThanOrEqual(0);
-      // Results are never lost, and each handled record has one.
+      // Each handled record must have exactly one result, and no result may be lost.
       expect((await resultsOf(harness, job)).length).toBe(stored.total - left);
       expect(stored.total - left).toBeGreaterThanOrEqual(handled);
       handled = stored.total - left;
     }
     await resumeJob(context, silent, stage.caller, job.id).catch(() => undefined);
     const ended = await untilEnded(stage, job);
-    // Exactly the records that are counted as changed carry the mark of the job, whatever has happened.
+    // The records that the job counts as changed, and no others, must have the mark of the job in their rows.
     const marked = (await rowsOf(harness, stage)).filter(({ bulk }) => bulk?.jobId === job.id);
     expect(marked).toHaveLength(ended.changed);
     expect((await queueOf(harness, stage)).running).toBe(null);

@@ -1,6 +1,6 @@
 /**
  * Tests that importing a file with one extremely long line needs no more memory than importing a small file. The test imports two such
- * files: one is as large as a file may be, and the other has a gigabyte.
+ * files: one is as large as a file may be, and the other is a gigabyte large.
  */
 import { expect, test } from "vitest";
 import { HEAP_MB, importOneLine } from "./one-line-import.ts";

@@ -1,4 +1,4 @@
-/** Tests an import job for whose new tags the company has no room any more when the job creates them. */
+/** Tests an import job that fails because its new tags would exceed the maximum number of tags of the company. */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";

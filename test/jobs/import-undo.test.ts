@@ -1,6 +1,6 @@
 /**
  * Tests the undo of imports: against a simple model of what users have changed since the import, after kills, and with the rights of the
- * user who undoes it.
+ * user who undoes the import.
  */
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";

@@ -18,7 +18,7 @@ export const HEAP_MB = 256;
 
 export interface Outcome {
   readonly summary: ImportSummary;
-  /** Keys of the rows that the run has added and not deleted, and of all files that are still in the bucket. */
+  /** Keys of the rows that the import has added and not deleted, and of all files that are still in the bucket. */
   readonly leftovers: readonly string[];
   /** Number of messages that the function returned to the queue as failed. */
   readonly failed: number;

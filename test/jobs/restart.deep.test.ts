@@ -1,7 +1,7 @@
 /**
  * Tests that an import continues when the local service is killed during the import and started again. Each row must be imported once.
- * The lease of the killed function lasts two minutes. The test does not wait for its end: it changes the stored end of the lease while no
- * service runs. `restart.long.test.ts` waits.
+ * Another function may continue only after the lease of the killed function has expired, which takes two minutes. This test does not wait:
+ * it changes the stored end of the lease while no service runs. `restart.long.test.ts` waits.
  */
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -28,7 +28,7 @@ async function untilWriting(table: Table, companyId: number, id: number): Promis
   }
 }
 
-/** Changes the row of the import as if two minutes had passed since its last write. No service may run meanwhile. */
+/** Changes the stored times of the import, as if two minutes had passed since its last write. No service may run meanwhile. */
 async function expireLease(tableName: string, companyId: number, id: number): Promise<void> {
   const server = await startDynamoDb(join(directory, "tables.db"));
   const table = openTable(tableName, documentsAt(server.endpoint));

@@ -52,7 +52,8 @@ async function mergeEverything({ caller }: Stage): Promise<void> {
     await flush(context, caller.companyId, { least: 1, settleMs: 0 });
     const { head } = await readUnflushed(context.table, caller.companyId);
     const { runs } = await readManifest(context.table, caller.companyId, head.manifest);
-    // After the first flush, the only run may still contain the notes of the deleted prospects. The next merge removes them.
+    // After the first flush, the only run (sorted part of the index) may still contain the notes of the deleted prospects. The next merge
+    // removes them.
     if (flushes > 0 && runs.length === 1) return;
   }
   throw new Error("the runs were not merged");

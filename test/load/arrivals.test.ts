@@ -1,4 +1,4 @@
-/** Tests the plan of a load: its rates and its mix of requests. Also tests that two plans with the same seed are equal. */
+/** Tests the plan of a load test: its rates and its mix of requests. Also tests that two plans with the same seed are equal. */
 import { describe, expect, test } from "vitest";
 import { arrivals, mix, operations, requestsPerRepHour } from "./arrivals.ts";
 import { errorStatuses, percentile, rowOf } from "./report.ts";

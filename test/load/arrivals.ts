@@ -1,6 +1,6 @@
 /**
- * Plans when each request of a load is sent. The plan does not depend on the answers (open loop): real reps do not wait for each other, so
- * the number of requests must not decrease when the service is slow.
+ * Plans when each request of a load test is sent. The plan does not depend on the answers (open loop): real reps do not wait for each
+ * other, so the number of requests must not decrease when the service is slow.
  */
 import { randomSequence } from "../../infra/local/demo-data.ts";
 

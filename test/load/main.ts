@@ -13,7 +13,7 @@ import { errorStatuses, percentile, type Row, rowOf, rowsOf, show } from "./repo
 import { type Sample, send } from "./traffic.ts";
 import { type Judged, verdictOf } from "./verdict.ts";
 
-/** Maximum number of requests of one run, so that a typing error cannot flood a deployed service. */
+/** Maximum number of requests of one load test, so that a typing error cannot flood a deployed service. */
 const MAX_REQUESTS = 200_000;
 /**
  * Seconds of load before the measured phases. Lambda environments start during this time, so that the measured phases do not contain the
@@ -25,7 +25,7 @@ const EVENTS_WAIT_MS = 120_000;
 
 interface Phase extends Judged {
   readonly title: string;
-  /** The figures of the large company. They exist only with the option `--noisy`. */
+  /** The summary of the large company's requests. It exists only with the option `--noisy`. */
   readonly large?: Row;
   readonly eventDelay: { readonly p50: number; readonly p99: number };
   readonly errors: string;

@@ -1,4 +1,4 @@
-/** Records the acknowledged writes and the received events of a load. After the load, it compares them with the service's data. */
+/** Records the acknowledged writes and the received events of a load test. After the load, it compares them with the service's data. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -59,7 +59,7 @@ const Detail = z.object({
 export async function openRecorder(port: number): Promise<Recorder> {
   const written = new Map<number, Written>();
   const deliveries = new Set<string>();
-  /** For each event, the number of its different delivery ids. The key names the change, for example `created 17`. */
+  /** For each event, the number of different delivery ids with which it has arrived. The key names the change, for example `created 17`. */
   const events = new Map<string, number>();
   let repeated = 0;
   let delays: number[] = [];

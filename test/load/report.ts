@@ -1,4 +1,4 @@
-/** Summarizes the answers of one phase of a load: counts and percentiles for each operation. */
+/** Summarizes the answers of one phase of a load test: counts and percentiles for each operation. */
 import { operations } from "./arrivals.ts";
 import type { Sample } from "./traffic.ts";
 
@@ -44,7 +44,7 @@ export function percentile(times: readonly number[], share: number): number {
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
 }
 
-/** Returns the number of each status that counts as an error, for the message of a failed run. */
+/** Returns a text with the number of failed requests for each operation and status, for the message of a failed load test. */
 export function errorStatuses(samples: readonly Sample[]): string {
   const wrong = samples.filter((sample) => !isOk(sample) && !isThrottled(sample));
   const byStatus = Map.groupBy(wrong, ({ operation, status }) => `${operation} ${status === 0 ? "no answer" : status}`);

@@ -1,4 +1,4 @@
-/** Tests the verdict about a load, and with it the exit code of `npm run load`. */
+/** Tests the code that decides whether a load test has passed. The exit code of `npm run load` depends on this decision. */
 import { expect, test } from "vitest";
 import type { Settled } from "./recorder.ts";
 import type { Row } from "./report.ts";

@@ -1,27 +1,31 @@
-/** Decides whether a load has held: nothing failed or was lost, and the noisy company did not slow the others down too much. */
+/**
+ * Decides whether a load test has passed: no request failed, no write or event was lost, and no event arrived twice. With the option
+ * `--noisy`, one company sends far more requests than usual. The requests of the other companies must then not become too slow.
+ */
 import type { Settled } from "./recorder.ts";
 import type { Row } from "./report.ts";
 
 export interface Judged {
-  /** The last row contains all requests of the phase. */
+  /** Summaries of the requests of one phase: a row for each kind of request, and a last row for all requests together. */
   readonly rows: readonly Row[];
-  /** The figures of the companies that do not share a throttle with the large company. They exist only with the option `--noisy`. */
+  /** The summary of all companies that do not share a throttle with the large company. It exists only with the option `--noisy`. */
   readonly others?: Row;
 }
 
 export interface Verdict {
   readonly holds: boolean;
-  /** One text for each reason why the load has not held. */
+  /** The reasons why the load test has failed, for example `2 lost events`. Empty if it has passed. */
   readonly faults: readonly string[];
   /**
-   * The p99 latency of the `others` in the last phase, divided by their p99 latency in the first phase. Undefined without a noisy company,
-   * or if the latency in the first phase is 0.
+   * How many times slower the other companies were while the large company sent more requests: the p99 latency of `Judged.others` in the
+   * last phase, divided by that in the first phase. Undefined without the option `--noisy`, or if the latency in the first phase is 0.
    */
   readonly ratio: number | undefined;
 }
 
 /**
- * @param phases in the first phase, all companies send their usual requests; with a noisy company, it sends more requests in the last phase
+ * @param phases in the first phase, all companies send their usual requests; with the option `--noisy`, the large company sends more
+ * requests than usual in the last phase
  * @param maxRatio the largest `ratio` that the verdict accepts; 0 accepts every ratio
  */
 export function verdictOf(

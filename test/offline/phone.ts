@@ -33,7 +33,7 @@ export interface PhoneOptions {
 }
 
 export class Phone {
-  /** The store remains when the app is killed. */
+  /** The app's store. Its data are not lost when the app is killed. */
   readonly store: Store;
   /** The times that the client has waited before it repeated a request, in milliseconds. */
   readonly waits: number[] = [];

@@ -1,6 +1,7 @@
 /**
  * Tests the reference client with 10 000 prospects of a service that `npm start` runs. The network is cut at random, and the app is killed
- * at random, while the phone's user and other users (the office) write. In the end, the phone holds exactly the lists of all types.
+ * at random, while the phone's user and other users (the office) write. In the end, the phone's store must contain exactly the records that
+ * the lists of the API show.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient } from "../../docs/client/client.ts";

@@ -100,10 +100,10 @@ test("the cells have the same size wherever a window of whole pixels shows the m
     fc.double({ min: 0.2, max: 0.6, noNaN: true }),
     fc.double({ min: 0.2, max: 0.6, noNaN: true }),
   );
-  // A cell has 32 pixels. The view adds a column and a row for partial cells, and another one of each for the rounding. The windows of 42 x
-  // 45 and of 41 x 46 cells therefore count as 44 x 47 and 43 x 48 cells. This is above the maximum of 2 000, so their cells are twice as
-  // large. Without the column and the row for the rounding, rounding alone would decide whether they are above the maximum. The window of
-  // 41 x 44 cells counts as 43 x 46 cells, which is below the maximum.
+  // A cell is 32 pixels wide, and a view may have 2 000 cells. If it has more, its cells are twice as large (`factor` 2). The view counts a
+  // column and a row more for partial cells, and another column and row because the degrees are rounded. The first two windows (42 x 45 and
+  // 41 x 46 cells) therefore count as 44 x 47 and 43 x 48 cells, which are too many. Without the addition for rounding, they would be so
+  // close to 2 000 that the rounding of their degrees would decide. The third window (41 x 44) counts as 43 x 46 cells, which are allowed.
   const windows = fc.constantFrom(
     ...[
       { width: 1344, height: 1440, factor: 2 },

@@ -387,8 +387,8 @@ test("the digest of pins depends on every pair, but not on their order", () => {
 });
 
 /**
- * If a release adds a field to these answers, it must increase ANSWER_FORMAT in shared/http/etag.ts and then change this hash. Otherwise
- * clients would keep the answers of the earlier release.
+ * The hash changes if a field is added to a list, a single prospect or a map pin. The developer must then increase ANSWER_FORMAT in
+ * shared/http/etag.ts, and change the hash here. Otherwise clients would keep the answers of the earlier release.
  */
 test("the answers have the format that their tags name", () => {
   const schemas = [ProspectPage, ProspectDetail, MapPin].map((schema) =>

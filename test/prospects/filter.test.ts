@@ -181,8 +181,8 @@ test("a list has the rows that the second implementation accepts, newest first",
     }),
     { numRuns: 3_000 },
   );
-  // `hits` counts the runs whose list has at least one row. With only a few such runs, the test would prove little, because it would
-  // compare almost only empty lists.
+  // `hits` counts the random queries that find at least one prospect. With only a few of them, the test would prove little, because it
+  // would compare almost only empty lists.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -94,7 +94,7 @@ test("the time of the last change filters lists, pins, clusters, exports, bulk j
   const { body } = await as.rep("PATCH", `/api/prospects/${changed}`, { phoneNumber: "1" });
   expect(body).toMatchObject({ id: changed });
   const created = dataOf(await as.rep.GET("/api/prospects", { params: { query: { search: name } } })).items;
-  // One millisecond after the second creation. Only `changed` was written after this time.
+  // `updatedSince` is one millisecond after the second creation. Only `changed` was written after this time.
   const updatedSince = new Date(Math.max(...created.map((item) => Date.parse(item.createdAt))) + 1).toISOString();
   const filter = `search=${name}&updatedSince=${updatedSince}`;
   expect(ids(await list(filter))).toEqual([changed]);

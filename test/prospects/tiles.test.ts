@@ -118,8 +118,8 @@ describe("pins", () => {
             expect(properties).toEqual({ id, ...shown });
             const [[[x, y] = [-1, -1]] = []] = lines;
             expect(x >= 0 && x < 4_096 && y >= 0 && y < 4_096).toBe(true);
-            // A tile has 4 096 units in each direction, so each unit is a tile 12 zoom levels deeper. The pin must be at the unit of the
-            // deeper tile that contains the point or, because of rounding, at a unit next to it.
+            // A tile has 4 096 units in each direction, so each unit is as large as a tile 12 zoom levels deeper. The deeper tile of the
+            // point therefore gives the expected unit of the pin. Because of rounding, the pin may also be at a unit next to it.
             const deep = tileAt(point?.y ?? 0, point?.x ?? 0, zoom + 12);
             expect(Math.abs(tile.x * 4_096 + x - deep.x)).toBeLessThanOrEqual(1);
             expect(Math.abs(tile.y * 4_096 + y - deep.y)).toBeLessThanOrEqual(1);
@@ -161,8 +161,8 @@ describe("a tile with more than 5 000 points", () => {
       { id: crowd.length, properties: { id: crowd.length, status: "Sold", color: "#10B981" } },
     ]);
     expect(clusters.reduce((sum, { properties }) => sum + Number(properties.count), pins.length)).toBe(count);
-    // A tile has 16 cells in each direction, so each cell is a tile four zoom levels deeper. The expected clusters group the points by
-    // these deeper tiles.
+    // A tile has 16 cells in each direction, so each cell is as large as a tile four zoom levels deeper. The expected clusters group the
+    // points by these deeper tiles.
     const groups = Map.groupBy(dense, ([y, x]) => {
       const cell = tileAt(y ?? 0, x ?? 0, 11);
       return nameOf(cell);
@@ -225,7 +225,7 @@ test.for([
   { firstId: 1, range: 5_000, maximum: 60_000 },
   { firstId: 1, range: 100_000, maximum: 60_000 },
   { firstId: 1_000_000, range: 1_000_000, maximum: 60_000 },
-  // The first two bytes of such ids have no pattern. Each pin needs about one byte more.
+  // The first two bytes of ids from 50 to 100 million have no pattern, so each pin needs about one byte more than in the cases above.
   { firstId: 50_000_000, range: 50_000_000, maximum: 64_000 },
 ])(
   "5 000 scattered pins with $range ids from $firstId on have at most $maximum bytes",

@@ -15,7 +15,7 @@ const db = faultyDynamoDb();
 const REQUESTS = 30;
 /** The number of further statuses or tags for which the company has room. */
 const ROOM = 3;
-/** The service assigns no ids above this one in the tests. */
+/** The lowest id of the rows that the tests write directly. The service assigns no such high ids in the tests. */
 const UNUSED_IDS = 1_000_000_000;
 
 const dates = { createdAt: iso(0), updatedAt: iso(0) };
@@ -85,7 +85,7 @@ test("of two concurrent imports that each fill the company's tags, one is refuse
   );
   expect(await successesOf(imports)).toBe(1);
   expect((await loadDictionary(context.table, companyId)).tags.size).toBe(limits.tagsPerCompany);
-  // Tags that exist need no room.
+  // The company has no room for more tags, but these tags already exist.
   const known = each(ROOM).map((i) => `t${i}`);
   expect((await ensureTags(context, companyId, known)).size).toBe(ROOM);
 });

@@ -1,4 +1,4 @@
-/** Tests the check of log lines that the API tests apply to each line of the functions. */
+/** Tests `leaksOf`, with which the API tests search each log line of the functions for access tokens and personal data. */
 import { expect, test } from "vitest";
 import { leaksOf, PRIVATE_WORD } from "../harness/log-leaks.ts";
 

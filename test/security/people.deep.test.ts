@@ -71,7 +71,7 @@ beforeAll(async () => {
   undo.push(account.stop);
 });
 
-/** Gives the local table the settings that a deployed one has. `npm run restore` copies them to the restored table. */
+/** Gives the local table the settings of a deployed table. `npm run restore` copies these settings to the restored table. */
 async function prepareTable(endpoint: string): Promise<void> {
   const client = new DynamoDBClient(clientConfig({ endpoint, region: "us-east-1", credentials }));
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
@@ -245,7 +245,7 @@ test("the commands for companies and restores use exactly the rights of the eras
     "migrate run",
     "migrate status",
   ]);
-  // The next commands restore and delete the company. They refuse this until 16 minutes after the suspension of the company.
+  // The next commands restore and delete the company. They refuse to do so until 16 minutes after the suspension of the company.
   await new Promise((resolve) => setTimeout(resolve, (17 * 60_000) / SCALE));
   await actionsOf([`restore company ${N} --from Canvassing-restored`], true);
   const deletion = ["delete", "--company", String(id), "--confirm", name];

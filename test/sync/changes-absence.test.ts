@@ -1,6 +1,6 @@
 /**
- * Tests a reader of `GET /api/changes` who was away while other users made very many changes. Each request must read a limited part of the
- * change log, and the reader must reach the end of the log.
+ * Tests a client of `GET /api/changes` that was offline while other users made very many changes. Each request must read a limited part of
+ * the change log, and the client must reach the end of the log.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -19,12 +19,12 @@ import { newStage } from "./stage.ts";
 const db = faultyDynamoDb();
 const all = { least: 1, settleMs: 0 };
 /**
- * Number of changes in one chunk of the change log. A flush usually starts at this number of entries, and writes their changes as one
- * chunk.
+ * Number of changes in one chunk (row) of the change log. The search index has new entries, which a flush moves into it. A flush usually
+ * starts at this number of entries, and writes their changes as one chunk.
  */
 const PER_CHUNK = 64;
 
-/** Adds chunks to the change log. Their changes are of prospects that no rep of the test company sees. */
+/** Adds chunks (rows) to the change log. They contain changes of prospects that no rep of the test company sees. */
 async function addChunks({ context, owner }: Stage, chunks: number, perChunk: number): Promise<void> {
   const { head } = await readUnflushed(context.table, owner.companyId);
   const nobody = 2 ** 40;

@@ -1,6 +1,6 @@
 /**
- * Tests that `GET /api/changes` shows changed prospects from the copies in the change log, and that it reads their rows if a copy is missing
- * or might be outdated.
+ * Tests that `GET /api/changes` shows changed prospects from the copies in the change log, and that it reads their rows if a copy is
+ * missing or might be outdated.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -20,7 +20,7 @@ import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const COUNT = 200;
-/** Each of the changed prospects has an id that is so far from the next one that one Query for several rows would cost more. */
+/** The tests change every fifth prospect. The ids are then so far apart that one Query for several rows costs more than single reads. */
 const APART = 5;
 
 /** Creates a company with `COUNT` prospects. Its owner and a rep have read all records. */
@@ -78,7 +78,7 @@ test.each([
   const listed = await company.listed();
   expect(upserts(items)).toEqual(new Map(company.scattered.map((id) => [id, listed.get(id)])));
   expect(cost).toMatchObject({ hasMore: false, rounds });
-  // Without copies, the rows alone would cost half a unit each.
+  // Without copies, the request would read the rows of the prospects, which cost half a unit each.
   expect(cost.units).toBeLessThanOrEqual(units);
   expect(cost.units).toBeLessThanOrEqual(2 + company.scattered.length / 4);
 });
@@ -151,7 +151,8 @@ test("after a flush of many entries, the copies are read at the same time as the
   const company = await newCompany();
   const some = company.ids.slice(0, 25);
   await company.change(some, { name: "Ann" });
-  // The unflushed entries cost two read units. The function now expects no new chunk of the log, and does not read the log in advance.
+  // The unflushed entries alone cost two read units. The next request therefore reads only them and the head row at first. It reads the
+  // change log only if the head row names a new chunk (row) of the log.
   expect(await company.pull()).toMatchObject({ rounds: 1 });
   expect(await company.pull()).toMatchObject({ items: [], rounds: 1, units: 2 });
   await company.change(some, { name: "Eve" });
@@ -159,7 +160,7 @@ test("after a flush of many entries, the copies are read at the same time as the
   const { items, ...cost } = await company.pull();
   const listed = await company.listed();
   expect(upserts(items)).toEqual(new Map(some.map((id) => [id, listed.get(id)])));
-  // One unit for the head row, half a unit for the log, and half a unit for the copies.
+  // The head row of the search index costs one unit, the change log costs half a unit, and the copies cost half a unit.
   expect(cost).toMatchObject({ rounds: 2, units: 2 });
 });
 

@@ -103,8 +103,8 @@ test.each([false, true])(
       const afterKill = await readAll(caller, cursor, 2);
       expect([at, afterKill.items]).toEqual([at, expected]);
       await flush(context, caller.companyId, all);
-      // Two clients have begun at the same cursor: one has read the changes before this flush, and the other one reads them only now. Both
-      // get the same items. The first client then reads on from its newer cursor, and gets the prospect that was created later.
+      // Two clients have the same cursor. The first client has already read the changes before this flush, and the second client reads them
+      // now. Both must get the same items. Then a prospect is created, and the first client must get it with its new cursor.
       expect((await readAll(caller, cursor, 2)).items).toEqual(expected);
       const { id } = await createProspect(context, caller, { name: "D" });
       const { items } = await readAll(caller, afterKill.cursor);

@@ -190,8 +190,8 @@ test("a warm function reads a page of 300 prospects in two rounds", async () => 
     expect(result.items).toHaveLength(300);
     rounds.push(usage.rounds);
   }
-  // The first request also reads the rows that a new function reads only once. It does not know yet how large the prospects are, and
-  // therefore reads them in two portions.
+  // The first request also reads rows that a newly started function reads only once. The function does not know yet how large the prospects
+  // of the company are, and therefore reads them in two portions.
   expect(rounds).toEqual([6, 2, 2]);
 });
 

@@ -72,12 +72,12 @@ export class CompanyWrites {
     });
   }
 
-  /** Makes all records available for new writes. All writes so far must have ended. */
+  /** Lets new writes change every record again. Call it only when all earlier writes have ended. */
   release(): void {
     this.#busy.clear();
   }
 
-  /** Chooses a record that no other running write changes. */
+  /** Chooses a record that no other running write changes, and reserves it for this write. */
   #take<T>(kind: string, records: Iterable<readonly [number, T]>, choice: Choice): readonly [number, T] | undefined {
     const free = [...records].filter(([id]) => !this.#busy.has(`${kind} ${id}`));
     const found = chosen(free, choice);

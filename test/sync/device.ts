@@ -5,8 +5,8 @@ import type { ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
 interface Copy {
   readonly version: number;
   /**
-   * Undefined if the record was removed. The version is kept nevertheless. Otherwise an older item of a repeated page would bring the
-   * record back.
+   * The fields of the record. Undefined if the record was removed. The device keeps the version of a removed record. Otherwise an older
+   * item of a repeated page would bring the record back.
    */
   readonly data: Record<string, unknown> | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Checks that a user who sees only own prospects gets no id of a note or appointment that the user never saw. A user has seen it only if
- * the user was the assignee of its prospect at some time since its creation.
+ * Checks that a user who sees only own prospects gets no id of a note or appointment that the user never saw. A user has seen a note or
+ * appointment only if its prospect was assigned to the user at some time since the note or appointment was created.
  */
 import { expect } from "vitest";
 import * as limits from "#shared/limits.ts";

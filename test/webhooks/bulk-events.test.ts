@@ -239,7 +239,7 @@ describe("beside the events of a bulk job", () => {
       }
     }
     expect(behind).toEqual(behind.map(() => 0));
-    // The receiver has got only a part of the job's 75 events. The users' events have therefore really overtaken the others.
+    // The receiver has got only a part of the job's 75 events. The events of the users' changes have therefore really overtaken the rest.
     expect(simulation.sent.length).toBeLessThan(75 + behind.length);
   });
 

@@ -154,8 +154,8 @@ export const createdProspect = (companyId: number, id: number): StoredProspect =
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
 /**
- * Returns the change that a bulk job makes to a prospect: another name. The job also stores in the row the version that it has written.
- * `marked` is this version. If the row was changed again after the job, it differs from the row's own version.
+ * Returns the change that a bulk job makes to a prospect: a new name. The job also stores in the row which version of the row it has
+ * written (`marked`). If `marked` differs from `version`, somebody has changed the row again after the job.
  */
 export function bulkChange(
   companyId: number,

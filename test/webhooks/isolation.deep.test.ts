@@ -81,7 +81,7 @@ describe("the slots of a webhook", () => {
     expect(new Set(simulation.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(simulation.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // After the backlog is sent, no slot may be in use and the index of due rows must not contain the webhook's limiter.
+    // After the backlog is sent, no slot (permission to send) may be in use, and the index of due rows must not contain the limiter's row.
     expect(await limiterRow()).toMatchObject({ used: 0 });
     expect(await limiterRow()).not.toHaveProperty("dueShard");
     expect(simulation.queue).toEqual([]);
@@ -97,8 +97,8 @@ describe("the slots of a webhook", () => {
     await simulation.runUntil(START + 30 * SECOND);
     expect(simulation.sent).toHaveLength(105);
     expect(simulation.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages return to the queue, because senders first wait for a slot for a short time. Without this wait, each message would
-    // return about six times.
+    // Few messages return to the queue, because senders first wait a short time for a slot (the permission to send). Without this wait,
+    // each message would return about six times.
     expect(simulation.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });

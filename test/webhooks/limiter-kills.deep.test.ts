@@ -68,7 +68,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const limiterRow = (await limiterRowOf(at)) ?? {};
-  // Expects a closed breaker, an empty backlog, and no slot in use.
+  // Expects a closed circuit breaker, an empty backlog, and no slot (permission to send) in use.
   expect(limiterRow, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(limiterRow, place).not.toHaveProperty(mark);
   expect(
@@ -141,8 +141,8 @@ describe("a sender that dies with its slot", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // The dead sender's lease ends 28 s after the start. The limit adds the 90 s after which SQS delivers the dead sender's message again,
-    // and the 60 s between two runs of the sweeper, which may be the one that sends the backlog.
+    // The killed sender occupies its slot until 28 s after the start. 90 s later, SQS has delivered its message again. If only the sweeper
+    // can continue the backlog, another 60 s pass, because it runs once a minute.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);
   });

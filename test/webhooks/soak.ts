@@ -283,8 +283,8 @@ async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
 }
 
 /**
- * Returns true if work is left. An open backlog without deliveries counts too: a fault can lose the message of its last step, and then only
- * a later sweep closes it.
+ * Returns true if work is left: a message, a waiting delivery, or a backlog that is still marked as open. A backlog can be open although it
+ * is empty: if a fault loses the message of its last step, only a later run of the sweeper closes the backlog.
  */
 async function isWaiting({ at }: Stage): Promise<boolean> {
   if (at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting")) return true;

@@ -13,7 +13,7 @@ beforeAll(() => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** Number of entries of another company at the beginning of each partition of the due index. */
+/** Number of deliveries of another company at the beginning of each partition of the due index (which finds waiting deliveries by time). */
 const WAITING = 500;
 const WRITE_MS = 100;
 
@@ -44,7 +44,7 @@ test("after the loss of the queue, a run begins no entry after its time, and a l
   };
   expect(await sweep({ ...at.context, table: { ...table, query, write } }, { assume: "messages-lost" })).toBe(0);
   expect(writes).toBeGreaterThanOrEqual(WORK_MS / WRITE_MS);
-  // Each partition may have one group of ten entries more.
+  // The sweeper handles the entries of a partition in groups of ten. When its time is over, it may still finish a group in each partition.
   expect(writes).toBeLessThanOrEqual(WORK_MS / WRITE_MS + 20 * shards.length);
 
   at.clock = START + 61 * 60_000;
