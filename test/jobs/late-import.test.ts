@@ -57,7 +57,7 @@ interface Answered {
   readonly detail: string;
 }
 
-/** Calls the import endpoint. The function reaches the table through the proxy, so the fault plan applies. */
+/** Calls the import endpoint. Its calls to the table go through a proxy, which makes the planned faults. */
 async function posted({ caller }: Company, options: ImportOptions = {}): Promise<Answered> {
   left.ms = PLENTY;
   const handler = endpoint(contract, () => importFile(faulty(), caller, file, options));

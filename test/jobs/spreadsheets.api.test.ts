@@ -86,8 +86,7 @@ test("rows of the template without their last empty cells are imported, and rows
   expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
   expect(await inRequest(file)).toMatchObject(result);
   expect(await byUpload(file.replaceAll(",", ";"))).toMatchObject({ ...result, processed: 2, state: "completed" });
-  // The cell of the source id is missing in the rows, because it is one of their last cells. The rows therefore match no prospect and
-  // create new ones.
+  // In these rows, the cell of the source id is empty or left out. The rows therefore match no prospect, and each of them creates one.
   expect(bodyOf(await post(file, "?matchBy=sourceId&onMatch=update"), 200, Result)).toMatchObject(result);
   const { total } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   expect(total).toBe(6);

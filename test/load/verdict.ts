@@ -17,8 +17,9 @@ export interface Verdict {
   /** The reasons why the load test has failed, for example `2 lost events`. Empty if it has passed. */
   readonly faults: readonly string[];
   /**
-   * How many times slower the other companies were while the large company sent more requests: the p99 latency of `Judged.others` in the
-   * last phase, divided by that in the first phase. Undefined without the option `--noisy`, or if the latency in the first phase is 0.
+   * How many times as long the requests of the other companies took while the large company sent more requests: the p99 latency of
+   * `Judged.others` in the last phase, divided by that in the first phase. Undefined without the option `--noisy`, or if the latency in the
+   * first phase is 0.
    */
   readonly ratio: number | undefined;
 }

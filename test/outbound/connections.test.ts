@@ -19,7 +19,7 @@ test("an idle connection to a receiver is closed", async () => {
 const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
 
 describe("the connection to a receiver", () => {
-  // An idle connection is closed after a second. A busy machine may delay a test by more than that, so these tests do without this time-out.
+  // The service closes an idle connection after a second. A busy machine may delay a test by more, so these tests switch this time-out off.
   beforeEach(() => {
     const timeout = vi.spyOn(Socket.prototype, "setTimeout").mockReturnThis();
     onTestFinished(() => timeout.mockRestore());

@@ -23,8 +23,8 @@ function statements() {
 }
 
 /**
- * A request of a role of the account. The role's own IAM policy allows everything, like that of an administrator, so that only the key
- * policy can refuse the request.
+ * A request to KMS by an IAM role of the account. The role's own policy allows everything, like that of an administrator, so that only the
+ * key policy can refuse the request.
  */
 interface Request {
   readonly action: string;

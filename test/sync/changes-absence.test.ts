@@ -19,8 +19,8 @@ import { newStage } from "./stage.ts";
 const db = faultyDynamoDb();
 const all = { least: 1, settleMs: 0 };
 /**
- * Number of changes in one chunk (row) of the change log. The search index has new entries, which a flush moves into it. A flush usually
- * starts at this number of entries, and writes their changes as one chunk.
+ * Number of changes in one chunk (row) of the change log. A flush moves new entries into the search index. It usually starts when there are
+ * this many new entries, and writes their changes as one chunk.
  */
 const PER_CHUNK = 64;
 

@@ -66,7 +66,7 @@ async function assign(ids: number[], events?: "summary" | "each" | "none") {
 /**
  * Changes one prospect without a job, and waits until the receiver has got the event of this change. The service publishes events in the
  * order of the changes, so the delivery log then contains the deliveries of all earlier changes, even if they have not arrived yet. Returns
- * the new name, and the events of all deliveries except those of `made` prospects.
+ * the new name, and the events of all deliveries except the `made` oldest ones, which are for the creation of the prospects.
  */
 async function ordinaryChange({ receiver, webhookId }: Subscribed, id: number, made: number) {
   const name = uniqueName();

@@ -87,7 +87,8 @@ describe("the publisher", () => {
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
     // The publisher itself may write 200 deliveries of a company for one batch. It does so for the first two events, which have 90
     // deliveries each. For these two events together, it also writes one row with which reconciliation checks that no delivery is lost.
-    // Each of the other 23 events becomes a fan-out with three rows: the event's data, a row for reconciliation, and the fan-out.
+    // Each of the other 23 events becomes a fan-out, whose deliveries are created later. The publisher writes only three rows for it: the
+    // event's data, a row for reconciliation, and the row of the fan-out.
     expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);
@@ -304,7 +305,7 @@ describe("a message of a fan-out", () => {
         const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
         // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
-        // While the function of the previous message still holds it, the new message has no effect.
+        // While the function of the previous message still holds the lease, the new message has no effect.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,

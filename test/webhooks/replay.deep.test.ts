@@ -40,8 +40,8 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 type Fate = "delivered" | "exhausted" | "failing";
 
 /**
- * Makes one delivery for each given fate, one second apart. An exhausted delivery has already had ten attempts, and each other delivery has
- * had one. The queue contains no messages for them.
+ * Makes one delivery for each given `Fate`, one second apart. An exhausted delivery has already had ten attempts, and each other delivery
+ * has had one. The queue contains no messages for these deliveries.
  */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
