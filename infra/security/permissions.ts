@@ -145,7 +145,7 @@ const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/Function/, "functions of the API"],
 ];
 
-/** Returns the document's name for a resource. Throws an error if no pattern in `resourceNames` matches. */
+/** Returns the name that docs/permissions.md uses for a resource. Throws an error if no pattern in `resourceNames` matches. */
 function resourceName(id: string, resource: unknown): string {
   const text = JSON.stringify(resource);
   const name = resourceNames.find(([pattern]) => pattern.test(text))?.[1];

@@ -98,7 +98,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins
 }
 
 /**
- * Returns budget 2: the read units of a large company, divided by the read units of a smaller company (with a tenth or a hundredth of the
+ * Measures budget 2: the read units of a large company, divided by the read units of a smaller company (with a tenth or a hundredth of the
  * prospects).
  */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
@@ -143,7 +143,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 /**
- * Returns budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments (stored parts of
+ * Measures budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments (stored parts of
  * the search index) that the function loads, and the number of index rows that it compares for each row that it returns. The last result
  * has no limit: the number of rows in the loaded segments for each row that the function returns.
  */
@@ -207,7 +207,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Returns budget 8, which limits the compressed bytes that a phone downloads for one pin (one prospect on the map). */
+/** Measures budget 8, which limits the compressed bytes that a phone downloads for one pin (one prospect on the map). */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
@@ -216,15 +216,15 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Returns budget 3 for one prospect's detail. It limits the rounds: the requests to the table, where concurrent requests count as one. */
+/** Measures budget 3 for one prospect's detail. It limits the rounds. A round is a set of concurrent requests to the table. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
 /**
- * Returns budget 3 for the first requests of a cold function. It limits the rounds: the requests to the table, where concurrent requests
- * count as one. The look-up of the caller is a separate result, because another function, the authorizer, does it. The gateway caches the
+ * Measures budget number 3 of docs/benchmarks.md for the first requests of a cold function. This budget limits the number of rounds. A round
+ * is one request to the table, or several concurrent ones. The look-up of the caller is a separate result, because another function, the authorizer, does it. The gateway caches the
  * result of the authorizer for a minute.
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {

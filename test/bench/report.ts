@@ -40,9 +40,10 @@ The same function made each list several times. The table shows the medians of t
 const WEBHOOKS = "## Webhooks";
 
 const DELIVERIES = `The next table shows how long an event takes from the commit of a change to its arrival at the receiver, in milliseconds (*p50*, *p99*). The
-whole local service and the receiver ran on one machine and shared its processors. *A second* is the number of events that arrived per
-second. The columns with *bare* show the same values for a loop that only posts the same bodies at the same rate, on one open connection.
-*Ratio* is *a second* of the service divided by *a second* of the loop.`;
+whole local service and the receiver ran on one machine and shared its processors. *Sent a second* is the rate at which changes
+were made, and *arrived a second* is the rate at which their events arrived. For comparison, a plain loop posted the same bodies on one open
+connection, at most at the same rate. The columns with *loop* contain its measurements. *Ratio* is the rate at which events arrived from the
+service, divided by the rate at which bodies arrived from the loop.`;
 
 const POSTGRES = `## Beside Postgres
 
@@ -91,7 +92,17 @@ export const plainBudgetTable = (budgets: readonly Budget[]): string =>
 
 const deliveryTable = (times: readonly DeliveryTimes[]): string =>
   table(
-    ["events a second", "events", "p50", "p99", "a second", "bare p50", "bare p99", "bare, a second", "ratio"],
+    [
+      "sent a second",
+      "events",
+      "p50",
+      "p99",
+      "arrived a second",
+      "loop p50",
+      "loop p99",
+      "loop, arrived a second",
+      "ratio",
+    ],
     times.map(({ perSecond, events, ours, bare }) => [
       String(perSecond),
       String(events),

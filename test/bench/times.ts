@@ -56,7 +56,7 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
 }
 
 /**
- * Returns budget 8, which limits the processor time of a pin (one prospect on the map). The result also contains the separate times for the
+ * Measures budget 8, which limits the processor time of a pin (one prospect on the map). The result also contains the separate times for the
  * text and for gzip, which have no limit.
  */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {

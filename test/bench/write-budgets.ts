@@ -73,7 +73,7 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Returns budget 6 for background work. It limits the mean write units that flushes and merges of the search index need for one created
+ * Measures budget 6 for background work. It limits the mean write units that flushes and merges of the search index need for one created
  * prospect. The clock advances between the flushes, so that the units include the deletion of replaced index parts.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {

@@ -46,7 +46,7 @@ export interface Settled {
 interface Written {
   readonly company: Company;
   isNew: boolean;
-  /** The acknowledged statuses, in the order in which they were acknowledged. */
+  /** The ids of the statuses that successful requests have given to the prospect, in the order of their responses. */
   readonly statusIds: number[];
 }
 

@@ -49,10 +49,10 @@ export class DeliverySimulation {
   readonly queue: Waiting[] = [];
   /** Number of messages that were sent to the queue until now. */
   queued = 0;
-  /** Maximum number of senders that were busy at the same time for a company. The key is the company's id. */
+  /** The highest number of senders that have been busy for a company at the same time so far. The key is the company's id. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
-  /** Maximum number of concurrent requests to a receiver. The key is the receiver's URL. */
+  /** The highest number of concurrent requests to a receiver that has occurred so far. The key is the receiver's URL. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
   sweeps = true;

@@ -45,7 +45,7 @@ export class StageReads {
     return notes;
   }
 
-  /** Returns the appointments of the company by month. The caller must see all prospects. */
+  /** Returns all appointments of the company by month. Call it only for a user who may see all prospects. */
   async agendas(): Promise<Agendas> {
     const { names, head } = await this.found();
     const { context, caller } = this.making;

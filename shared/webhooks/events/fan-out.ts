@@ -80,7 +80,7 @@ export const StoredProgress = z.object({
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
   of: z.optional(z.string()),
-  /** Number of matches of the fan-out `of` for which deliveries have been created. */
+  /** Number of deliveries that have been created for this fan-out. Each of its matches gets one. */
   told: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
@@ -159,9 +159,10 @@ const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores events of one company's bulk jobs, many events with their matches in one row. Returns true if deliveries are left to create. The
- * id of a row is made from the ids of its events. If the stream repeats events, the repetition may group them into rows differently, and
- * two rows may contain the same event. Its deliveries are still created only once, because their ids are made from the event's id.
+ * Stores events of one company's bulk jobs. A row contains many events, each with the registrations that match it. Returns true if
+ * deliveries are left to create. The id of a row is made from the ids of its events. If the table's stream repeats events, they may be
+ * grouped into rows differently, and two rows may contain the same event. Its deliveries are still created only once, because their ids are
+ * made from the event's id.
  */
 export async function startBulkFanOuts(
   { table, clock }: EventContext,

@@ -1,5 +1,7 @@
-/** Reads, shows and deletes a company's webhooks with their registrations. */
-
+/**
+ * Reads a company's webhooks, converts them to the form that the API shows, and deletes them. The registrations of a webhook, which name the
+ * events that it receives, are read and deleted with it.
+ */
 import * as z from "zod/mini";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
