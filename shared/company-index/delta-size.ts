@@ -34,7 +34,7 @@ const Weighed = z.object({
   aside: z.optional(z.number()),
 });
 
-/** Returns the sizes of stored entries, without the head row. */
+/** Returns the total size of these stored entries. `rows` must not contain the head row. */
 export function deltaSizeOf(rows: readonly Item[]): DeltaSize {
   let [weight, bytes] = [0, 0];
   for (const row of rows) {

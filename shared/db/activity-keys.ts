@@ -26,7 +26,7 @@ export const factState = (companyId: number): Key => ({ pk: logPartition(company
  */
 export const allDays = (companyId: number): { pk: string } => ({ pk: dayPartition(companyId) });
 
-/** The sums of the days from `first` to `last`, both included. A day is `YYYY-MM-DD`, UTC. */
+/** The range of keys of the sums of the days from `first` to `last`, both included. A day is `YYYY-MM-DD`, UTC. */
 export const daySums = (companyId: number, first: string, last: string) => ({
   pk: dayPartition(companyId),
   from: `S#${first}`,

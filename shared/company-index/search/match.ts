@@ -77,8 +77,8 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
 }
 
 /**
- * Maximum number of rows that one read sorts for later reads. Sorting 100 000 rows takes about 10 ms. In a sorted segment, reading one page
- * examines only a few matches.
+ * Maximum number of rows that one read sorts for later reads. Sorting 100 000 rows takes about 10 ms. It makes later reads cheap,
+ * because a read of one page of a sorted segment examines only a few of the matches.
  */
 const SORTED_AT_ONCE = 100_000;
 

@@ -177,7 +177,7 @@ class Chunk {
 const LENGTH_BYTES = 4;
 
 /**
- * Stores a chunk in the bucket. A chunk consists of compressed segments (up to 4 096 rows each), which are sorted by geohash. A segment
+ * Stores a chunk in the bucket. A chunk consists of compressed segments (up to 4 096 rows each). Its rows are sorted by geohash. A segment
  * consists of three groups of columns. The length of each group is stored before the group.
  */
 async function storeChunk(

@@ -215,7 +215,7 @@ export class Selection {
     return this.#isFull;
   }
 
-  /** Selects the record. Returns false if the page is full. */
+  /** Selects the record and returns true. If the page is full, selects nothing and returns false. */
   #add(change: Change, before?: Position, copies?: CopyRows): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
