@@ -35,6 +35,8 @@ export interface ProspectChange extends Versioned, Assignees {
    * change gives the prospect a different assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
    */
   readonly movesAppointments?: boolean | undefined;
+  /** True in a chunk with copies of prospects, if there is no copy of this one (see copy.ts). Otherwise false or undefined. */
+  readonly lacksCopy?: boolean | undefined;
 }
 
 /**

@@ -11,7 +11,7 @@ import { metered } from "#shared/db/meter.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -162,6 +162,44 @@ test("after a flush of many entries, the copies are read at the same time as the
   expect(upserts(items)).toEqual(new Map(some.map((id) => [id, listed.get(id)])));
   // The head row of the search index costs one unit, the change log costs half a unit, and the copies cost half a unit.
   expect(cost).toMatchObject({ rounds: 2, units: 2 });
+});
+
+test.each([true, false])(
+  "deleted prospects are removed without reading their rows (flushed: %s)",
+  async (isFlushed) => {
+    const company = await newCompany();
+    await company.change(company.scattered.slice(0, 5), { assignedToUserId: company.other.userId });
+    for (const id of company.scattered) await deleteProspect(company.context, company.owner, id);
+    if (isFlushed) await company.flush();
+    const { items, units, rounds } = await company.pull();
+    expect(new Map(items.map((item) => [item.id, item]))).toEqual(
+      new Map(
+        company.scattered.map((id) => [
+          id,
+          { type: "prospects", id, version: expect.any(Number), op: "remove", reason: "deleted" },
+        ]),
+      ),
+    );
+    expect({ rounds, isCheap: units <= 2 + company.scattered.length / 4 }).toEqual({ rounds: 1, isCheap: true });
+    const seen = await company.pull(company.rep);
+    const reasons = seen.items.map((item) => (item.op === "remove" ? item.reason : item.op));
+    expect(reasons.toSorted()).toEqual([
+      ...Array.from({ length: company.scattered.length - 5 }, () => "deleted"),
+      ...Array.from({ length: 5 }, () => "hidden"),
+    ]);
+  },
+);
+
+test("a prospect without a copy is read at the same time as the copies of the others", async () => {
+  const company = await newCompany();
+  const [id = expect.fail()] = company.scattered;
+  await createAppointment(company.context, company.owner, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
+  await company.pull();
+  await company.change(company.scattered, { name: "Eve" });
+  await company.flush();
+  const { items, rounds } = await company.pull();
+  expect(items).toHaveLength(company.scattered.length);
+  expect(rounds).toBe(2);
 });
 
 test("a flush stores no copies for a company whose devices read no changes", async () => {

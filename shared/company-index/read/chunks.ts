@@ -25,6 +25,7 @@ const Changes = z.array(
       ...assignees,
       isRestored: z._default(z.boolean(), false),
       movesAppointments: z.optional(z.boolean()),
+      lacksCopy: z.optional(z.boolean()),
     }),
     z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, prospectId: z.int() }),
     z.object({
@@ -124,6 +125,14 @@ function remember(table: Reads, companyId: number, { head, bytes }: Unflushed): 
   }
 }
 
+/** How many rows the caller will probably use. */
+export interface RowsToRead {
+  /** Number of rows of chunks. */
+  readonly rowsAtOnce: number;
+  /** Number of rows of copies. */
+  readonly copyRowsAtOnce: number;
+}
+
 export interface Log {
   readonly unflushed: Unflushed;
   /** The chunks of the change log after the reader's position, the oldest first. */
@@ -139,9 +148,14 @@ export interface Log {
 
 /**
  * Reads the changes of a company after the version `after` of the head row. To save a round trip, it usually reads the first chunks at the
- * same time as the head row. `rowsAtOnce` is the number of the chunks' rows that the caller will probably use.
+ * same time as the head row. If it does not, it reads copies of prospects together with the chunks.
  */
-export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
+export async function readLog(
+  table: Reads,
+  companyId: number,
+  after: number,
+  { rowsAtOnce, copyRowsAtOnce }: RowsToRead,
+): Promise<Log> {
   const [unflushed, first] = await Promise.all([
     readUnflushed(table, companyId),
     isTooDear(table, companyId, after) ? undefined : earlyRows(table, companyId, after, rowsAtOnce),
@@ -151,7 +165,7 @@ export async function readLog(table: Reads, companyId: number, after: number, ro
   const isLate = first === undefined && head.lastChunk > after;
   const [early, copiesAtHand] = await Promise.all([
     isLate ? earlyRows(table, companyId, after, rowsAtOnce) : (first ?? []),
-    isLate ? copiesAfter(table, companyId, after, head) : [],
+    isLate ? copiesAfter(table, companyId, after, head, copyRowsAtOnce) : [],
   ]);
   return {
     unflushed,
@@ -161,19 +175,22 @@ export async function readLog(table: Reads, companyId: number, after: number, ro
   };
 }
 
-/** `copiesAfter` reads copies only if the head row has at most this many new versions. It reads at most this many rows. */
-const FEW = 8;
-
 /**
  * Reads copies of prospects at the same time as the chunks to which they belong. The chunks were not read together with the head row, so
- * the copies would otherwise need one more round trip. Reads nothing if there may be many new chunks, because most of the copies might then
- * not be needed.
+ * the copies would otherwise need one more round trip. Reads nothing if the head row has more than `most` new versions, because most of the
+ * copies might then not be needed.
  */
-async function copiesAfter(table: Reads, companyId: number, after: number, { version }: Head): Promise<Item[]> {
-  if (version - after > FEW) return [];
+async function copiesAfter(
+  table: Reads,
+  companyId: number,
+  after: number,
+  { version }: Head,
+  most: number,
+): Promise<Item[]> {
+  if (version - after > most) return [];
   const range = changeLogKeys.copies(companyId, after, version);
   const items: Item[] = [];
-  for await (const item of table.query({ ...range, limit: FEW, consistency: "eventual" })) items.push(item);
+  for await (const item of table.query({ ...range, limit: most, consistency: "eventual" })) items.push(item);
   return items;
 }
 

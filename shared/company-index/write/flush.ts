@@ -79,17 +79,17 @@ export async function flush(
   const isFull = left.weight >= least;
   const isRead = (isFull || isDear(left)) && (await hasDevices(table, companyId));
   if (!isFull && !isRead) return { entries: 0, left, merges: 0 };
-  const [runManifests, activity, copies] = await Promise.all([
+  const [runManifests, activity, changes] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
-    isRead ? storeCopies(context, companyId, head, unflushed.entries) : undefined,
+    isRead ? storeCopies(context, companyId, unflushed) : { changes: unflushed.changes },
   ]);
   const before: IndexState = {
     head,
     runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
   };
   const built = await newRun(table, companyId, before.runs, unflushed);
-  const logged = { changes: unflushed.changes, copies, others: () => activity.writes };
+  const logged = { ...changes, others: () => activity.writes };
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
     : putNewRun(context, companyId, before, built, logged));

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/change-log.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
+import { ChunkLost, type RowsToRead, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
 import { agendaEntries } from "#shared/sync/changes/agendas.ts";
 import { entriesWithCopies } from "#shared/sync/changes/copies.ts";
@@ -138,24 +138,27 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
 }
 
 /**
- * Most chunks (rows of the change log) contain this number of changes. New changes are at first only entries of the search index
- * (unflushed). Usually as soon as there are this many entries, a flush (a background job) copies them into the log as one chunk.
+ * In a company whose devices read changes, a chunk (a row of the change log) usually contains at least this number of changes. A flush copies
+ * that many recent changes into the log at once.
  */
-const CHANGES_PER_ROW = 64;
+const CHANGES_PER_ROW = 24;
+/** For a user who sees all prospects, a page usually needs so many rows of chunks, and as many rows of copies of prospects. */
+const rowsForAll = (limit: number): RowsToRead => {
+  const rows = Math.ceil(limit / CHANGES_PER_ROW) + 1;
+  return { rowsAtOnce: rows, copyRowsAtOnce: rows };
+};
 /**
- * Number of rows of the change log that one request reads for a user who sees only some prospects. It is large, because most changes do not
- * concern this user.
+ * For a user who sees only some prospects. The number of rows of chunks is large, because most changes do not concern this user. For the
+ * same reason, most copies would be read in vain.
  */
-const ROWS_FOR_FEW = 256;
-const rowsFor = ({ seesAll: isAll }: Cursor, limit: number): number =>
-  isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
+const rowsForFew: RowsToRead = { rowsAtOnce: 256, copyRowsAtOnce: 2 };
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
   const { context, caller, nowMs } = making;
   const { table } = context;
   const { companyId } = caller;
   const { types } = cursor;
-  const log = await readLog(table, companyId, cursor.position.version, rowsFor(cursor, limit));
+  const log = await readLog(table, companyId, cursor.position.version, cursor.seesAll ? rowsForAll(limit) : rowsForFew);
   const { head } = log.unflushed;
   requireLog(cursor, head);
   const interest = new Interest(caller, types);

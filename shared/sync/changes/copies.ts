@@ -17,6 +17,9 @@ export interface Prospects {
   readonly copies: ReadonlyMap<number, ProspectCopy>;
 }
 
+/** Returns false if the change log says that the flush has made no copy of the record. */
+const hasCopy = ({ change }: Selected): boolean => change.kind !== "prospect" || change.lacksCopy !== true;
+
 /** The copies that were read together with the change log. */
 export interface CopiesAtHand {
   /** Entries of the search index that no flush has copied into the change log yet, and that contain a copy. By prospect id. */
@@ -67,7 +70,7 @@ export async function readProspects(
     if (copy !== undefined) copies.set(record.id, copy);
     else wanted.push(record);
   }
-  const groups = worthReading(companyId, wanted, atHand.rows);
+  const groups = worthReading(companyId, wanted.filter(hasCopy), atHand.rows);
   const expected = new Set(groups.flatMap((group) => group.wanted.map(({ id }) => id)));
   const others = records.filter(({ id }) => !copies.has(id) && !expected.has(id));
   const [found, rows] = await Promise.all([

@@ -1,8 +1,10 @@
 /** Makes the items of the records that a page of changes has selected, from their current rows. */
 
+import type { Caller } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import { isInScope } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
 import { findNoteLocators, type NoteLocator } from "#shared/prospects/rows.ts";
 import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
@@ -117,6 +119,8 @@ const isSame = (partial: PartialChange | undefined, { id, version }: Selected): 
 
 interface Rows extends ProspectRows {
   readonly copies: Prospects["copies"];
+  /** The items of deleted prospects whose rows need not be read, by the id of the prospect. */
+  readonly removals: ReadonlyMap<number, TimedItem>;
   readonly note: (row: Key) => StoredNote | undefined;
   readonly appointment: (row: Key) => StoredAppointment | undefined;
   readonly territory: (row: Key) => StoredTerritory | undefined;
@@ -132,7 +136,8 @@ async function readRows(
 ): Promise<Rows> {
   const { table } = context;
   const { companyId } = caller;
-  const refs = records.filter(({ change }) => change.kind === "prospect");
+  const removals = new Map(atHand === undefined ? [] : records.flatMap((record) => removalWithoutRow(caller, record)));
+  const refs = records.filter(({ id, change }) => change.kind === "prospect" && !removals.has(id));
   const changes = records.map(({ change }) => change);
   const notes = changes.flatMap((change) => (change.kind === "note" && !change.isDeleted ? [change] : []));
   const meetings = changes.flatMap((change) => (change.kind === "appointment" && !change.isDeleted ? [change] : []));
@@ -169,11 +174,22 @@ async function readRows(
     names,
     prospects,
     copies,
+    removals,
     note,
     appointment,
     territory,
     noteKeys,
   };
+}
+
+/**
+ * Returns the id and the item of a deleted prospect if the log says all that the item needs. Otherwise returns an empty list: the row is
+ * needed to remove the notes and appointments, and release 0.1.0 has not logged the last assignee.
+ */
+function removalWithoutRow(caller: Caller, { id, version, change, moves }: Selected): [number, TimedItem][] {
+  if (change.kind !== "prospect" || !change.isDeleted || moves || change.before === undefined) return [];
+  const reason = isInScope(caller, { assignedToUserId: change.before }) ? "deleted" : "hidden";
+  return [[id, { item: removal("prospects", id, shownVersion(version), reason) }]];
 }
 
 /**
@@ -235,7 +251,7 @@ async function addRecord(
 }
 
 async function ownItem(
-  { making, names, prospects, copies, ...rows }: Rows,
+  { making, names, prospects, copies, removals, ...rows }: Rows,
   { id, version, change }: Selected,
 ): Promise<TimedItem | undefined> {
   const { companyId } = making.caller;
@@ -246,6 +262,8 @@ async function ownItem(
   const isParentVisible = parent !== undefined && hiddenBecause(making.caller, parent) === undefined;
   switch (change.kind) {
     case "prospect": {
+      const removed = removals.get(id);
+      if (removed !== undefined) return removed;
       const copy = copies.get(id);
       if (copy !== undefined) return copyItem(making, copy, names);
       const row = prospects.get(id);
