@@ -261,3 +261,23 @@ test("a damaged or foreign cursor is 400", async () => {
 test.each(["types=", "types=prospects,nothing", "limit=0", "limit=1001", "limit=x"])("?%s is 400", async (query) => {
   problemOf(await as.owner("GET", `/api/changes?${query}`), 400, "validation_failed");
 });
+
+test("after a flush, a device gets each changed prospect as the list shows it", async () => {
+  const team = await newTeam();
+  const cursor = lastCursor(await pullAll(team.owner));
+  const names = Array.from({ length: 70 }, (_, i) => `Prospect ${i}`);
+  for (const name of names) await created({ name, emailAddress: "maria.garcia@mail.test" }, team.owner);
+  let items: Item[] = [];
+  // Unflushed changes need one round. After a flush, a second round reads the copies that the flush has stored.
+  await expect
+    .poll(async () => {
+      const answer = await team.owner("GET", `/api/changes?types=prospects&cursor=${cursor}`);
+      const rounds = Number(/rounds;dur=(\d+)/.exec(answer.headers.get("server-timing") ?? "")?.[1]);
+      ({ items } = await bodyOf(answer, 200, Page));
+      return rounds;
+    })
+    .toBe(2);
+  const list = bodyOf(await team.owner("GET", "/api/prospects?pageSize=100"), 200, List);
+  const byId = (a: { readonly id: number }, b: { readonly id: number }): number => a.id - b.id;
+  expect(items.toSorted(byId).map(({ data }) => data)).toEqual(list.items.toSorted(byId));
+});
