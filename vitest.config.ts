@@ -109,7 +109,7 @@ export default defineConfig({
       { test: { name: "api", include: all(".api.test.ts"), ...api, ...short } },
       // CI runs each API test once: in this project, or in `deep-prism`.
       { test: { name: "ci-api", include: withoutPrism, ...api, ...short } },
-      // CI runs only a quarter of the expensive deep tests.
+      // CI runs only a fifth of the expensive deep tests.
       {
         test: {
           name: "ci-deep",

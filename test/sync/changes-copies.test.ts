@@ -19,7 +19,7 @@ import { forgetRows } from "../harness/forget-rows.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
-const COUNT = 200;
+const COUNT = 100;
 /** The tests change every fifth prospect. The ids are then so far apart that one Query for several rows costs more than single reads. */
 const APART = 5;
 
