@@ -1,7 +1,7 @@
 /** Tests that the copy of a prospect in an index entry contains exactly the fields that a list shows. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { copyIn, packFields, worthReading } from "#shared/company-index/copy.ts";
+import { copyIn, copyItems, packFields, readCopies, worthReading } from "#shared/company-index/copy.ts";
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { formatted } from "#shared/prospects/address.ts";
@@ -147,4 +147,16 @@ test.each([
   };
   const records = Array.from({ length: wanted }, (_, i) => ({ id: 10 + i, version: 1, copies }));
   expect(worthReading(1, records)).toHaveLength(isRead ? 1 : 0);
+});
+
+test.each([
+  { version: 1, isFound: true },
+  { version: 2, isFound: false },
+])("a copy of version 1 is used for version $version: $isFound", async ({ version, isFound }) => {
+  const copy = copyIn(withCopy(StoredProspect.parse(base))) ?? expect.fail();
+  const { items, copies } = copyItems(1, { version: 7, id: "x" }, [copy], 0);
+  const groups = worthReading(1, [{ id: copy.id, version, copies }], items);
+  // The type cast is safe: all rows are at hand, so the table is not read.
+  const found = await readCopies({} as never, groups, items);
+  expect([...found.keys()]).toEqual(isFound ? [copy.id] : []);
 });
