@@ -50,6 +50,7 @@ const rooms = [
   CONTEXT,
   "shared/geometry",
   "shared/company-index",
+  "shared/company-index/copies",
   "shared/company-index/activity",
   "shared/company-index/search",
   "shared/company-index/read",

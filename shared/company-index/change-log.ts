@@ -6,7 +6,6 @@
  * therefore finds each later change either in a later chunk or in an entry.
  */
 import * as z from "zod/mini";
-import type { CopyRows } from "#shared/company-index/copy.ts";
 import { compress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import * as changeLogKeys from "#shared/db/change-log-keys.ts";
@@ -24,8 +23,13 @@ interface Assignees {
   readonly after: number | null;
 }
 
+interface MaybeCopied {
+  /** True in a chunk with copies of records, if there is no copy of this one (see copies/rows.ts). Otherwise false or undefined. */
+  readonly lacksCopy?: boolean | undefined;
+}
+
 /** The change of a prospect. A change of one of its appointments also counts as a change of the prospect. */
-export interface ProspectChange extends Versioned, Assignees {
+export interface ProspectChange extends Versioned, Assignees, MaybeCopied {
   readonly kind: "prospect";
   readonly isDeleted: boolean;
   /** True if the change restores a deleted prospect. */
@@ -35,8 +39,11 @@ export interface ProspectChange extends Versioned, Assignees {
    * change gives the prospect a different assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
    */
   readonly movesAppointments?: boolean | undefined;
-  /** True in a chunk with copies of prospects, if there is no copy of this one (see copy.ts). Otherwise false or undefined. */
-  readonly lacksCopy?: boolean | undefined;
+  /**
+   * True if the change may make the prospect visible or invisible to a user, and the prospect never had a note. Otherwise, or if this is
+   * unknown, false or undefined. If true, `movesAppointments` is known.
+   */
+  readonly hasNoNotes?: boolean | undefined;
 }
 
 /**
@@ -49,13 +56,13 @@ interface Holders {
 }
 
 /** The change of an appointment. The same transaction also changes its prospect. */
-export interface AppointmentChange extends Versioned, Assignees, Holders {
+export interface AppointmentChange extends Versioned, Assignees, Holders, MaybeCopied {
   readonly kind: "appointment";
   readonly prospectId: number;
   readonly isDeleted: boolean;
 }
 
-export interface NoteChange extends Versioned, Holders {
+export interface NoteChange extends Versioned, Holders, MaybeCopied {
   readonly kind: "note";
   readonly prospectId: number;
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined in an entry of release 0.1.0. */
@@ -89,11 +96,23 @@ export interface IdRange {
   readonly to: number;
 }
 
+/** Where the copies of one flush are stored. The copies are sorted by the id of the record and divided into rows of the table. */
+export const CopyRows = z.object({
+  /** The version of the change log's chunk to which the copies belong, and a random id. Both are part of the keys of the rows. */
+  version: z.int(),
+  id: z.string(),
+  /** For each row: the id of the last record in it, and the size of the row in bytes. */
+  rows: z.array(z.tuple([z.int(), z.int()])),
+  /** True if the flush has also copied notes and appointments. Functions of an earlier deployment copy only prospects. */
+  hasAttached: z.optional(z.boolean()),
+});
+export type CopyRows = z.infer<typeof CopyRows>;
+
 /** The data that a transaction adds to the change log when it increases the version of the search index (in its head row). */
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
-  /** Where the copies of changed prospects were stored before the transaction. Undefined if there are no copies. */
+  /** Where the copies of changed records were stored before the transaction. Undefined if there are no copies. */
   readonly copies?: CopyRows | undefined;
   /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
   readonly others?: (version: number) => readonly Write[];

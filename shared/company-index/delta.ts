@@ -5,14 +5,12 @@
  */
 
 import * as z from "zod/mini";
-import { type AppointmentChange, type Change, SharedChange } from "#shared/company-index/change-log.ts";
-import { type CopiedFields, packFields } from "#shared/company-index/copy.ts";
+import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
 import { bytesOf, type DeltaSize, weightOf } from "#shared/company-index/delta-size.ts";
-import type { FactFields } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
-import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
+import { type IndexEntry, isTombstone, type NoteEntry, type PackedCopy } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -25,16 +23,21 @@ export interface Unflushed extends DeltaSize {
   readonly notes: readonly NoteEntry[];
   /** The changes that these entries describe. They are the newest part of the company's change log. */
   readonly changes: readonly Change[];
+  /** The packed copies of notes and appointments. */
+  readonly attached: readonly PackedAttached[];
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty in `entries` and `notes`. */
   readonly withLongText: ReadonlySet<string>;
 }
 
-/**
- * Maximum bytes of a text (including phone digits) inside an entry. Every list request reads all entries, so a longer text is in a separate
- * row, which only searches read.
- */
-const TEXT_BYTES = 256;
+/** The copy of a note or appointment in an unflushed entry. `text` is the searchable text of a note, and empty for an appointment. */
+export interface PackedAttached {
+  readonly id: number;
+  readonly version: number;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+}
+
 /** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
 export const DELTA_TYPE = "delta";
 
@@ -53,126 +56,6 @@ export const DeltaFields = z.tuple([
   z.string(),
   z.string(),
 ]);
-
-/** Data about the change of a prospect that only the change log and activity reports need. */
-export interface ProspectDeltaOptions {
-  readonly fact?: FactFields | undefined;
-  /** True if the change restores a deleted prospect. */
-  readonly isRestored?: boolean;
-  /** True if the change may make appointments of the prospect visible or invisible to a user, for example because the assignee changes. */
-  readonly movesAppointments?: boolean;
-  /** The appointment that the same transaction writes. If it is deleted, `heldBy` lists the users whose devices may have a copy. */
-  readonly appointment?: Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy"> | undefined;
-  /**
-   * The fields that lists show and that the index does not store. Undefined if the prospect has upcoming appointments, because appointments
-   * are not copied.
-   */
-  readonly shown?: CopiedFields | undefined;
-}
-
-/**
- * Returns the writes of the entry of a changed prospect. Add them to the transaction that writes the prospect's row, so that the index
- * misses no change. `before` is the assignee before the change. The change log records it, because this user's device may have a copy of
- * the prospect.
- */
-export function prospectDelta(
-  companyId: number,
-  entry: IndexEntry,
-  before: number | null,
-  { fact = {}, isRestored = false, movesAppointments = false, appointment, shown }: ProspectDeltaOptions = {},
-): Write[] {
-  const common = {
-    ...keys.prospectDelta(companyId, entry.id, entry.version),
-    type: DELTA_TYPE,
-    before: before ?? 0,
-    ...filled(fact),
-    ...(isRestored && { restored: 1 }),
-    ...(movesAppointments && { agenda: 1 }),
-    ...(appointment !== undefined && { appointment }),
-  };
-  if (isTombstone(entry)) return [{ put: common }];
-  const {
-    createdAt,
-    updatedAt = createdAt,
-    statusId,
-    assignedToUserId,
-    tagIds,
-    city,
-    lat,
-    lng,
-    text,
-    phoneDigits,
-  } = entry;
-  const dated = { ...common, ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }) };
-  const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
-  const bytes = Buffer.byteLength(text) + phoneDigits.length;
-  if (bytes <= TEXT_BYTES) {
-    const copy = shown === undefined ? undefined : packFields(shown, text);
-    const row = JSON.stringify([...filters, text, phoneDigits]);
-    return [{ put: { ...dated, row, ...(copy !== undefined && { copy }) } }];
-  }
-  return [
-    { put: { ...dated, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
-    { put: { ...keys.deltaText(companyId, common.sk), type: "deltaText", text, phoneDigits } },
-  ];
-}
-
-/** Omits fields without a value, because DynamoDB does not store undefined. */
-const filled = ({ by, at, past }: FactFields): FactFields => ({
-  ...(by !== undefined && { by }),
-  ...(at !== undefined && { at }),
-  ...(past !== undefined && { past }),
-});
-
-/** Data about the change of a note that only the change log and activity reports need. */
-export interface NoteDeltaOptions {
-  /** Who has added the note, and when. Undefined if an existing note was changed. */
-  readonly fact?: FactFields | undefined;
-  /** The creation time of the note, in milliseconds since 1970. */
-  readonly createdAt?: number;
-  /**
-   * The assignee of the note's prospect, or null if it has none. Set it only if a condition in the transaction ensures that the prospect
-   * has this assignee.
-   */
-  readonly assignee?: number | null | undefined;
-  /** If the note is deleted, the users whose devices may have a copy. Undefined if they are not known. */
-  readonly heldBy?: readonly number[] | undefined;
-}
-
-/**
- * Returns the writes of the entry of a changed note. Add them to the transaction that writes the note, so that the index misses no change.
- */
-export function noteDelta(
-  companyId: number,
-  { prospectId, noteId, version, text }: NoteEntry,
-  { fact = {}, createdAt, assignee, heldBy }: NoteDeltaOptions = {},
-): Write[] {
-  const key = keys.noteDelta(companyId, prospectId, noteId, version);
-  const common = {
-    ...key,
-    type: DELTA_TYPE,
-    ...filled(fact),
-    ...(createdAt !== undefined && { createdAt }),
-    ...(assignee !== undefined && { assignee: assignee ?? 0 }),
-    ...(heldBy !== undefined && { heldBy }),
-  };
-  if (text === null) return [{ put: common }];
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= TEXT_BYTES) return [{ put: { ...common, note: text } }];
-  return [
-    { put: { ...common, note: "", aside: bytes } },
-    { put: { ...keys.deltaText(companyId, key.sk), type: "deltaText", text } },
-  ];
-}
-
-/**
- * Returns the entry of a changed territory, status, tag or user. Only the change log uses it, and a flush does not put it into the index.
- * The entry has the form of the entry of a deleted prospect, so that release 0.1.0 can read it. The id of the record takes the place of the
- * prospect's id. No prospect has the same id.
- */
-export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
-  put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },
-});
 
 /**
  * Deletes entries that a flush has moved to the index. The long text of an entry is deleted before the entry. In the opposite order, a text
@@ -203,6 +86,7 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
   const changes: Change[] = [];
+  const attached: PackedAttached[] = [];
   const found: Key[] = [];
   const withLongText = new Set<string>();
   let head = readHead(undefined);
@@ -213,12 +97,12 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
       head = readHead(item);
       continue;
     }
-    const key = keepEntry(item, { entries, notes, changes }, visitor);
+    const key = keepEntry(item, { entries, notes, changes, attached }, visitor);
     found.push(key);
     weight += weightOf(item);
     if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, entries, notes, changes, keys: found, withLongText, weight, bytes };
+  return { head, entries, notes, changes, attached, keys: found, withLongText, weight, bytes };
 }
 
 export const DeltaItem = z.object({
@@ -226,7 +110,10 @@ export const DeltaItem = z.object({
   sk: z.string(),
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
+  /** The copy of the prospect or note. The next two are explained in `PackedProspect` and `copyOfAppointment`. */
   copy: z.optional(z.instanceof(Uint8Array)),
+  copyWithNext: z.optional(z.instanceof(Uint8Array)),
+  appointmentCopy: z.optional(z.instanceof(Uint8Array)),
   note: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
   before: z.optional(z.int()),
@@ -239,9 +126,18 @@ export const DeltaItem = z.object({
   restored: z.optional(z.int()),
   /** 1 if the change may make appointments of the prospect visible or invisible to a user. */
   agenda: z.optional(z.int()),
+  /** 1 if the prospect never had a note. Only changes that may make the prospect visible or invisible to a user have it. */
+  noNotes: z.optional(z.int()),
   /** The appointment that the same transaction has written. */
   appointment: z.optional(
-    z.object({ id: z.int(), version: z.int(), isDeleted: z.boolean(), heldBy: z.optional(z.array(z.int())) }),
+    z.object({
+      id: z.int(),
+      version: z.int(),
+      isDeleted: z.boolean(),
+      heldBy: z.optional(z.array(z.int())),
+      /** The time of the change, in milliseconds since 1970. Undefined in an entry of an earlier release. */
+      at: z.optional(z.int()),
+    }),
   ),
   /** The creation time of a note, in milliseconds since 1970. */
   createdAt: z.optional(z.int()),
@@ -263,9 +159,10 @@ interface Kept {
   readonly entries: IndexEntry[];
   readonly notes: NoteEntry[];
   readonly changes: Change[];
+  readonly attached: PackedAttached[];
 }
 
-function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visitor): Key {
+function keepEntry(item: Item, { entries, notes, changes, attached }: Kept, visitor?: Visitor): Key {
   const parsed = DeltaItem.parse(item);
   const { pk, sk, row, note, before, createdAt, ...more } = parsed;
   const ofNote = noteKey.exec(sk);
@@ -278,6 +175,7 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     const isDeleted = note === undefined;
     const { assignee, heldBy } = more;
     changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee, heldBy, isDeleted });
+    if (more.copy !== undefined) attached.push({ id: noteId, version, bytes: more.copy, text: note ?? "" });
   } else if (ofProspect !== null) {
     const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
     if (more.shared !== undefined) {
@@ -288,21 +186,29 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, later), copy: more.copy };
+        : { id, version, ...fieldsOf(row, later), copy: copyOf(more) };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
     const assignees = { before: before === undefined ? undefined : before || null, after };
-    const [isRestored, movesAppointments] = [more.restored === 1, more.agenda === 1];
-    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored, movesAppointments });
+    const [isRestored, movesAppointments, hasNoNotes] = [more.restored === 1, more.agenda === 1, more.noNotes === 1];
+    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored, movesAppointments, hasNoNotes });
     if (more.appointment !== undefined) {
-      changes.push({ kind: "appointment", ...more.appointment, prospectId: id, ...assignees });
+      const { at: _, ...appointment } = more.appointment;
+      changes.push({ kind: "appointment", ...appointment, prospectId: id, ...assignees });
+      const bytes = more.appointmentCopy;
+      if (bytes !== undefined) attached.push({ id: appointment.id, version: appointment.version, bytes, text: "" });
     }
   } else {
     throw new Error(`${sk} is not the key of a delta entry`);
   }
   return { pk, sk };
+}
+
+function copyOf({ copy, copyWithNext, appointment }: Partial<DeltaItem>): PackedCopy | undefined {
+  const bytes = copyWithNext ?? copy;
+  return bytes && { bytes, hasNext: copyWithNext !== undefined, appointmentAt: appointment?.at };
 }
 
 /** @param later milliseconds from the creation to the last change, or undefined if they are unknown */

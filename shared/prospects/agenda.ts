@@ -14,6 +14,7 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
+import { copiedAppointment } from "#shared/prospects/indexed.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { factOfAppointment, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -57,6 +58,9 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 }
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
+
+/** The fields of a prospect that say which appointment is its next one. */
+export type WithAppointments = Owner & Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
 /**
  * Reads the agenda of a prospect: the times of all its appointments. Returns undefined if the agenda has got another key since the
@@ -181,7 +185,7 @@ const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntr
  */
 async function readSome(
   table: Reads,
-  { companyId, id: prospectId }: StoredProspect,
+  { companyId, id: prospectId }: Pick<StoredProspect, "companyId" | "id">,
   entries: readonly AgendaEntry[],
   changed: StoredAppointment | undefined,
 ): Promise<StoredAppointment[]> {
@@ -233,7 +237,7 @@ const latest = (a: string | null, b: string): string => (a === null || a < b ? b
  */
 export async function nextAppointment(
   table: Reads,
-  prospect: StoredProspect,
+  prospect: WithAppointments,
   nowMs: number,
 ): Promise<StoredAppointment | undefined> {
   const { upcoming, moreUpcomingUntil } = prospect;
@@ -261,7 +265,7 @@ const ALL_BEGUN = 4_096;
  * although no row was written. The feed of changes (`GET /api/changes`) therefore adds this number to the version of the prospect. The
  * number never decreases while the prospect's row keeps its version.
  */
-export async function begunAppointments(table: Reads, prospect: StoredProspect, nowMs: number): Promise<number> {
+export async function begunAppointments(table: Reads, prospect: WithAppointments, nowMs: number): Promise<number> {
   const { upcoming, moreUpcomingUntil } = prospect;
   const at = upcoming.findIndex((appointment) => isUpcoming(appointment, nowMs));
   if (at >= 0) return at;
@@ -271,7 +275,10 @@ export async function begunAppointments(table: Reads, prospect: StoredProspect, 
   return agenda === undefined ? ALL_BEGUN : upcoming.length + agenda.filter(({ startMs }) => startMs < nowMs).length;
 }
 
-async function readAppointments(table: Reads, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
+async function readAppointments(
+  table: Reads,
+  { companyId, id }: Pick<StoredProspect, "companyId" | "id">,
+): Promise<StoredAppointment[]> {
   const found: StoredAppointment[] = [];
   for await (const item of table.query(attachedKeys.appointments(companyId, id)))
     found.push(StoredAppointment.parse(item));
@@ -299,7 +306,11 @@ export function prospectAppointmentWrites(
   const { id = 0, version = 0 } = after ?? earlier ?? {};
   const isDeleted = after === undefined;
   const heldBy = isDeleted && earlier !== undefined ? holdersOf(current, earlier, nowMs) : undefined;
-  const appointment = { id, version: isDeleted ? version + 1 : version, isDeleted, ...(heldBy && { heldBy }) };
+  const appointment = {
+    ...{ id, version: isDeleted ? version + 1 : version, isDeleted, at: nowMs },
+    ...(heldBy && { heldBy }),
+    ...(after !== undefined && { shown: copiedAppointment(after) }),
+  };
   const fact = earlier === undefined && after !== undefined ? factOfAppointment(after) : undefined;
   return [...replaceProspect(current, next, undefined, { appointment, fact }), ...agendaWrites(current, next, agenda)];
 }

@@ -2,10 +2,16 @@
 
 import { caseless, folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
-import type { CopiedFields, ProspectCopy } from "#shared/company-index/copy.ts";
+import type { CopiedAppointment, CopiedNote } from "#shared/company-index/copies/attached.ts";
+import type { CopiedFields, ProspectCopy } from "#shared/company-index/copies/prospect.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import { type Address, formatted } from "#shared/prospects/address.ts";
-import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import {
+  AppointmentStatus,
+  type StoredAppointment,
+  type StoredNote,
+  type StoredProspect,
+} from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
@@ -40,17 +46,59 @@ export const indexEntry = (prospect: StoredProspect): IndexEntry =>
   prospect.deletedAt === undefined ? indexRow(prospect) : { id: prospect.id, version: prospect.version, deleted: true };
 
 /**
- * Returns the fields of the prospect that lists show and the index row does not contain. Returns undefined if the prospect has upcoming
- * appointments: lists show the next one, which changes with time, so a copy would soon be wrong.
+ * Returns the fields of the prospect that lists show and the index row does not contain. Returns undefined if the row of the prospect does
+ * not contain all its upcoming appointments: lists show the next one, and a copy could not say which one is next later.
  */
 export function copiedFields(prospect: StoredProspect): CopiedFields | undefined {
-  const { upcoming, moreUpcomingUntil, address } = prospect;
-  if (upcoming.length > 0 || moreUpcomingUntil !== null) return undefined;
+  const { moreUpcomingUntil, address } = prospect;
+  const upcoming = prospect.upcoming.flatMap((appointment) => copiedAppointment(appointment) ?? []);
+  if (upcoming.length < prospect.upcoming.length || moreUpcomingUntil !== null) return undefined;
   const { name, phoneNumber, secondaryPhoneNumber, emailAddress, clientRecordId } = prospect;
   const { source, sourceId, sourceCreatedAt, customFieldData } = prospect;
   const contact = { name, phoneNumber, secondaryPhoneNumber, emailAddress, address: address && copied(address) };
-  return { ...contact, source, sourceId, sourceCreatedAt, customFieldData, clientRecordId };
+  return { ...contact, source, sourceId, sourceCreatedAt, customFieldData, clientRecordId, upcoming };
 }
+
+export const copiedNote = ({ body, createdBy, updatedAt, occurredAt }: StoredNote): CopiedNote => ({
+  ...{ body, createdBy, updatedAt: Date.parse(updatedAt) },
+  ...(occurredAt !== undefined && { occurredAt: Date.parse(occurredAt) }),
+});
+
+/** Returns the note of a copy. `key` contains the fields that the change log contains. */
+export const noteOfCopy = (
+  { body, createdBy, updatedAt, occurredAt }: CopiedNote,
+  key: Pick<StoredNote, "id" | "version" | "companyId" | "prospectId" | "createdAt">,
+): StoredNote => ({
+  ...{ type: "note", ...key, body, createdBy, updatedAt: iso(updatedAt) },
+  ...(occurredAt !== undefined && { occurredAt: iso(occurredAt) }),
+});
+
+/** Returns undefined if a time of the appointment does not have the usual form, which a copy could not reproduce. */
+export function copiedAppointment(appointment: StoredAppointment): CopiedAppointment | undefined {
+  const { startAt, endAt, createdAt, updatedAt, occurredAt } = appointment;
+  const times = [startAt, endAt ?? startAt, createdAt, updatedAt, occurredAt ?? startAt];
+  if (times.some((time) => iso(Date.parse(time)) !== time)) return undefined;
+  const { id, version, title, allDay, status, location, notes, assignedToUserId, createdBy } = appointment;
+  return {
+    ...{ id, version, title, allDay, status, location, notes, assignedToUserId, createdBy },
+    startAt: Date.parse(startAt),
+    endAt: endAt === null ? null : Date.parse(endAt),
+    createdAt: Date.parse(createdAt),
+    updatedAt: Date.parse(updatedAt),
+    ...(occurredAt !== undefined && { occurredAt: Date.parse(occurredAt) }),
+  };
+}
+
+/** Returns the appointment of a copy. `key` contains the fields that the change log contains. */
+export const appointmentOfCopy = (
+  { startAt, endAt, createdAt, updatedAt, occurredAt, status, ...fields }: CopiedAppointment,
+  key: Pick<StoredAppointment, "companyId" | "prospectId">,
+): StoredAppointment => ({
+  ...{ type: "appointment", ...key, ...fields, status: AppointmentStatus.parse(status) },
+  ...{ startAt: iso(startAt), endAt: endAt === null ? null : iso(endAt) },
+  ...{ createdAt: iso(createdAt), updatedAt: iso(updatedAt) },
+  ...(occurredAt !== undefined && { occurredAt: iso(occurredAt) }),
+});
 
 const copied = (address: Address) => ({
   ...address,
@@ -60,7 +108,7 @@ const copied = (address: Address) => ({
 /** The fields of a prospect that lists show, without its appointment. */
 export type ShownFields = Pick<
   StoredProspect,
-  | keyof Omit<CopiedFields, "clientRecordId">
+  | keyof Omit<CopiedFields, "clientRecordId" | "upcoming">
   | "id"
   | "lat"
   | "lng"
@@ -72,10 +120,16 @@ export type ShownFields = Pick<
   | "clientRecordId"
 >;
 
-export function shownFields({ createdAt, updatedAt, address, tagIds, ...fields }: ProspectCopy): ShownFields {
+/** Returns the fields of the prospect that lists show, and its upcoming appointments. */
+export function shownFields(
+  companyId: number,
+  { createdAt, updatedAt, changedAt: _, address, tagIds, upcoming, ...fields }: ProspectCopy,
+): ShownFields & Pick<StoredProspect, "upcoming"> {
   const { formattedAddress = address && formatted(address) } = address ?? {};
+  const key = { companyId, prospectId: fields.id };
   return {
     ...fields,
+    upcoming: upcoming.map((appointment) => appointmentOfCopy(appointment, key)),
     tagIds: [...tagIds],
     address: address && { ...address, formattedAddress },
     createdAt: iso(createdAt),

@@ -4,13 +4,13 @@
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import type { FactFields } from "#shared/company-index/facts.ts";
 import {
   type NoteDeltaOptions,
   noteDelta,
   type ProspectDeltaOptions,
   prospectDelta,
-} from "#shared/company-index/delta.ts";
-import type { FactFields } from "#shared/company-index/facts.ts";
+} from "#shared/company-index/write/entries.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Condition, Item, Write } from "#shared/db/expression.ts";
@@ -21,7 +21,7 @@ import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
-import { copiedFields, indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { copiedFields, copiedNote, indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
   datedItem,
@@ -30,6 +30,7 @@ import {
   type StoredAppointment,
   type StoredNote,
   type StoredProspect,
+  stillHasNoNotes,
   storedProspect,
 } from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
@@ -83,11 +84,16 @@ export const replaceProspect = (
 ): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
-    when: when === undefined ? equals("version", current.version) : all(equals("version", current.version), when),
+    when: all(
+      equals("version", current.version),
+      ...(next.noNotes === undefined ? [] : [stillHasNoNotes]),
+      ...(when === undefined ? [] : [when]),
+    ),
   },
   ...prospectDelta(next.companyId, indexEntry(next), current.assignedToUserId, {
     isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
     movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
+    hasNoNotes: next.noNotes !== undefined && isMove(current, next),
     appointment,
     fact,
     shown: copiedFields(next),
@@ -103,9 +109,10 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
  * Returns the options of a note's index entry. `assignee` is the assignee of the note's prospect. Pass it only if a condition of the same
  * transaction ensures that it is right.
  */
-const loggedNote = ({ createdAt }: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
-  createdAt: Date.parse(createdAt),
+const loggedNote = (note: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
+  createdAt: Date.parse(note.createdAt),
   assignee,
+  shown: copiedNote(note),
 });
 
 /**

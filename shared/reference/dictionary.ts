@@ -4,8 +4,8 @@
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { SharedChange } from "#shared/company-index/change-log.ts";
-import { sharedDelta } from "#shared/company-index/delta.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
+import { sharedDelta } from "#shared/company-index/write/entries.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { any, equals, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -3,7 +3,7 @@
  * background work (flush) later moves the entries into the stored index. The budgets limit the costs of a write, of a list that must read
  * unflushed entries, and of the flush.
  */
-import { prospectDelta } from "#shared/company-index/delta.ts";
+import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";

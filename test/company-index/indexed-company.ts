@@ -4,10 +4,10 @@
  */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
-import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
+import { noteDelta, prospectDelta } from "#shared/company-index/write/entries.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";

@@ -1,11 +1,12 @@
 /** Writes prospects and notes to a table and remembers them, so that a test can compare the search index with them. */
 import { expect } from "vitest";
-import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { IndexEntry, IndexRow } from "#shared/company-index/record.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
+import { noteDelta, prospectDelta } from "#shared/company-index/write/entries.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { findIn } from "./indexed-company.ts";

@@ -1,11 +1,12 @@
 /** Tests that the check `verify` finds every kind of damage to a company's search index, and that a rebuild repairs it. */
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
-import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
 import { runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
 import type { IndexRow, Records } from "#shared/company-index/record.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -52,7 +52,8 @@ async function rows(): Promise<Item[]> {
   return found.map((item) => item ?? expect.fail("a row is missing"));
 }
 
-const contents = async () => (await rows()).map(storedProspect);
+/** The fields of the prospects. `noNotes` is left out, because rows of shape 1 do not contain it. */
+const contents = async () => (await rows()).map((row) => ({ ...storedProspect(row), noNotes: undefined }));
 const shapesOf = async () => [...new Set((await rows()).map(shapeOfProspect))];
 
 test("rows get the other shape and their old one again; contents, versions and index stay the same", async () => {

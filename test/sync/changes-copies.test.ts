@@ -193,7 +193,8 @@ test.each([true, false])(
 test("a prospect without a copy is read at the same time as the copies of the others", async () => {
   const company = await newCompany();
   const [id = expect.fail()] = company.scattered;
-  await createAppointment(company.context, company.owner, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
+  const large = Array.from({ length: 99 }, (_, i) => i * 7_919);
+  await company.change([id], { customFieldData: { large } });
   await company.pull();
   await company.change(company.scattered, { name: "Eve" });
   await company.flush();

@@ -133,6 +133,8 @@ export class Run {
     for (const group of groups) {
       this.#busy.clear();
       this.#writes.release();
+      // Copies of records in the change log are used only if they are later than the device's last request.
+      this.#stage.time.nowMs++;
       await Promise.all(group.map((one) => this.#play(one, group.length === 1)));
       this.#sight.learn(this.#model, this.#stage.time.nowMs);
     }

@@ -81,12 +81,16 @@ test.each([
   },
 );
 
-test("of 100 prospects that become visible, one page contains 64, and the next one the others", async () => {
+test("of 100 prospects with notes that become visible, one page contains 64, and the next one the others", async () => {
   const { context, owner, reps } = await newStage(db);
   const [rep] = reps;
   if (rep === undefined) throw new Error("the company has no rep");
   const ids: number[] = [];
-  for (let i = 0; i < 100; i++) ids.push((await createProspect(context, owner, { name: "Maria" })).id);
+  for (let i = 0; i < 100; i++) {
+    const { id } = await createProspect(context, owner, { name: "Maria" });
+    await createNote(context, owner, id, { body: "Call again" });
+    ids.push(id);
+  }
   let cursor: string | undefined;
   const pull = () => {
     forgetRows(context.table, owner.companyId);
@@ -102,8 +106,8 @@ test("of 100 prospects that become visible, one page contains 64, and the next o
     pages.push({ items: result.items.length, hasMore });
   }
   expect(pages).toEqual([
-    { items: 64, hasMore: true },
-    { items: 36, hasMore: false },
+    { items: 2 * 64, hasMore: true },
+    { items: 2 * 36, hasMore: false },
   ]);
 });
 

@@ -1,8 +1,7 @@
 /** Reads the chunks of a company's change log. A chunk contains the changes that one flush has merged into the search index. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
-import { CopyRows } from "#shared/company-index/copy.ts";
+import { type Change, type Chunk, CopyRows, SharedChange } from "#shared/company-index/change-log.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
@@ -14,6 +13,7 @@ import type { Reads } from "#shared/db/reads.ts";
 const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 const assignees = { before: z.optional(Assignee), after: Assignee };
+const copied = { lacksCopy: z.optional(z.boolean()) };
 const holders = { heldBy: z.optional(z.array(z.int())) };
 
 /** The changes of a chunk. The stored JSON omits fields that are false or unknown. */
@@ -24,14 +24,16 @@ const Changes = z.array(
       ...common,
       ...assignees,
       isRestored: z._default(z.boolean(), false),
+      ...copied,
       movesAppointments: z.optional(z.boolean()),
-      lacksCopy: z.optional(z.boolean()),
+      hasNoNotes: z.optional(z.boolean()),
     }),
-    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, prospectId: z.int() }),
+    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, ...copied, prospectId: z.int() }),
     z.object({
       kind: z.literal("note"),
       ...common,
       ...holders,
+      ...copied,
       prospectId: z.int(),
       createdAt: z.optional(z.int()),
       assignee: z.optional(z.int()),
@@ -142,7 +144,7 @@ export interface Log {
    * read at the same time as the head row.
    */
   readonly changesAtHand: () => readonly Change[];
-  /** Rows with copies of prospects (see copy.ts) that were read together with the chunks. */
+  /** Rows with copies of records (see copies/rows.ts) that were read together with the chunks. */
   readonly copiesAtHand: readonly Item[];
 }
 

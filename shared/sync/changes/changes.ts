@@ -6,11 +6,11 @@
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/change-log.ts";
+import { EntryCopies } from "#shared/company-index/copies/entries.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, type RowsToRead, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
 import { agendaEntries } from "#shared/sync/changes/agendas.ts";
-import { entriesWithCopies } from "#shared/sync/changes/copies.ts";
 import {
   type Cursor,
   foreignCursor,
@@ -177,8 +177,14 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   }
   const page = new PageItems(limit);
   const names = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
-  const atHand = { entries: entriesWithCopies(log.unflushed.entries), rows: log.copiesAtHand };
-  const copies = hasAllChunks ? atHand : undefined;
+  const copies = hasAllChunks
+    ? {
+        entries: new EntryCopies(log.unflushed),
+        rows: log.copiesAtHand,
+        since: cursor.position.since,
+        moved: selection.moved,
+      }
+    : undefined;
   const company = { namesVersion: head.dictionaryVersion, namesOf: names, copies };
   const { records, bulk } = selection;
   const done =

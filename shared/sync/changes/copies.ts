@@ -1,84 +1,159 @@
 /**
- * Finds prospects that a page of changes can show without reading their rows, because the change log contains copies of their present
- * versions (company-index/copy.ts).
+ * Finds records that a page of changes can show without reading their rows, because the change log contains copies of their present
+ * versions (company-index/copies).
  */
-import { copyIn, type ProspectCopy, readCopies, worthReading } from "#shared/company-index/copy.ts";
-import { type IndexEntry, type IndexRow, isTombstone } from "#shared/company-index/record.ts";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import type { CopiedAppointment, CopiedNote } from "#shared/company-index/copies/attached.ts";
+import { type AttachedChange, appointmentOf, type EntryCopies, noteOf } from "#shared/company-index/copies/entries.ts";
+import type { ProspectCopy } from "#shared/company-index/copies/prospect.ts";
+import {
+  type AttachedCopy,
+  type Group,
+  readCopies,
+  type StoredCopies,
+  worthReading,
+} from "#shared/company-index/copies/rows.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
-import type { ListedRow } from "#shared/prospects/stored.ts";
 import type { Selected } from "#shared/sync/changes/selection.ts";
 
-export interface Prospects {
-  readonly rows: ReadonlyMap<number, ListedRow>;
-  /** The copies of further prospects. No prospect has both a row and a copy here. */
-  readonly copies: ReadonlyMap<number, ProspectCopy>;
-}
-
-/** Returns false if the change log says that the flush has made no copy of the record. */
-const hasCopy = ({ change }: Selected): boolean => change.kind !== "prospect" || change.lacksCopy !== true;
-
-/** The copies that were read together with the change log. */
+/** The copies that were read together with the change log, and what the log says about them. */
 export interface CopiesAtHand {
-  /** Entries of the search index that no flush has copied into the change log yet, and that contain a copy. By prospect id. */
-  readonly entries: ReadonlyMap<number, IndexRow>;
+  /** The copies in entries of the search index that no flush has copied into the change log yet. */
+  readonly entries: EntryCopies;
   /** Rows with copies. Flushes (background jobs that copy changes into the log) have stored them. */
   readonly rows: readonly Item[];
+  /**
+   * The time of the client's last request, in milliseconds since 1970. A later change of a record was written after everything that the
+   * client has. An earlier change may appear in the log after a later one, because DynamoDB does not isolate a Query from transactions. Its
+   * copy could then show a record that the client has already removed.
+   */
+  readonly since: number;
+  /** Ids of prospects that have become visible to the caller, or have ceased to be visible, since the client's last request. */
+  readonly moved: ReadonlySet<number>;
 }
 
-/** Maps the ids of prospects to those entries of the search index that contain copies. */
-export function entriesWithCopies(entries: readonly IndexEntry[]): ReadonlyMap<number, IndexRow> {
-  const found = new Map<number, IndexRow>();
-  for (const entry of entries) {
-    if (isTombstone(entry) || entry.copy === undefined) continue;
-    if ((found.get(entry.id)?.version ?? 0) < entry.version) found.set(entry.id, entry);
-  }
-  return found;
+/** Copies by the id of the record. The caller may see the prospects of these notes and appointments. */
+export interface Copies {
+  readonly prospects: Map<number, ProspectCopy>;
+  readonly notes: Map<number, CopiedNote>;
+  readonly appointments: Map<number, CopiedAppointment>;
+}
+
+export const noCopies = (): Copies => ({ prospects: new Map(), notes: new Map(), appointments: new Map() });
+
+const isAttached = (change: Selected["change"]): change is AttachedChange =>
+  change.kind === "note" || change.kind === "appointment";
+
+/**
+ * Returns true if the log shows that the caller may see the note or appointment. The row of its prospect is then not needed. The log
+ * contains the assignee of the prospect at the time of the change. It also shows whether the prospect has moved since.
+ */
+function isSeen(caller: Caller, change: AttachedChange, { moved }: CopiesAtHand): boolean {
+  if (moved.has(change.prospectId)) return false;
+  const own = visibleAssignee(caller);
+  return own === undefined || (change.kind === "note" ? change.assignee : change.after) === own;
 }
 
 /**
- * Returns the row or the copy of each record, in the record's version or a later one. The rows in memory are used first, and then the
- * copies. A prospect that becomes visible to the caller or ceases to be visible (`moves`) needs its row, because the row says who may have
- * copies of its notes and appointments.
+ * Returns true if the caller may see the note, and its row is enough to show it. Without a copy, this is known only if the note was created
+ * since the client's last request, because the log does not say when the other versions of a note were written.
+ */
+export const isSeenNew = (caller: Caller, { change }: Selected, atHand: CopiesAtHand | undefined): boolean =>
+  atHand !== undefined &&
+  change.kind === "note" &&
+  (change.createdAt ?? 0) > atHand.since &&
+  isSeen(caller, change, atHand);
+
+/** Returns true if the flush of this change has copied the record, as far as the log says. */
+function isCopied({ change, copies }: Selected): boolean {
+  if (change.kind === "prospect") return change.lacksCopy !== true;
+  return isAttached(change) && change.lacksCopy !== true && copies?.hasAttached === true;
+}
+
+/** Which records are shown from copies. */
+export interface Plan {
+  /** The copies that are already in memory. */
+  readonly found: Copies;
+  /** The rows of copies that must be read, and the records whose copies are probably in these rows. */
+  readonly groups: readonly Group[];
+  readonly expected: readonly Selected[];
+  /** The records whose rows must be read. */
+  readonly others: readonly Selected[];
+}
+
+/**
+ * Decides which records are shown from copies. Prospects that the function has in memory need no copy. A prospect that becomes visible to
+ * the caller or ceases to be visible (`moves`) needs its row, because the row says who may have copies of its notes and appointments.
  *
  * @param namesVersion the version of the company's names (statuses, tags and users)
- * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
- * @param atHand undefined if later chunks of the log may contain newer versions of the records, so that a copy might not show the present
- * state of its prospect
  */
-export async function readProspects(
+export function planCopies(
   table: Reads,
-  companyId: number,
+  caller: Caller,
   records: readonly Selected[],
   namesVersion: number,
-  current: ReadonlySet<number>,
-  atHand: CopiesAtHand | undefined,
-): Promise<Prospects> {
-  if (atHand === undefined) {
-    return { rows: await rowsAtLeast(table, companyId, records, namesVersion, current), copies: new Map() };
-  }
+  atHand: CopiesAtHand,
+): Plan {
+  const { companyId } = caller;
   const recent = recentRows(table, companyId, namesVersion);
-  const isCopiable = (record: Selected): boolean =>
-    !record.moves && !current.has(record.id) && recent.get(record) === undefined;
-  const copies = new Map<number, ProspectCopy>();
+  const mayCopy = (record: Selected): boolean => {
+    const { change } = record;
+    if (change.kind === "prospect") return !change.isDeleted && !record.moves && recent.get(record) === undefined;
+    return isAttached(change) && !change.isDeleted && isSeen(caller, change, atHand);
+  };
+  const found = noCopies();
   const wanted: Selected[] = [];
-  for (const record of records.filter(isCopiable)) {
-    const entry = atHand.entries.get(record.id);
-    const copy = entry?.version === record.version ? copyIn(entry) : undefined;
-    if (copy !== undefined) copies.set(record.id, copy);
-    else wanted.push(record);
+  const others: Selected[] = [];
+  for (const record of records) {
+    if (!mayCopy(record)) others.push(record);
+    else if (!keepFromEntry(found, record, atHand)) (isCopied(record) ? wanted : others).push(record);
   }
-  const groups = worthReading(companyId, wanted.filter(hasCopy), atHand.rows);
-  const expected = new Set(groups.flatMap((group) => group.wanted.map(({ id }) => id)));
-  const others = records.filter(({ id }) => !copies.has(id) && !expected.has(id));
-  const [found, rows] = await Promise.all([
-    readCopies(table, groups, atHand.rows),
-    rowsAtLeast(table, companyId, others, namesVersion, current),
-  ]);
-  for (const [id, copy] of found) copies.set(id, copy);
-  const left = wanted.filter(({ id }) => expected.has(id) && !found.has(id));
-  if (left.length === 0) return { rows, copies };
-  return { rows: new Map([...rows, ...(await rowsAtLeast(table, companyId, left, namesVersion))]), copies };
+  const groups = worthReading(companyId, wanted, atHand.rows);
+  const ids = new Set(groups.flatMap((group) => group.wanted.map(({ id }) => id)));
+  const expected = wanted.filter(({ id }) => ids.has(id));
+  return { found, groups, expected, others: [...others, ...wanted.filter(({ id }) => !ids.has(id))] };
+}
+
+/** Reads the planned rows of copies. Returns the copies, and the records of `expected` that have none. Their rows must be read. */
+export async function readPlanned(
+  table: Reads,
+  { found, groups, expected }: Plan,
+  atHand: CopiesAtHand,
+): Promise<{ copies: Copies; left: readonly Selected[] }> {
+  const stored = await readCopies(table, groups, atHand.rows);
+  const left = expected.filter((record) => !keep(found, record, copyOf(record, stored), atHand.since));
+  return { copies: found, left };
+}
+
+type Copy = ProspectCopy | AttachedCopy | undefined;
+
+const copyOf = ({ id, change }: Selected, { prospects, attached }: StoredCopies): Copy =>
+  change.kind === "prospect" ? prospects.get(id) : attached.get(id);
+
+function keepFromEntry(into: Copies, record: Selected, { entries, since }: CopiesAtHand): boolean {
+  const { change } = record;
+  const copy = isAttached(change) ? entries.attached(change) : entries.prospect(record);
+  return keep(into, record, copy, since);
+}
+
+/** Keeps the copy and returns true. Returns false if there is no copy, or if its change is not later than `since`. */
+function keep(into: Copies, { id, change }: Selected, copy: Copy, since: number): boolean {
+  if (copy === undefined) return false;
+  if (!("text" in copy)) {
+    if (copy.changedAt <= since) return false;
+    into.prospects.set(id, copy);
+    return true;
+  }
+  if (change.kind === "note") {
+    const note = change.createdAt === undefined ? undefined : noteOf(copy, change);
+    if (note === undefined || note.updatedAt <= since) return false;
+    into.notes.set(id, note);
+    return true;
+  }
+  const appointment = appointmentOf(copy);
+  if (appointment === undefined || appointment.updatedAt <= since) return false;
+  into.appointments.set(id, appointment);
+  return true;
 }

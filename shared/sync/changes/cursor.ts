@@ -23,6 +23,7 @@ export interface Position {
   readonly offset: number;
   /**
    * A time, in milliseconds since 1970, at which the change log ended at this position. The cursor expires `POSITION_MS` after this time.
+   * Copies of records are used only if their changes are later (see `CopiesAtHand`).
    */
   readonly since: number;
 }
@@ -76,6 +77,9 @@ export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === 
 /** The version of the cursor's encoding. Cursors of format 1 are still accepted. They contain neither `elapsed` nor `partial`. */
 const FORMAT = 2;
 
+/** The last millisecond of a second. It stands for the milliseconds of a time of which an old cursor contains only the seconds. */
+const LAST_MS = 999;
+
 /** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */
 const NEVER = 2 ** 48;
 
@@ -115,6 +119,8 @@ function encoded({ types, position, delivered, elapsed, snapshot, partial, ...re
     into.integer(partial.key.version);
     writePlace(into, partial);
   }
+  // The milliseconds come last, because functions of an earlier deployment read cursors without them and ignore what follows.
+  into.integer(position.since % 1_000);
   return Buffer.from(into.finish()).toString("base64url");
 }
 
@@ -125,12 +131,13 @@ function decoded(text: string): Cursor | undefined {
   const bits = from.integer();
   const types = ChangeType.options.filter((_, i) => (bits & (1 << i)) !== 0);
   const [isAll, logId] = [from.integer() === 1, from.text()];
-  const position = { version: from.integer(), offset: from.integer(), since: from.integer() * 1_000 };
+  const [version, offset, seconds] = [from.integer(), from.integer(), from.integer()];
   const delivered = readDelivered(from);
+  const position = { version, offset, since: seconds * 1_000 + LAST_MS };
   const common = { types, seesAll: isAll, logId, position, delivered };
   if (format === 1) {
     const isSnapshot = from.integer() === 1;
-    const elapsed = { at: position.since, id: 0, quietUntil: 0 };
+    const elapsed = { at: seconds * 1_000, id: 0, quietUntil: 0 };
     if (!isSnapshot) return { ...common, elapsed, snapshot: undefined, partial: undefined };
     const place = { stage: from.integer(), after: [from.integer(), 0, 0] } as const;
     return { ...common, elapsed, snapshot: { ...place, total: from.integer() }, partial: undefined };
@@ -139,7 +146,8 @@ function decoded(text: string): Cursor | undefined {
   const snapshot = from.integer() === 0 ? undefined : { ...readPlace(from), total: from.integer() };
   const partial =
     from.integer() === 0 ? undefined : { key: { id: from.integer(), version: from.integer() }, ...readPlace(from) };
-  return { ...common, elapsed, snapshot, partial };
+  const since = seconds * 1_000 + (from.done ? LAST_MS : from.integer());
+  return { ...common, position: { ...position, since }, elapsed, snapshot, partial };
 }
 
 const PURPOSE: Purpose = "sync-cursors";

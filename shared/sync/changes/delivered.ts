@@ -17,7 +17,7 @@ export interface ChangeKey {
 export const byKey = (a: ChangeKey, b: ChangeKey): number => a.id - b.id || a.version - b.version;
 
 /** Maximum bytes of the list in a cursor, so that the cursor has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
-const LIST_BYTES = 211;
+const LIST_BYTES = 209;
 const DIGEST_BYTES = 8;
 
 export interface Delivered {

@@ -1,12 +1,12 @@
 /** Makes the items of a page of `GET /api/changes` from stored rows. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
-import type { ProspectCopy } from "#shared/company-index/copy.ts";
+import type { ProspectCopy } from "#shared/company-index/copies/prospect.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { checked } from "#shared/http/chain.ts";
 import * as limits from "#shared/limits.ts";
-import { begunAppointments, nextAppointment } from "#shared/prospects/agenda.ts";
-import { shownFields } from "#shared/prospects/indexed.ts";
+import { begunAppointments, nextAppointment, type WithAppointments } from "#shared/prospects/agenda.ts";
+import { type ShownFields, shownFields } from "#shared/prospects/indexed.ts";
 import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import { isInScope, isVisible } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
@@ -55,27 +55,31 @@ export interface TimedItem {
   readonly changesAt?: number;
 }
 
-export async function prospectItem(
-  { context, caller, nowMs }: Making,
-  row: StoredProspect,
-  names: Dictionary,
-): Promise<TimedItem> {
-  const reason = hiddenBecause(caller, row);
-  const { table } = context;
-  const [next, begun] = await Promise.all([nextAppointment(table, row, nowMs), begunAppointments(table, row, nowMs)]);
-  const version = shownVersion(row.version, names.version + begun);
-  if (reason !== undefined) return { item: removal("prospects", row.id, version, reason) };
-  const item = upsert("prospects", row.id, version, checked(Prospect, presentProspect(row, next, names)));
-  return next === undefined ? { item } : { item, changesAt: begunAt(next) };
-}
+export const prospectItem = (making: Making, row: StoredProspect, names: Dictionary): Promise<TimedItem> =>
+  itemOf(making, row, row.version, hiddenBecause(making.caller, row), names);
 
 /** Returns the item of a prospect whose row need not be read, because the change log contains a copy of its present version. */
-export function copyItem({ caller }: Making, copy: ProspectCopy, names: Dictionary): TimedItem {
-  const { id, assignedToUserId } = copy;
-  const version = shownVersion(copy.version, names.version);
-  if (!isInScope(caller, { assignedToUserId })) return { item: removal("prospects", id, version, "hidden") };
-  const shown = presentProspect(shownFields(copy), undefined, names);
-  return { item: upsert("prospects", id, version, checked(Prospect, shown)) };
+export function copyItem(making: Making, copy: ProspectCopy, names: Dictionary): Promise<TimedItem> {
+  const { companyId } = making.caller;
+  const shown = { ...shownFields(companyId, copy), companyId, moreUpcomingUntil: null, agendaUntil: undefined };
+  return itemOf(making, shown, copy.version, isInScope(making.caller, copy) ? undefined : "hidden", names);
+}
+
+async function itemOf(
+  { context: { table }, nowMs }: Making,
+  prospect: ShownFields & WithAppointments,
+  rowVersion: number,
+  hiddenBecause: Reason | undefined,
+  names: Dictionary,
+): Promise<TimedItem> {
+  const [next, begun] = await Promise.all([
+    nextAppointment(table, prospect, nowMs),
+    begunAppointments(table, prospect, nowMs),
+  ]);
+  const version = shownVersion(rowVersion, names.version + begun);
+  if (hiddenBecause !== undefined) return { item: removal("prospects", prospect.id, version, hiddenBecause) };
+  const item = upsert("prospects", prospect.id, version, checked(Prospect, presentProspect(prospect, next, names)));
+  return next === undefined ? { item } : { item, changesAt: begunAt(next) };
 }
 
 /** Returns the first millisecond after the start of the appointment. From then on, the prospect shows its next appointment instead. */

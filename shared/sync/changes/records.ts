@@ -1,16 +1,22 @@
 /** Makes the items of the records that a page of changes has selected, from their current rows. */
 
 import type { Caller } from "#shared/auth/caller.ts";
-import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Key } from "#shared/db/keys.ts";
-import * as keys from "#shared/db/keys.ts";
+import { iso } from "#shared/clock.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { appointmentOfCopy, noteOfCopy } from "#shared/prospects/indexed.ts";
 import { isInScope } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
-import { findNoteLocators, type NoteLocator } from "#shared/prospects/rows.ts";
-import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
+import type { ListedRow } from "#shared/prospects/stored.ts";
 import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import { noteKey, rowsAt, type WantedRow } from "#shared/sync/changes/attached.ts";
-import { type CopiesAtHand, type Prospects, readProspects } from "#shared/sync/changes/copies.ts";
+import {
+  type Copies,
+  type CopiesAtHand,
+  isSeenNew,
+  noCopies,
+  type Plan,
+  planCopies,
+  readPlanned,
+} from "#shared/sync/changes/copies.ts";
 import type { PartialChange } from "#shared/sync/changes/cursor.ts";
 import {
   appointmentItem,
@@ -36,10 +42,10 @@ import {
   readAttached,
   readEarly,
 } from "#shared/sync/changes/moves.ts";
+import { mergedRows, type RecordRows, readRecordRows } from "#shared/sync/changes/rows.ts";
 import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
-import { StoredTerritory } from "#shared/territories/territories.ts";
 
 /**
  * Maximum number of prospects in one page that become visible to the caller or cease to be visible. Such a prospect also needs items for
@@ -59,7 +65,10 @@ export interface KnownOfCompany {
   /** The version of the company's names (statuses, tags and users). */
   readonly namesVersion: number;
   readonly namesOf: () => Promise<Dictionary>;
-  /** Copies of prospects. Undefined if copies must not be used (see `readProspects`). */
+  /**
+   * Copies of records. Undefined if later chunks of the log may contain newer versions of the records, so that a copy might not show the
+   * present state of its record.
+   */
   readonly copies: CopiesAtHand | undefined;
 }
 
@@ -117,15 +126,13 @@ function beforeMove(records: readonly Selected[], moves: number): readonly Selec
 const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
   partial?.key.id === id && partial.key.version === version;
 
-interface Rows extends ProspectRows {
-  readonly copies: Prospects["copies"];
+interface Rows extends ProspectRows, RecordRows {
+  readonly prospects: RecordRows["prospects"];
+  readonly copies: Copies;
   /** The items of deleted prospects whose rows need not be read, by the id of the prospect. */
   readonly removals: ReadonlyMap<number, TimedItem>;
-  readonly note: (row: Key) => StoredNote | undefined;
-  readonly appointment: (row: Key) => StoredAppointment | undefined;
-  readonly territory: (row: Key) => StoredTerritory | undefined;
-  /** Maps the id of a note to the key of its row. */
-  readonly noteKeys: ReadonlyMap<number, Key>;
+  /** Ids of notes that the caller may see. The rows of their prospects were not read. */
+  readonly seen: ReadonlySet<number>;
 }
 
 async function readRows(
@@ -135,51 +142,29 @@ async function readRows(
   { namesVersion, namesOf, copies: atHand }: KnownOfCompany,
 ): Promise<Rows> {
   const { table } = context;
-  const { companyId } = caller;
   const removals = new Map(atHand === undefined ? [] : records.flatMap((record) => removalWithoutRow(caller, record)));
-  const refs = records.filter(({ id, change }) => change.kind === "prospect" && !removals.has(id));
-  const changes = records.map(({ change }) => change);
-  const notes = changes.flatMap((change) => (change.kind === "note" && !change.isDeleted ? [change] : []));
-  const meetings = changes.flatMap((change) => (change.kind === "appointment" && !change.isDeleted ? [change] : []));
-  const areas = changes.flatMap((change) => (change.kind === "territory" && !change.isDeleted ? [change] : []));
-  const unplaced = notes.filter(({ createdAt }) => createdAt === undefined).map(({ id }) => id);
-  const locators =
-    unplaced.length === 0 ? new Map<number, NoteLocator>() : await findNoteLocators(table, companyId, unplaced);
-  const noteKeys = new Map<number, WantedRow>();
-  for (const { id, version, prospectId, createdAt } of notes) {
-    const at = createdAt ?? Date.parse(locators.get(id)?.createdAt ?? "");
-    if (!Number.isNaN(at)) noteKeys.set(id, { ...noteKey(companyId, prospectId, at, id), version });
-  }
-  // The prospects of the notes and appointments decide who may see these. The log entry of a note or appointment does not contain the
-  // prospect's version, so an outdated row would not be noticed. These prospects are therefore read with strong consistency.
-  const parents = new Set([...notes, ...meetings].map(({ prospectId }) => prospectId));
-  const appointmentRows = meetings.map(({ id, version, prospectId }) => ({
-    ...attachedKeys.appointment(companyId, prospectId, id),
-    version,
-  }));
-  const territoryRows = areas.map(({ id, version, createdAt = 0 }) => ({
-    ...keys.territory(companyId, new Date(createdAt).toISOString(), id),
-    version,
-  }));
-  const [names, { rows: prospects, copies }, note, appointment, territory] = await Promise.all([
+  const left = records.filter(({ id }) => !removals.has(id));
+  const seen = new Set(left.filter((record) => isSeenNew(caller, record, atHand)).map(({ id }) => id));
+  const rowsOf = (some: readonly Selected[]) =>
+    readRecordRows(table, caller, some, ({ id }) => !seen.has(id), namesVersion);
+  const [names, { rows, copies }] = await Promise.all([
     namesOf().then((known) => namesWith({ context, caller, nowMs }, known, records)),
-    readProspects(table, companyId, refs, namesVersion, parents, atHand),
-    rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
-    rowsAt(table, appointmentRows, (item) => StoredAppointment.parse(item)),
-    rowsAt(table, territoryRows, (item) => StoredTerritory.parse(item), false),
+    atHand === undefined
+      ? rowsOf(left).then((read) => ({ rows: read, copies: noCopies() }))
+      : readWithCopies(table, planCopies(table, caller, left, namesVersion, atHand), atHand, rowsOf),
   ]);
-  return {
-    making: { context, caller, nowMs },
-    types,
-    names,
-    prospects,
-    copies,
-    removals,
-    note,
-    appointment,
-    territory,
-    noteKeys,
-  };
+  return { making: { context, caller, nowMs }, types, names, ...rows, copies, removals, seen };
+}
+
+/** Reads the planned copies and the rows of the other records at the same time, and then the rows of records whose copies are missing. */
+async function readWithCopies(
+  table: Reads,
+  plan: Plan,
+  atHand: CopiesAtHand,
+  rowsOf: (records: readonly Selected[]) => Promise<RecordRows>,
+): Promise<{ rows: RecordRows; copies: Copies }> {
+  const [{ copies, left }, rows] = await Promise.all([readPlanned(table, plan, atHand), rowsOf(plan.others)]);
+  return { copies, rows: left.length === 0 ? rows : mergedRows(rows, await rowsOf(left)) };
 }
 
 /**
@@ -251,36 +236,44 @@ async function addRecord(
 }
 
 async function ownItem(
-  { making, names, prospects, copies, removals, ...rows }: Rows,
+  { making, names, copies, removals, ...rows }: Rows,
   { id, version, change }: Selected,
 ): Promise<TimedItem | undefined> {
   const { companyId } = making.caller;
   if (change.kind !== "prospect" && change.isDeleted) {
     return { item: removal(typeOf[change.kind], id, shownVersion(version), "deleted") };
   }
-  const parent = "prospectId" in change ? prospects.get(change.prospectId) : undefined;
-  const isParentVisible = parent !== undefined && hiddenBecause(making.caller, parent) === undefined;
   switch (change.kind) {
     case "prospect": {
       const removed = removals.get(id);
       if (removed !== undefined) return removed;
-      const copy = copies.get(id);
+      const copy = copies.prospects.get(id);
       if (copy !== undefined) return copyItem(making, copy, names);
-      const row = prospects.get(id);
+      const row = rows.prospects.get(id);
       if (row === undefined) throw new Error(`the row of prospect ${id} was not read`);
       return prospectItem(making, row, names);
     }
     case "note": {
-      const key = rows.noteKeys.get(id);
-      const row = key === undefined ? undefined : rows.note(key);
-      return row === undefined || !isParentVisible ? undefined : noteItem(row, parent.version, names);
+      const { prospectId, createdAt = 0 } = change;
+      const copy = copies.notes.get(id);
+      const key = { id, version, companyId, prospectId, createdAt: iso(createdAt) };
+      if (copy !== undefined) return noteItem(noteOfCopy(copy, key), UNREAD, names);
+      const row = rows.notes.get(id);
+      const parentVersion = rows.seen.has(id)
+        ? UNREAD
+        : versionOfVisible(making.caller, rows.prospects.get(prospectId));
+      return row === undefined || parentVersion === undefined ? undefined : noteItem(row, parentVersion, names);
     }
     case "appointment": {
-      const row = rows.appointment(attachedKeys.appointment(companyId, change.prospectId, id));
-      return row === undefined || !isParentVisible ? undefined : appointmentItem(row, parent.version, names);
+      const { prospectId } = change;
+      const copy = copies.appointments.get(id);
+      if (copy !== undefined) return appointmentItem(appointmentOfCopy(copy, { companyId, prospectId }), UNREAD, names);
+      const row = rows.appointments.get(id);
+      const parentVersion = versionOfVisible(making.caller, rows.prospects.get(prospectId));
+      return row === undefined || parentVersion === undefined ? undefined : appointmentItem(row, parentVersion, names);
     }
     case "territory": {
-      const row = rows.territory(keys.territory(companyId, new Date(change.createdAt ?? 0).toISOString(), id));
+      const row = rows.territories.get(id);
       return row === undefined ? undefined : territoryItem(row);
     }
     case "status": {
@@ -297,3 +290,13 @@ async function ownItem(
     }
   }
 }
+
+/**
+ * Stands for the version of a prospect whose row was not read. It is lower than every version of a prospect. The version of a note or
+ * appointment in the feed grows with the version of its prospect, so it is then lower than in every later item of the same record.
+ */
+const UNREAD = 0;
+
+/** Returns the version of the prospect, or undefined if the caller may not see it. */
+const versionOfVisible = (caller: Caller, prospect: ListedRow | undefined): number | undefined =>
+  prospect === undefined || hiddenBecause(caller, prospect) !== undefined ? undefined : prospect.version;

@@ -8,12 +8,12 @@ import type {
   AppointmentChange,
   Change,
   Chunk,
+  CopyRows,
   IdRange,
   NoteChange,
   ProspectChange,
   SharedChange,
 } from "#shared/company-index/change-log.ts";
-import type { CopyRows } from "#shared/company-index/copy.ts";
 import type { Position } from "#shared/sync/changes/cursor.ts";
 import { byKey, type ChangeKey, type Known } from "#shared/sync/changes/delivered.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
@@ -30,7 +30,7 @@ export interface Selected {
    * the copies of this change's flush are. Undefined if no flush has processed the change yet.
    */
   copies: CopyRows | undefined;
-  /** True if the record is a prospect that has become visible to the caller or has ceased to be visible, or if this is not known. */
+  /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
   moves: boolean;
   /** True if it is known that the prospect has or had appointments which the change may show or hide. */
   movesAppointments: boolean;
@@ -116,10 +116,12 @@ export class Interest {
 
   /**
    * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them, or if this is not known.
-   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log.
+   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log. It is also
+   * false if the prospect had no notes and appointments at the time of the change.
    */
-  moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
-    if (version === 1 || !this.hasAttached) return false;
+  moves({ version, before, after, isDeleted, isRestored, hasNoNotes, movesAppointments }: ProspectChange): boolean {
+    const isBare = hasNoNotes === true && movesAppointments !== true;
+    if (version === 1 || isBare || !this.hasAttached) return false;
     const own = visibleAssignee(this.#caller);
     if (isDeleted || isRestored) return true;
     return own !== undefined && (before === undefined || (before === own) !== (after === own));
@@ -196,6 +198,7 @@ export class Selection {
   readonly #interest: Interest;
   readonly #isSuperseded: Renames["isSuperseded"];
   readonly #records = new Map<number, Selected>();
+  readonly #moved = new Set<number>();
   #isFull = false;
   #readOfChunk = 0;
   /** The position up to which the log has been read. */
@@ -213,6 +216,18 @@ export class Selection {
 
   get isFull(): boolean {
     return this.#isFull;
+  }
+
+  /**
+   * Ids of the prospects that have become visible to the caller or have ceased to be visible, according to all changes that were read. They
+   * include changes that the page does not contain, and changes that the client already has.
+   */
+  get moved(): ReadonlySet<number> {
+    return this.#moved;
+  }
+
+  #watch(change: Change): void {
+    if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(change.id);
   }
 
   /** Selects the record and returns true. If the page is full, selects nothing and returns false. */
@@ -261,6 +276,7 @@ export class Selection {
       const first = part === 0 ? 0 : this.#readOfChunk;
       for (const [i, change] of changes.entries()) {
         const offset = first + i;
+        this.#watch(change);
         if (offset < before.offset || !this.#interest.concerns(change) || isListed(change)) continue;
         const here = { ...before, offset };
         const stages = this.#interest.stagesOf(change);
@@ -285,6 +301,7 @@ export class Selection {
    * versions.
    */
   addUnflushed(changes: readonly Change[], { isDelivered }: Known): void {
+    for (const change of changes) this.#watch(change);
     for (const change of changes) {
       if (isDelivered(change)) continue;
       const stages = this.#interest.stagesOf(change);

@@ -1,0 +1,199 @@
+/**
+ * Tests that `GET /api/changes` shows changed notes and appointments from the copies in the change log, without reading their rows and the
+ * rows of their prospects, and that nobody gets a note or appointment of a prospect that is hidden.
+ */
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { DELTA_TYPE } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import type { ApiContext } from "#shared/context.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { createAppointment, getAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { listProspects } from "#shared/prospects/list/list.ts";
+import { createNote, getNote, updateNote } from "#shared/prospects/notes.ts";
+import { Note, Prospect } from "#shared/prospects/schema.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { forgetRows } from "../harness/forget-rows.ts";
+import { newTimedStage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const COUNT = 100;
+/** The tests change records of every fifth prospect. The ids are then so far apart that one Query for several rows costs more. */
+const APART = 5;
+/** A text that is too long for an entry of the search index. */
+const LONG = "Called. ".repeat(60);
+const START = "2030-01-01T00:00:00.000Z";
+
+/** Creates a company with `COUNT` prospects of a rep. Its owner and both reps have read all records. The clock advances with each call. */
+async function newCompany() {
+  const { context, owner, reps, time } = await newTimedStage(db);
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const ids: number[] = [];
+  for (let i = 0; i < COUNT; i++) {
+    const contact = { name: `Maria Garcia ${i}`, phoneNumber: "+1 512 555 0134" };
+    ids.push((await createProspect(context, owner, { ...contact, assignedToUserId: rep.userId })).id);
+  }
+  const all = async () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  await all();
+  const cursors = new Map<number, string>();
+  const at = (): ApiContext => {
+    time.nowMs++;
+    return context;
+  };
+  async function pull(caller: Caller = owner, types?: ChangeType[]) {
+    forgetRows(context.table, owner.companyId);
+    const cursor = cursors.get(caller.userId);
+    const query = { limit: 500, types: cursor === undefined ? undefined : types, cursor };
+    const { result, usage } = await metered(() => readChanges(at(), caller, query));
+    cursors.set(caller.userId, result.cursor);
+    return { ...result, units: usage.readUnits, rounds: usage.rounds };
+  }
+  for (const caller of [owner, rep, other]) while ((await pull(caller)).hasMore);
+  const scattered = ids.filter((_, i) => i % APART === 0);
+  return { at, time, owner, rep, other, scattered, flush: all, pull };
+}
+
+const upserts = (items: readonly ChangeItem[], type: ChangeType): Map<number, unknown> =>
+  new Map(items.flatMap((item) => (item.op === "upsert" && item.type === type ? [[item.id, item.data] as const] : [])));
+
+const isWithin = ({ units }: { units: number }, changes: number): boolean => units <= 2 + changes / 4;
+
+test.each([
+  { isFlushed: false, rounds: 1 },
+  { isFlushed: true, rounds: 2 },
+])("new and changed notes are read from copies (flushed: $isFlushed)", async ({ isFlushed, rounds }) => {
+  const { at, owner, rep, scattered, flush, pull } = await newCompany();
+  const notes: number[] = [];
+  for (const [i, id] of scattered.entries()) {
+    const occurredAt = i % 2 === 0 ? undefined : "2026-06-01T08:00:00.000Z";
+    notes.push((await createNote(at(), rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id);
+  }
+  if (isFlushed) await flush();
+  const expected = async (caller: Caller) =>
+    new Map(await Promise.all(notes.map(async (id) => [id, Note.parse(await getNote(at(), caller, id))] as const)));
+  for (const caller of [owner, rep]) {
+    const page = await pull(caller);
+    expect(upserts(page.items, "notes")).toEqual(await expected(caller));
+    expect([page.rounds, isWithin(page, notes.length)]).toEqual([rounds, true]);
+  }
+  for (const id of notes) await updateNote(at(), owner, id, { body: `Sold ${id}` });
+  if (isFlushed) await flush();
+  for (const caller of [owner, rep]) {
+    const page = await pull(caller);
+    expect(upserts(page.items, "notes")).toEqual(await expected(caller));
+    expect([page.rounds, isWithin(page, notes.length)]).toEqual([rounds, true]);
+  }
+});
+
+test.each([
+  { isFlushed: false, rounds: 1 },
+  { isFlushed: true, rounds: 2 },
+])("new and changed appointments are read from copies (flushed: $isFlushed)", async ({ isFlushed, rounds }) => {
+  const { at, owner, rep, scattered, flush, pull } = await newCompany();
+  const appointments: number[] = [];
+  for (const id of scattered) {
+    const fields = { title: "Roof inspection", startAt: START, endAt: "2030-01-01T01:00:00.000Z" };
+    appointments.push((await createAppointment(at(), rep, id, fields)).id);
+  }
+  const check = async () => {
+    if (isFlushed) await flush();
+    const entries = appointments.map(async (id) => [id, await getAppointment(at(), owner, id)] as const);
+    const expected = new Map(await Promise.all(entries));
+    const { items } = await listProspects(at(), owner, { page: 1, pageSize: COUNT });
+    const listed = new Map(items.map((item) => [item.id, Prospect.parse(item)]));
+    for (const caller of [owner, rep]) {
+      const page = await pull(caller);
+      expect(upserts(page.items, "appointments")).toEqual(expected);
+      expect(upserts(page.items, "prospects")).toEqual(new Map(scattered.map((id) => [id, listed.get(id)])));
+      expect([page.rounds, isWithin(page, 2 * appointments.length)]).toEqual([rounds, true]);
+    }
+  };
+  await check();
+  for (const [i, id] of appointments.entries()) {
+    // A completed appointment is no longer the next one, so the copy of its prospect does not contain it.
+    await updateAppointment(at(), rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
+  }
+  await check();
+});
+
+test.each([true, false])(
+  "the row of a new note that is too long for a copy is read without the row of its prospect (flushed: %s)",
+  async (isFlushed) => {
+    const { at, rep, scattered, flush, pull } = await newCompany();
+    for (const id of scattered) await createNote(at(), rep, id, { body: `${LONG}${id}` });
+    for (const id of scattered.slice(5)) await createNote(at(), rep, id, { body: "Called" });
+    if (isFlushed) await flush();
+    const page = await pull();
+    expect(upserts(page.items, "notes").size).toBe(2 * scattered.length - 5);
+    expect([page.rounds, isWithin(page, scattered.length)]).toEqual([2, true]);
+  },
+);
+
+test.each([true, false])("a rep gets no note of a prospect that the rep has lost (flushed: %s)", async (isFlushed) => {
+  const { at, owner, rep, other, scattered, flush, pull } = await newCompany();
+  const [lost = expect.fail(), gone = expect.fail(), kept = expect.fail()] = scattered;
+  for (const id of [lost, gone, kept]) {
+    await createNote(at(), rep, id, { body: "Call again" });
+    await createAppointment(at(), rep, id, { title: "Visit", startAt: START });
+  }
+  if (isFlushed) await flush();
+  await updateProspect(at(), owner, lost, { assignedToUserId: other.userId });
+  await deleteProspect(at(), owner, gone);
+  if (isFlushed) await flush();
+  const shown = async (caller: Caller) => {
+    const { items } = await pull(caller);
+    const of = (type: ChangeType) => [...upserts(items, type).values()].map((data) => Object(data).prospectId);
+    return [of("notes"), of("appointments")];
+  };
+  expect(await shown(rep)).toEqual([[kept], [kept]]);
+  expect(await shown(other)).toEqual([[lost], [lost]]);
+  const all = await shown(owner);
+  expect(all.map((ids) => ids.toSorted((a, b) => a - b))).toEqual(Array(2).fill([lost, kept]));
+});
+
+/**
+ * Returns a context that holds back the entry of the search index of each transaction, and a function that writes it. In DynamoDB, a part of
+ * a transaction may become visible later than the other parts.
+ */
+function delayedEntries(context: ApiContext): { context: ApiContext; release: () => Promise<void> } {
+  const held: (Key & Item)[] = [];
+  const isEntry = (write: Write): boolean => "put" in write && write.put.type === DELTA_TYPE;
+  const transact = async (writes: readonly Write[]): Promise<void> => {
+    for (const write of writes) if ("put" in write && isEntry(write)) held.push(write.put);
+    await context.table.transact(writes.filter((write) => !isEntry(write)));
+  };
+  const table: Table = { ...context.table, transact };
+  const commit: ApiContext["commit"] = (writes) => transact(writes);
+  return { context: { ...context, table, commit }, release: () => context.table.batchPut(held) };
+}
+
+test.each(["note", "changed note", "long note", "changed long note", "appointment", "prospect"])(
+  "the entry of a %s that appears after the deletion of the prospect shows nothing",
+  async (kind) => {
+    const { at, owner, scattered, flush, pull } = await newCompany();
+    const [id = expect.fail()] = scattered;
+    const earlier = await createNote(at(), owner, id, { body: "Call" });
+    await pull();
+    const { context, release } = delayedEntries(at());
+    if (kind === "note") await createNote(context, owner, id, { body: "Call again" });
+    if (kind === "changed note") await updateNote(context, owner, earlier.id, { body: "Call again" });
+    if (kind === "long note") await createNote(context, owner, id, { body: LONG });
+    if (kind === "changed long note") await updateNote(context, owner, earlier.id, { body: LONG });
+    if (kind === "appointment") await createAppointment(context, owner, id, { title: "Visit", startAt: START });
+    if (kind === "prospect") await updateProspect(context, owner, id, { name: "Eve" });
+    await deleteProspect(at(), owner, id);
+    const first = await pull();
+    expect(first.items).toContainEqual(expect.objectContaining({ type: "prospects", id, op: "remove" }));
+    await flush();
+    await pull();
+    await release();
+    const { items } = await pull();
+    expect(items.filter(({ op }) => op === "upsert")).toEqual([]);
+  },
+);

@@ -1,0 +1,135 @@
+/**
+ * Tests prospects without notes and appointments that become visible, cease to be visible or are deleted. `GET /api/changes` then reads
+ * neither the rows of the prospects nor their notes. If a note was added, devices must get it or remove it with its prospect.
+ */
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { createNote, deleteNote } from "#shared/prospects/notes.ts";
+import { changeOfNotes } from "#shared/prospects/read.ts";
+import { insertNote } from "#shared/prospects/rows.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
+import { changeByImport, createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { forgetRows } from "../harness/forget-rows.ts";
+import { newStage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const COUNT = 140;
+/** The tests change every seventh prospect. The ids are then so far apart that one Query for several rows costs more than single reads. */
+const APART = 7;
+
+/** Creates a company with `COUNT` prospects of the first rep. The owner and the reps have read all records. */
+async function newCompany() {
+  const { context, owner, reps } = await newStage(db);
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const ids: number[] = [];
+  for (let i = 0; i < COUNT; i++)
+    ids.push((await createProspect(context, owner, { name: `Maria ${i}`, assignedToUserId: rep.userId })).id);
+  const all = async () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  await all();
+  const cursors = new Map<number, string>();
+  async function pull(caller: Caller) {
+    forgetRows(context.table, owner.companyId);
+    const query = { limit: 500, types: undefined, cursor: cursors.get(caller.userId) };
+    const { result, usage } = await metered(() => readChanges(context, caller, query));
+    cursors.set(caller.userId, result.cursor);
+    return { ...result, units: usage.readUnits, rounds: usage.rounds };
+  }
+  for (const caller of [owner, rep, other]) while ((await pull(caller)).hasMore);
+  return { context, owner, rep, other, scattered: ids.filter((_, i) => i % APART === 0), flush: all, pull };
+}
+
+test.each([
+  { isFlushed: false, rounds: 1 },
+  { isFlushed: true, rounds: 2 },
+])("prospects that move to another rep or are deleted cost no rows (flushed: $isFlushed)", async (given) => {
+  const { context, owner, rep, other, scattered, flush, pull } = await newCompany();
+  const settle = async () => (given.isFlushed ? flush() : undefined);
+  for (const id of scattered) await updateProspect(context, owner, id, { assignedToUserId: other.userId });
+  await settle();
+  const cheap = { rounds: given.rounds, isCheap: true };
+  const seen = async (caller: Caller) => {
+    const { items, units, rounds } = await pull(caller);
+    const ops = new Set(items.map((item) => `${item.type} ${item.op === "remove" ? item.reason : item.op}`));
+    expect(items).toHaveLength(scattered.length);
+    return [[...ops].join(), { rounds, isCheap: units <= 2 + scattered.length / 4 }];
+  };
+  expect(await seen(rep)).toEqual(["prospects hidden", cheap]);
+  expect(await seen(other)).toEqual(["prospects upsert", cheap]);
+  await pull(owner);
+  for (const id of scattered) await deleteProspect(context, owner, id);
+  await settle();
+  // The log contains all that the removals need, so the copies beside it are not read.
+  const removed = { rounds: 1, isCheap: true };
+  expect(await seen(other)).toEqual(["prospects deleted", removed]);
+  expect(await seen(owner)).toEqual(["prospects deleted", removed]);
+});
+
+const ways = ["added", "added and deleted", "added by an import", "an appointment", "added during the move"] as const;
+
+test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlushed }))))(
+  "a note ($way) moves with its prospect (flushed: $isFlushed)",
+  async ({ way, isFlushed }) => {
+    const { context, owner, rep, other, scattered, flush, pull } = await newCompany();
+    const [id = expect.fail()] = scattered;
+    const settle = async () => (isFlushed ? flush() : undefined);
+    let racing = context;
+    if (way === "added during the move") {
+      let isFirst = true;
+      // The note is added after the request has read the prospect's row, and before its transaction.
+      const transact: Table["transact"] = async (writes) => {
+        if (isFirst) await createNote(context, rep, id, { body: "Call again" });
+        isFirst = false;
+        await context.table.transact(writes);
+      };
+      const table = { ...context.table, transact };
+      racing = { ...context, table, commit: transact };
+    } else if (way === "an appointment") {
+      await createAppointment(context, rep, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
+    } else if (way === "added by an import") {
+      const names = await currentDictionary(context, owner.companyId);
+      await changeByImport(context, rep, id, "7", names, async () => ({ note: "Call", patch: { name: "Eve" } }));
+    } else {
+      const note = await createNote(context, rep, id, { body: "Call again" });
+      if (way === "added and deleted") await deleteNote(context, rep, note.id);
+    }
+    await settle();
+    if (way !== "added during the move") for (const caller of [owner, rep]) await pull(caller);
+    await updateProspect(racing, owner, id, { assignedToUserId: other.userId });
+    await settle();
+    const of = async (caller: Caller) => (await pull(caller)).items.map(({ type, op }) => `${type} ${op}`).sort();
+    const kinds = { "added and deleted": [], "an appointment": ["appointments"] }[String(way)] ?? ["notes"];
+    const all = [...kinds, "prospects"];
+    expect(await of(rep)).toEqual(all.map((type) => `${type} remove`));
+    expect(await of(other)).toEqual(all.map((type) => `${type} upsert`));
+    await pull(owner);
+    await deleteProspect(context, owner, id);
+    await settle();
+    expect(await of(owner)).toEqual(all.map((type) => `${type} remove`));
+  },
+);
+
+test("the row of a prospect says that it has no notes until a note is added", async () => {
+  const { context, owner, scattered } = await newCompany();
+  const [id = expect.fail()] = scattered;
+  const isBare = async () => storedProspect(await context.table.get(keys.prospect(owner.companyId, id))).noNotes === 1;
+  expect(await isBare()).toBe(true);
+  await updateProspect(context, owner, id, { name: "Eve" });
+  expect(await isBare()).toBe(true);
+  const now = new Date(context.clock.now()).toISOString();
+  const dated = { createdAt: now, updatedAt: now, createdBy: owner.userId, version: 1 };
+  const key = { id: await context.ids.next(), companyId: owner.companyId, prospectId: id };
+  // These are the writes of a new note in earlier deployments too.
+  const writes = insertNote({ type: "note", ...key, body: "Call", ...dated });
+  await context.table.transact([changeOfNotes(owner, id, Date.parse(now)), ...writes]);
+  expect(await isBare()).toBe(false);
+  await updateProspect(context, owner, id, { name: "Ann" });
+  expect(await isBare()).toBe(false);
+});
