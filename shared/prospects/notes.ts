@@ -72,11 +72,17 @@ export async function createNote(
   const first = changeOfNotes(caller, prospectId, nowMs, prospect);
   await commit(first, own ?? prospect?.assignedToUserId).catch(async (error: unknown) => {
     const again = await secondTry(context, caller, error, nowMs, arrival);
-    const failed = again === undefined ? error : await failureOf(commit(again));
+    const failed = again === undefined ? error : await failureOf(commit(again.first, again.assignee));
     if (failed !== undefined)
       throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooManyNotes() : failed;
   });
   return made;
+}
+
+/** `assignee` is the assignee of the prospect, or undefined if the transaction does not check it. */
+interface SecondTry {
+  readonly first: Write;
+  readonly assignee: number | null | undefined;
 }
 
 /**
@@ -93,7 +99,7 @@ async function secondTry(
   error: unknown,
   nowMs: number,
   { occurredAt }: Arrival,
-): Promise<Write | undefined> {
+): Promise<SecondTry | undefined> {
   const item = failedAt(error, 0)?.item;
   if (item === undefined) return undefined;
   const prospect = storedProspect(item);
@@ -101,8 +107,11 @@ async function secondTry(
   if (!acceptsFact(caller, prospect, occurredAt)) return undefined;
   if (!(await isPublished(table, companyId, importId))) return undefined;
   return isVisible(caller, prospect)
-    ? changeOfNotes(caller, id, nowMs, importId === undefined ? {} : { importId })
-    : changeOfNotesOf(prospect, nowMs);
+    ? {
+        first: changeOfNotes(caller, id, nowMs, importId === undefined ? {} : { importId }),
+        assignee: visibleAssignee(caller),
+      }
+    : { first: changeOfNotesOf(prospect, nowMs), assignee: prospect.assignedToUserId };
 }
 
 const failureOf = (work: Promise<void>): Promise<unknown> =>

@@ -10,9 +10,12 @@ import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
 import type { ProspectPatch } from "#shared/prospects/input.ts";
+import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
+import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { makeProspect } from "./prospects.ts";
@@ -61,11 +64,13 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   let cursor: string | undefined;
   /** A sales user without permissions, who sees only the prospects that this bench assigns to the user. */
   const rep: Caller = { ...caller, role: "sales", permissions: [] };
-  const pull = async (reader = rep): Promise<Usage & { items: number }> => {
+  const pull = async (reader = rep, types: ChangeType[] = ["prospects"]): Promise<Usage & { items: number }> => {
     forgetRows(table, caller.companyId);
-    const page = () => readChanges(context, reader, { limit: PAGE, types: ["prospects"], cursor });
+    const page = () => readChanges(context, reader, { limit: PAGE, types, cursor });
     const { result, usage } = await metered(page);
     ({ cursor } = result);
+    // Copies of records are used only if their changes are later than the client's last request.
+    stage.clock.ms++;
     return { ...usage, items: result.items.length };
   };
   const flushed = async (): Promise<void> => {
@@ -121,6 +126,10 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     busy.readUnits = Math.max(busy.readUnits, readUnits);
     busy.rounds = Math.max(busy.rounds, rounds);
   }
+  const attached = await attachedPulls(context, rep, apart, flushed, (types, isFirst) => {
+    if (isFirst) cursor = undefined;
+    return pull(rep, types);
+  });
   const most = 2 + CHANGED / 4;
   return [
     ...lines("request for changes that finds nothing", 2, 1, idle),
@@ -129,10 +138,74 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     ...lines(`${CHANGED} changed neighbours, after two flushes`, most, 2, afterFlushes),
     ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, most, 2, scattered),
     ...lines(`${CHANGED} changed prospects, ${APART} ids apart, not flushed`, most, 1, scatteredUnflushed),
+    ...attached.flatMap(({ text, changes, rounds, usage }) =>
+      lines(`${changes} ${text}`, 2 + changes / 4, rounds, usage),
+    ),
     line(`page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
     line(`page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
     line(`change log, write units of a creation, mean of ${CREATIONS}`, 0.2, share),
   ];
+}
+
+interface AttachedPull {
+  readonly text: string;
+  readonly changes: number;
+  readonly rounds: number;
+  readonly usage: Usage;
+}
+
+/**
+ * Measures the requests of a rep who reads all types, after changes of notes and appointments, and after prospects without notes and
+ * appointments have moved to another user. The prospects must be far apart and visible to the rep. `pull` requests one page.
+ */
+async function attachedPulls(
+  context: ApiContext,
+  caller: Caller,
+  ids: readonly number[],
+  flushed: () => Promise<void>,
+  pull: (types: ChangeType[], isFirst: boolean) => Promise<Usage & { items: number }>,
+): Promise<AttachedPull[]> {
+  const all = [...ChangeType.options];
+  const admin: Caller = { ...caller, role: "owner" };
+  await pull(all, true);
+  for (let items = 1; items > 0; ) ({ items } = await pull(all, false));
+  const found: AttachedPull[] = [];
+  const measure = async (text: string, changes: number, write: (id: number) => Promise<unknown>): Promise<void> => {
+    for (const [when, rounds] of [
+      ["not flushed", 1],
+      ["after a flush", 2],
+    ] as const) {
+      for (const id of ids) await write(id);
+      if (rounds === 2) await flushed();
+      const { items, ...usage } = await pull(all, false);
+      if (items !== changes) throw new Error(`the page has ${items} items and not ${changes}`);
+      found.push({ text: `${text}, ${when}`, changes, rounds, usage });
+      if (rounds === 1) await flushed();
+      await pull(all, false);
+    }
+  };
+  const visit = { title: "Roof inspection", startAt: "2030-06-01T14:00:00.000Z", endAt: "2030-06-01T15:00:00.000Z" };
+  await measure("new notes", ids.length, (id) => createNote(context, caller, id, { body: "Call again on Monday" }));
+  await measure("new appointments and their prospects", 2 * ids.length, (id) =>
+    createAppointment(context, caller, id, visit),
+  );
+  const fresh: number[] = [];
+  for (let i = 0; i < ids.length * APART; i++) {
+    const { id } = await createProspect(context, admin, { name: "Maria Garcia", assignedToUserId: caller.userId });
+    if (i % APART === 0) fresh.push(id);
+  }
+  await flushed();
+  while ((await pull(all, false)).items > 0);
+  for (const id of fresh) await updateProspect(context, admin, id, { assignedToUserId: null });
+  const { items, ...usage } = await pull(all, false);
+  if (items !== fresh.length) throw new Error(`the page has ${items} items and not ${fresh.length}`);
+  found.push({
+    text: "prospects without notes that a rep loses, not flushed",
+    changes: fresh.length,
+    rounds: 1,
+    usage,
+  });
+  return found;
 }
 
 /** Reads the rows of prospects with consecutive ids, with one Query for each partition. */

@@ -20,6 +20,7 @@ import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
+import { importProspects } from "./imported.ts";
 import { newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -155,6 +156,19 @@ test.each([true, false])("a rep gets no note of a prospect that the rep has lost
   expect(await shown(other)).toEqual([[lost], [lost]]);
   const all = await shown(owner);
   expect(all.map((ids) => ids.toSorted((a, b) => a - b))).toEqual(Array(2).fill([lost, kept]));
+});
+
+test("a rep's notes on imported prospects are read from copies, too", async () => {
+  const { at, owner, rep, pull } = await newCompany();
+  const { prospects } = await importProspects(at(), owner, Array<number>(20).fill(rep.userId));
+  for (const caller of [owner, rep]) while ((await pull(caller)).items.length > 0);
+  const imported = prospects.filter((_, i) => i % 2 === 0);
+  for (const { id } of imported) await createNote(at(), rep, id, { body: "Call again" });
+  for (const caller of [owner, rep]) {
+    const page = await pull(caller);
+    expect(upserts(page.items, "notes").size).toBe(imported.length);
+    expect([page.rounds, isWithin(page, imported.length)]).toEqual([1, true]);
+  }
 });
 
 /**
