@@ -1,9 +1,10 @@
 /**
  * Runs every minute. Sends a new queue message for each overdue webhook delivery and each overdue job, because the first message was
- * probably lost.
+ * probably lost. Also starts the flushes of search indexes that were requested for this time.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
+import { sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
 import { sweepJobs } from "#shared/jobs/lease.ts";
 import { log } from "#shared/log.ts";
 import { eventContext } from "#shared/webhooks/context.ts";
@@ -11,12 +12,13 @@ import { SweepInput, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 
 const jobs = openJobQueues();
 
-export const handler = async (input: unknown): Promise<{ queued: number; jobs: number }> => {
+export const handler = async (input: unknown): Promise<{ queued: number; jobs: number; flushes: number }> => {
   const { table, clock } = eventContext();
-  const [queued = 0, sent = 0] = await allEnded([
+  const [queued = 0, sent = 0, flushes = 0] = await allEnded([
     sweep(eventContext(), SweepInput.parse(input)),
     sweepJobs({ table, clock, jobs }),
+    sweepFlushRequests({ table, clock }),
   ]);
   if (queued + sent > 0) log.warn("queued again", { queued, jobs: sent });
-  return { queued, jobs: sent };
+  return { queued, jobs: sent, flushes };
 };

@@ -8,7 +8,7 @@ import { GetQueueAttributesCommand, SendMessageCommand, type SQSClient } from "@
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import { openQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
-import { flushStream, flushTypes } from "#shared/company-index/write/flush.ts";
+import { flushStream, flushTypes } from "#shared/company-index/write/flush-stream.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";

@@ -127,6 +127,7 @@ export const eventFunctions = {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
         cursorDataKeys: ["GetItem"],
+        flushRequests: ["BatchWriteItem"],
         changeLog: ["PutItem", "BatchWriteItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],
@@ -175,6 +176,7 @@ export const eventFunctions = {
       table: {
         due: ["Query"],
         deliveries: ["UpdateItem"],
+        flushRequests: ["UpdateItem"],
         imports: ["UpdateItem"],
         exports: ["UpdateItem"],
         bulkJobs: ["UpdateItem"],

@@ -139,6 +139,7 @@ const familyNames = [
   "deletedTerritories",
   "index",
   "indexTexts",
+  "flushRequests",
   "changeLog",
   "factLog",
   "dayFacts",

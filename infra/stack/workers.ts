@@ -7,7 +7,7 @@ import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import { flushTypes } from "#shared/company-index/write/flush.ts";
+import { flushTypes } from "#shared/company-index/write/flush-stream.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";

@@ -114,6 +114,8 @@ export interface Logged {
   readonly range?: IdRange;
   /** Where the copies of changed records were stored before the transaction. Undefined if there are no copies. */
   readonly copies?: CopyRows | undefined;
+  /** The time of the flush that executes the transaction, in milliseconds since 1970. Undefined if it is no flush. */
+  readonly flushedAt?: number;
   /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
   readonly others?: (version: number) => readonly Write[];
 }

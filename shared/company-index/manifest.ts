@@ -127,6 +127,8 @@ export const Head = z.object({
   logBegins: z._default(z.int(), 0),
   /** The version of the newest chunk of the change log. 0 if there is none. */
   lastChunk: z._default(z.int(), 0),
+  /** The time of the last flush, in milliseconds since 1970. 0 if it is not known. */
+  flushedAt: z._default(z.int(), 0),
   /**
    * Identifies the change log. A restore of the company's rows from a backup sets a new id, because no chunk of the change log contains
    * the changes that the restore makes.
@@ -187,7 +189,8 @@ export const isUnmoved = ({ version }: Head): Condition =>
  */
 export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 
-type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">>;
+type MovedHead = Pick<Head, "version" | "manifest"> &
+  Partial<Pick<Head, "loggedVersion" | "logBegins" | "lastChunk" | "flushedAt">>;
 
 /**
  * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success, and the current
@@ -199,10 +202,11 @@ export async function moveHead(
   table: Table,
   companyId: number,
   from: Head,
-  { manifest, loggedVersion, logBegins, lastChunk, version }: MovedHead,
+  { manifest, loggedVersion, logBegins, lastChunk, flushedAt, version }: MovedHead,
   { chunk = [], commit }: { readonly chunk?: readonly Write[]; readonly commit?: Commit | undefined } = {},
 ): Promise<Head | undefined> {
-  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, loggedVersion, logBegins, lastChunk };
+  const log = { loggedVersion, logBegins, lastChunk, flushedAt };
+  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, ...log };
   const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
     if (commit !== undefined) await commit([move, ...chunk]);

@@ -293,6 +293,10 @@ export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) 
  * was cancelled, its rows are deleted.
  */
 export const jobShard = "DUE#JOBS";
+/** The row that asks for a flush of the company's search index at a later time (see flush-stream.ts). */
+export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
+/** The partition of the due index (see DUE_INDEX) for requests of flushes. */
+export const flushShard = "DUE#FLUSH";
 /**
  * The partition of the due index (see DUE_INDEX) with the paused backlog of a webhook: the deliveries that wait while the webhook is
  * paused. Deliveries about single records of bulk jobs have a separate partition (`isBulk`). They are sent after all others.
@@ -371,6 +375,7 @@ export const families = {
   deletedTerritories: "C#*#TD",
   index: "C#*#X",
   indexTexts: "C#*#XN",
+  flushRequests: "C#*#XF",
   changeLog: "C#*#XL",
   factLog: "C#*#FL",
   dayFacts: "C#*#FD",

@@ -5,7 +5,8 @@
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
+import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
+import { flushStream } from "#shared/company-index/write/flush-stream.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";

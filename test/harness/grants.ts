@@ -59,6 +59,12 @@ const rare: readonly RareGrants[] = [
       "A message or the run of a job is lost: test/webhooks/sweeping.deep.test.ts, test/jobs/{export,import-jobs.deep,bulk}.test.ts.",
   },
   {
+    files: ["events/sweep", "index/flush"],
+    grants: ["UpdateItem flushRequests", "BatchWriteItem flushRequests"],
+    reason:
+      "A company has written many prospects within a minute, and then none: test/company-index/early-flush.test.ts.",
+  },
+  {
     files: ["webhooks/rotate-secret"],
     grants: ["PutItem dataKeys"],
     reason: "The company has only webhooks from before encryption, and no data key: test/secrets/secrets.test.ts.",

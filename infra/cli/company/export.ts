@@ -216,7 +216,7 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
  * requests, the receipts of operations that devices have sent, the ids that clients chose for new prospects (the prospects' rows contain
  * them too), and the data keys that encrypt the secrets of webhooks, sessions and cursors.
  */
-const LEFT_OUT = /^C#\d+#(?:X|XN|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
+const LEFT_OUT = /^C#\d+#(?:X|XN|XF|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);

@@ -4,12 +4,11 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import { chunkWrites, type Logged, logAfter } from "#shared/company-index/change-log.ts";
-import { DELTA_TYPE, readUnflushed, removeUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
-import { type DeltaSize, deltaSizeOf, TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
+import { readUnflushed, removeUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
+import { type DeltaSize, TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { type Head, moveHead, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
@@ -20,10 +19,8 @@ import { collectGarbage } from "#shared/company-index/write/garbage-collection.t
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/write/publish.ts";
-import { itemOfImage } from "#shared/db/stream-image.ts";
 import type { Table } from "#shared/db/table.ts";
-import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
-import { errorFields, log, withLogContext } from "#shared/log.ts";
+import { secretKeys } from "#shared/db/webhook-keys.ts";
 
 /**
  * The total weight of unflushed entries (recent changes) at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of
@@ -33,15 +30,11 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
  */
 export const FLUSH_ENTRIES = 64;
 
-/** Milliseconds for which a warm Lambda function remembers that no device of a company reads `GET /api/changes`. */
-const NO_DEVICES_MS = 60_000;
-
 /**
- * The types of the stream records that the flush handles: entries of the search index, and data keys (encryption keys). When the first
- * device of a company reads `GET /api/changes`, the data key for the company's cursors is stored. From then on, a flush is worthwhile
- * earlier (see `hasDevices`).
+ * Milliseconds after a flush of the company before large entries are flushed although they are few. Each list reads all entries, so a flush
+ * makes lists cheaper. But a flush of few entries costs more for each entry, so the flushes of a busy company wait for more entries.
  */
-export const flushTypes = [DELTA_TYPE, DATA_KEY_TYPE] as const;
+const REST_MS = 60_000;
 
 const TEXT_TRIES = 5;
 
@@ -59,11 +52,14 @@ export interface Flushed {
    */
   readonly left: DeltaSize;
   readonly merges: number;
+  /** The time, in milliseconds since 1970, from which on large entries of the company are flushed although they are few. */
+  readonly restsUntil: number;
 }
 
 /**
  * Moves the company's unflushed entries (recent changes) into a run (a sorted batch of rows). It does this if their total weight is at
- * least `least`, or if they are large and devices of the company read them. Then it merges runs and deletes runs that no reader needs. The
+ * least `least`. If they are large, it also does this if devices of the company read them, or if the last flush was at least `REST_MS` ago.
+ * Then it merges runs and deletes runs that no reader needs. The
  * flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
  */
 export async function flush(
@@ -78,7 +74,9 @@ export async function flush(
   const left = { weight: unflushed.weight, bytes: unflushed.bytes };
   const isFull = left.weight >= least;
   const isRead = (isFull || isDear(left)) && (await hasDevices(table, companyId));
-  if (!isFull && !isRead) return { entries: 0, left, merges: 0 };
+  const unchanged = { entries: 0, left, merges: 0, restsUntil: head.flushedAt + REST_MS };
+  const isRested = isDear(left) && clock.now() >= unchanged.restsUntil;
+  if (!isFull && !isRead && !isRested) return unchanged;
   const [runManifests, activity, changes] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
@@ -89,11 +87,12 @@ export async function flush(
     runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
   };
   const built = await newRun(table, companyId, before.runs, unflushed);
-  const logged = { ...changes, others: () => activity.writes };
+  const flushedAt = clock.now();
+  const logged = { ...changes, others: () => activity.writes, flushedAt };
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
     : putNewRun(context, companyId, before, built, logged));
-  if (after === undefined) return { entries: 0, left, merges: 0 };
+  if (after === undefined) return unchanged;
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
@@ -103,17 +102,19 @@ export async function flush(
     entries,
     left: { weight: 0, bytes: 0 },
     merges: after.merges + (await mergeAll(context, companyId, after.state)),
+    restsUntil: flushedAt + REST_MS,
   };
 }
 
-const isDear = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
+/** Returns true if reading the entries costs more than two read units. */
+export const isDear = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
 
 /**
  * Returns true if devices of the company read `GET /api/changes`. Each such request reads all unflushed entries, and most requests find no
  * change. If the entries are large, these reads together cost more than a flush. The first request of a company's devices stores the data
  * key of the company's cursors, so this key shows that there are devices.
  */
-const hasDevices = async (table: Table, companyId: number): Promise<boolean> =>
+export const hasDevices = async (table: Table, companyId: number): Promise<boolean> =>
   (await table.get(secretKeys.cursorDataKey(companyId))) !== undefined;
 
 interface Put {
@@ -160,7 +161,8 @@ async function logOnly(
   logged: Logged,
 ): Promise<Put | undefined> {
   const chunk = chunkWrites(companyId, head, logged, clock.now());
-  const next: Head = { ...head, version: head.version + 1, ...logAfter(head, chunk.length > 0) };
+  const { flushedAt = head.flushedAt } = logged;
+  const next: Head = { ...head, version: head.version + 1, flushedAt, ...logAfter(head, chunk.length > 0) };
   const others = logged.others?.(next.version) ?? [];
   const current = await moveHead(table, companyId, head, next, { chunk: [...chunk, ...others] });
   return current === undefined ? { state: { head: next, runs }, merges: 0 } : undefined;
@@ -320,71 +322,4 @@ async function hasRemainders(
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
     notes.some(({ noteId, version }) => version < noteVersions.versionOf(noteId) + least)
   );
-}
-
-/**
- * Handles a batch of stream records: adds up the sizes of each company's new entries, and flushes the companies with enough of them.
- *
- * A warm function remembers the size of the entries since a company's last flush. A cold function does not know it, so it tries a flush at
- * the company's first record. Every function tries a flush when the data key of the company's cursors is written, because the company then
- * has devices. If the flush of one company fails, the other companies are still flushed, and the failures are reported at the end.
- */
-export function flushStream(
-  context: () => IndexContext,
-): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
-  const sizes = new Map<number, DeltaSize>();
-  /** For each company id, the time (in milliseconds since 1970) until which the function assumes that the company has no devices. */
-  const noDevicesUntil = new Map<number, number>();
-  async function isDue(companyId: number, size: DeltaSize): Promise<boolean> {
-    if (size.weight >= FLUSH_ENTRIES) return true;
-    const { table, clock } = context();
-    if (!isDear(size) || clock.now() < (noDevicesUntil.get(companyId) ?? 0)) return false;
-    if (await hasDevices(table, companyId)) return true;
-    noDevicesUntil.set(companyId, clock.now() + NO_DEVICES_MS);
-    return false;
-  }
-  async function flushIfDue(companyId: number, records: readonly DynamoDBRecord[]): Promise<void> {
-    const images = records.map(({ dynamodb }) => itemOfImage(dynamodb?.NewImage ?? {}));
-    const known = images.some(({ type }) => type === DATA_KEY_TYPE) ? undefined : sizes.get(companyId);
-    const size = known === undefined ? UNKNOWN : sum(known, deltaSizeOf(images));
-    sizes.set(companyId, size);
-    if (await isDue(companyId, size)) sizes.set(companyId, await flushCompany(context(), companyId));
-  }
-  return async ({ Records }) => {
-    const companies = Map.groupBy(Records.filter(isFlushed), companyOf);
-    const failed: string[] = [];
-    for (const [companyId, records] of companies) {
-      try {
-        await withLogContext({ companyId }, () => flushIfDue(companyId, records));
-      } catch (error) {
-        log.error("index not flushed", { companyId, ...errorFields(error) });
-        failed.push(records[0]?.dynamodb?.SequenceNumber ?? "");
-      }
-    }
-    return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) };
-  };
-}
-
-/** The assumed size if the true size is unknown. It is large enough that the function tries a flush, and the flush reads the true size. */
-const UNKNOWN: DeltaSize = { weight: FLUSH_ENTRIES, bytes: 0 };
-
-const sum = (a: DeltaSize, b: DeltaSize): DeltaSize => ({ weight: a.weight + b.weight, bytes: a.bytes + b.bytes });
-
-async function flushCompany(context: IndexContext, companyId: number): Promise<DeltaSize> {
-  const { left, ...done } = await flush(context, companyId);
-  if (done.entries > 0) log.info("index flushed", done);
-  return left;
-}
-
-/** Returns false for the data keys (encryption keys) of webhooks and of the console, because the flush needs only those of cursors. */
-const isFlushed = ({ dynamodb }: DynamoDBRecord): boolean =>
-  dynamodb?.NewImage?.type?.S !== DATA_KEY_TYPE || flushedKey.test(dynamodb.Keys?.pk?.S ?? "");
-
-/** The partition key of an entry, or of the data key of a company's cursors. */
-const flushedKey = /^C#(\d+)#(?:X|CK)$/;
-
-function companyOf({ dynamodb }: DynamoDBRecord): number {
-  const [, companyId] = flushedKey.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
-  if (companyId === undefined) throw new Error("the stream record is neither a delta entry nor a data key");
-  return Number(companyId);
 }

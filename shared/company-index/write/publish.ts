@@ -137,6 +137,7 @@ export async function publish(
     ...from,
     version: from.version + 1,
     manifest: [...manifest],
+    flushedAt: logged.flushedAt ?? from.flushedAt,
     ...logAfter(from, chunk.length > 0),
   };
   const others = logged.others?.(next.version) ?? [];

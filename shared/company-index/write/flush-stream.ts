@@ -1,0 +1,165 @@
+/**
+ * Starts flushes. Stream records of the table show which companies have new entries in their search indexes. A flush (see flush.ts) moves
+ * the entries of one company into its stored index.
+ */
+import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { DELTA_TYPE } from "#shared/company-index/delta.ts";
+import { type DeltaSize, deltaSizeOf } from "#shared/company-index/delta-size.ts";
+import { FLUSH_ENTRIES, flush, hasDevices, isDear } from "#shared/company-index/write/flush.ts";
+import type { IndexContext } from "#shared/company-index/write/publish.ts";
+import { equals, type Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { itemOfImage } from "#shared/db/stream-image.ts";
+import type { Table } from "#shared/db/table.ts";
+import { DATA_KEY_TYPE } from "#shared/db/webhook-keys.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { errorFields, log, withLogContext } from "#shared/log.ts";
+
+/** The `type` attribute of a flush request: a row that asks for a flush of a company at a later time. */
+const FLUSH_REQUEST_TYPE = "flush-request";
+
+/**
+ * The types of the stream records that start flushes: entries of the search index, flush requests, and data keys (encryption keys). When
+ * the first device of a company reads `GET /api/changes`, the data key for the company's cursors is stored. From then on, a flush is
+ * worthwhile earlier (see `hasDevices`).
+ */
+export const flushTypes = [DELTA_TYPE, DATA_KEY_TYPE, FLUSH_REQUEST_TYPE] as const;
+
+/**
+ * Handles a batch of stream records: adds up the sizes of each company's new entries, and flushes the companies with enough of them.
+ *
+ * A warm function remembers the size of the entries since a company's last flush. A cold function does not know it, so it tries a flush at
+ * the company's first record. Every function tries a flush when the data key of the company's cursors is written, because the company then
+ * has devices, and when the time of a flush request has come. If the flush of one company fails, the other companies are still flushed, and
+ * the failures are reported at the end.
+ */
+export function flushStream(
+  context: () => IndexContext,
+): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
+  const companies = new Map<number, Known>();
+  async function isDue(companyId: number, { size, restsUntil, hasNoDevices }: Known): Promise<boolean> {
+    if (size.weight >= FLUSH_ENTRIES) return true;
+    const { table, clock } = context();
+    if (!isDear(size)) return false;
+    if (clock.now() >= restsUntil) return true;
+    if (hasNoDevices || (await hasDevices(table, companyId))) return !hasNoDevices;
+    companies.set(companyId, { ...known(companyId), hasNoDevices: true });
+    return false;
+  }
+  const known = (companyId: number): Known => companies.get(companyId) ?? nothingKnown;
+  async function flushIfDue(companyId: number, records: readonly DynamoDBRecord[]): Promise<void> {
+    const images = records.map(({ dynamodb }) => itemOfImage(dynamodb?.NewImage ?? {}));
+    const before = images.some(isSignal) ? { ...known(companyId), size: UNKNOWN } : known(companyId);
+    const entries = images.filter(({ type }) => type === DELTA_TYPE);
+    const size = sum(before.size, deltaSizeOf(entries));
+    companies.set(companyId, { ...before, size });
+    if (await isDue(companyId, known(companyId))) {
+      const { left, restsUntil, ...done } = await flush(context(), companyId);
+      companies.set(companyId, { ...known(companyId), size: left, restsUntil, hasNoDevices: false });
+      if (done.entries > 0) log.info("index flushed", done);
+    }
+    await requestIfDear(companyId);
+  }
+  /** Requests a flush if the entries left are large. One request for each time is enough. */
+  async function requestIfDear(companyId: number): Promise<void> {
+    const { size, restsUntil, requestedAt } = known(companyId);
+    if (!isDear(size) || requestedAt === restsUntil) return;
+    await requestFlush(context().table, companyId, restsUntil);
+    companies.set(companyId, { ...known(companyId), requestedAt: restsUntil });
+  }
+  return async ({ Records }) => {
+    const failed: string[] = [];
+    for (const [companyId, records] of Map.groupBy(Records.filter(isFlushed), companyOf)) {
+      try {
+        await withLogContext({ companyId }, () => flushIfDue(companyId, records));
+      } catch (error) {
+        log.error("index not flushed", { companyId, ...errorFields(error) });
+        failed.push(records[0]?.dynamodb?.SequenceNumber ?? "");
+      }
+    }
+    return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) };
+  };
+}
+
+/** What a warm function knows about a company. All times are in milliseconds since 1970. */
+interface Known {
+  /** The size of the entries since the last flush. */
+  readonly size: DeltaSize;
+  /** Until this time, the function flushes the company only if it has `FLUSH_ENTRIES` entries or devices. */
+  readonly restsUntil: number;
+  /** True if no device of the company has read `GET /api/changes`. The function asks once between two flushes. */
+  readonly hasNoDevices: boolean;
+  /** The time of the last flush request that the function has stored. */
+  readonly requestedAt: number;
+}
+
+/** True for a row that starts a try of a flush, whatever the size of the entries is. */
+const isSignal = ({ type }: Item): boolean => type === DATA_KEY_TYPE || type === FLUSH_REQUEST_TYPE;
+
+/** The assumed size if the true size is unknown. It is large enough that the function tries a flush, and the flush reads the true size. */
+const UNKNOWN: DeltaSize = { weight: FLUSH_ENTRIES, bytes: 0 };
+const nothingKnown: Known = { size: UNKNOWN, restsUntil: 0, hasNoDevices: false, requestedAt: 0 };
+
+const sum = (a: DeltaSize, b: DeltaSize): DeltaSize => ({ weight: a.weight + b.weight, bytes: a.bytes + b.bytes });
+
+/**
+ * Returns false for data keys (encryption keys) of webhooks and of the console, because a flush needs only those of cursors. Also returns
+ * false for a flush request whose time has not come.
+ */
+const isFlushed = ({ dynamodb }: DynamoDBRecord): boolean =>
+  flushedKey.test(dynamodb?.Keys?.pk?.S ?? "") && dynamodb?.NewImage?.dueShard === undefined;
+
+/** The partition key of an entry, of a flush request, or of the data key of a company's cursors. */
+const flushedKey = /^C#(\d+)#(?:X|XF|CK)$/;
+
+function companyOf({ dynamodb }: DynamoDBRecord): number {
+  const [, companyId] = flushedKey.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
+  if (companyId === undefined) throw new Error("the stream record is neither of an entry nor of a signal");
+  return Number(companyId);
+}
+
+/**
+ * Stores a flush request: it asks for a flush at the time `at`, in milliseconds since 1970. Without it, the entries of a company that
+ * writes nothing more would stay unflushed.
+ */
+const requestFlush = (table: Table, companyId: number, at: number): Promise<void> =>
+  table.batchPut([
+    { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) },
+  ]);
+
+/** Maximum number of flush requests that one sweep handles. The next sweep, a minute later, handles the others. */
+const REQUESTS_PER_SWEEP = 2_000;
+/** Number of flush requests that are updated at the same time. */
+const TOGETHER = 25;
+
+const Request = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
+
+/**
+ * Marks the flush requests whose time has come. The stream record of a marked request starts the flush. Returns the number of marked
+ * requests.
+ */
+export async function sweepFlushRequests({ table, clock }: IndexContext): Promise<number> {
+  const due: z.infer<typeof Request>[] = [];
+  const query = { pk: keys.flushShard, index: "due", upTo: iso(clock.now()), limit: REQUESTS_PER_SWEEP } as const;
+  for await (const item of table.query(query)) due.push(Request.parse(item));
+  let marked = 0;
+  for (let done = 0; done < due.length; done += TOGETHER) {
+    const results = await Promise.all(due.slice(done, done + TOGETHER).map((request) => mark(table, request)));
+    marked += results.filter(Boolean).length;
+  }
+  return marked;
+}
+
+/** Returns false if the request was made again or marked since it was read. */
+async function mark(table: Table, { pk, sk, dueAt }: z.infer<typeof Request>): Promise<boolean> {
+  const change = { remove: ["dueShard", "dueAt"] };
+  try {
+    await table.write({ update: { pk, sk }, change, when: equals("dueAt", dueAt) });
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return false;
+    throw error;
+  }
+}
