@@ -52,7 +52,7 @@ export function flushStream(
   async function flushIfDue(companyId: number, records: readonly DynamoDBRecord[]): Promise<void> {
     const images = records.map(({ dynamodb }) => itemOfImage(dynamodb?.NewImage ?? {}));
     const before = images.some(isSignal) ? { ...known(companyId), size: UNKNOWN } : known(companyId);
-    const entries = images.filter(({ type }) => type === DELTA_TYPE);
+    const entries = images.filter((image) => !isSignal(image));
     const size = sum(before.size, deltaSizeOf(entries));
     companies.set(companyId, { ...before, size });
     if (await isDue(companyId, known(companyId))) {
