@@ -49,11 +49,13 @@ async function write(transaction: IDBTransaction, commit: Commit): Promise<boole
   const { cursor } = await answerOf<State>(states.get("state"));
   if (ifCursor !== undefined && ifCursor !== cursor) return false;
   if (commit.state !== undefined) states.put(commit.state, "state");
-  const known = await Promise.all(
-    put.map(({ type, id }) => answerOf<StoredRecord | undefined>(records.get([type, id]))),
-  );
+  const knownOf = ({ type, id }: Pick<StoredRecord, "type" | "id">) =>
+    answerOf<StoredRecord | undefined>(records.get([type, id]));
+  const known = await Promise.all([...put, ...remove].map(knownOf));
   for (const [i, record] of put.entries()) if (isCurrent(record, known[i])) records.put(record);
-  for (const { type, id } of remove) records.delete([type, id]);
+  for (const [i, removal] of remove.entries()) {
+    if (isCurrent(removal, known[put.length + i])) records.delete([removal.type, removal.id]);
+  }
   const old = removeBelow > 0 ? IDBKeyRange.upperBound(removeBelow, true) : undefined;
   const keys = old === undefined ? [] : await answerOf(records.index("generation").getAllKeys(old));
   for (const key of keys) records.delete(key);

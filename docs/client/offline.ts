@@ -154,7 +154,9 @@ export function offlineClient({
         ifCursor: cursor,
         state: { ...state, cursor: page.cursor, clockOffsetMs: offsetOf(serverTime(response) ?? now(), now()) },
         put: [...items.values()].filter(isUpsert).map((item) => ({ ...item, generation })),
-        remove: [...items.values()].filter((item) => item.op === "remove"),
+        remove: [...items.values()].flatMap(({ op, type, id, version }) =>
+          op === "remove" ? [{ type, id, version, generation }] : [],
+        ),
         removeBelow: isComplete ? generation : 0,
         drop: page.hasMore ? [] : applied,
       });

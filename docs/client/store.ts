@@ -54,13 +54,18 @@ export interface State {
   readonly clockOffsetMs: number;
 }
 
+type Versioned = Pick<StoredRecord, "version" | "generation">;
+/** The removal of a record. `version` is the version that the record has in the feed after its removal. */
+export type Removal = Versioned & { readonly type: ChangeType; readonly id: number };
+
 export interface Commit {
   /** Write only if the stored cursor equals this one. Otherwise another tab has applied a page meanwhile. */
   readonly ifCursor?: string | null;
   readonly state?: State;
   /** Contains each record at most once. A record does not replace a newer version of the same generation. */
   readonly put?: readonly StoredRecord[];
-  readonly remove?: readonly { readonly type: ChangeType; readonly id: number }[];
+  /** A removal does not remove a newer version of the same generation. */
+  readonly remove?: readonly Removal[];
   /** Removes the records of all generations below this one. */
   readonly removeBelow?: number;
   /**
@@ -81,10 +86,10 @@ export interface Store {
 }
 
 /**
- * Returns true if `record` may replace `known`, the stored copy of the record. Versions are compared only within a generation. If the
+ * Returns true if `record` may replace `known`, the stored copy of the record, or if a removal may remove it. Versions are compared only within a generation. If the
  * service has rebuilt its index, the versions of a new generation can be lower.
  */
-export const isCurrent = (record: StoredRecord, known: StoredRecord | undefined): boolean =>
+export const isCurrent = (record: Versioned, known: Versioned | undefined): boolean =>
   known === undefined || record.generation > known.generation || record.version >= known.version;
 
 export const newState = (): State => ({
@@ -112,10 +117,10 @@ export function memoryStore(): Store {
     async commit({ ifCursor, put = [], remove = [], removeBelow = 0, save = [], drop = [], ...rest }) {
       if (ifCursor !== undefined && ifCursor !== state.cursor) return false;
       state = rest.state ?? state;
-      for (const record of put) {
-        if (isCurrent(record, records.get(keyOf(record)))) records.set(keyOf(record), record);
-      }
-      for (const key of remove) records.delete(keyOf(key));
+      const isAllowed = (one: StoredRecord | Removal): boolean => isCurrent(one, records.get(keyOf(one)));
+      const [puts, removals] = [put.filter(isAllowed), remove.filter(isAllowed)];
+      for (const record of puts) records.set(keyOf(record), record);
+      for (const removal of removals) records.delete(keyOf(removal));
       for (const [key, { generation }] of records) if (generation < removeBelow) records.delete(key);
       for (const entry of save) {
         const position = entry.position ?? ++positions;

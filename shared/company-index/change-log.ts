@@ -44,6 +44,8 @@ export interface ProspectChange extends Versioned, Assignees, MaybeCopied {
    * unknown, false or undefined. If true, `movesAppointments` is known.
    */
   readonly hasNoNotes?: boolean | undefined;
+  /** The time of the deletion, in milliseconds since 1970. Undefined for other changes, and if it is not known. */
+  readonly deletedAt?: number | undefined;
 }
 
 /**

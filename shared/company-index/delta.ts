@@ -128,6 +128,8 @@ export const DeltaItem = z.object({
   agenda: z.optional(z.int()),
   /** 1 if the prospect never had a note. Only changes that may make the prospect visible or invisible to a user have it. */
   noNotes: z.optional(z.int()),
+  /** The time of the deletion of a prospect, in milliseconds since 1970. Undefined in an entry of an earlier deployment. */
+  deletedAt: z.optional(z.int()),
   /** The appointment that the same transaction has written. */
   appointment: z.optional(
     z.object({
@@ -193,7 +195,9 @@ function keepEntry(item: Item, { entries, notes, changes, attached }: Kept, visi
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
     const assignees = { before: before === undefined ? undefined : before || null, after };
     const [isRestored, movesAppointments, hasNoNotes] = [more.restored === 1, more.agenda === 1, more.noNotes === 1];
-    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored, movesAppointments, hasNoNotes });
+    const { deletedAt } = more;
+    const flags = { isDeleted, isRestored, movesAppointments, hasNoNotes };
+    changes.push({ kind: "prospect", id, version, ...assignees, ...flags, deletedAt });
     if (more.appointment !== undefined) {
       const { at: _, ...appointment } = more.appointment;
       changes.push({ kind: "appointment", ...appointment, prospectId: id, ...assignees });

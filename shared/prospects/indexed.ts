@@ -6,12 +6,7 @@ import type { CopiedAppointment, CopiedNote } from "#shared/company-index/copies
 import type { CopiedFields, ProspectCopy } from "#shared/company-index/copies/prospect.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import { type Address, formatted } from "#shared/prospects/address.ts";
-import {
-  AppointmentStatus,
-  type StoredAppointment,
-  type StoredNote,
-  type StoredProspect,
-} from "#shared/prospects/stored.ts";
+import type { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
@@ -91,10 +86,10 @@ export function copiedAppointment(appointment: StoredAppointment): CopiedAppoint
 
 /** Returns the appointment of a copy. `key` contains the fields that the change log contains. */
 export const appointmentOfCopy = (
-  { startAt, endAt, createdAt, updatedAt, occurredAt, status, ...fields }: CopiedAppointment,
+  { startAt, endAt, createdAt, updatedAt, occurredAt, ...fields }: CopiedAppointment,
   key: Pick<StoredAppointment, "companyId" | "prospectId">,
 ): StoredAppointment => ({
-  ...{ type: "appointment", ...key, ...fields, status: AppointmentStatus.parse(status) },
+  ...{ type: "appointment", ...key, ...fields },
   ...{ startAt: iso(startAt), endAt: endAt === null ? null : iso(endAt) },
   ...{ createdAt: iso(createdAt), updatedAt: iso(updatedAt) },
   ...(occurredAt !== undefined && { occurredAt: iso(occurredAt) }),

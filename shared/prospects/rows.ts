@@ -94,6 +94,7 @@ export const replaceProspect = (
     isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
     movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
     hasNoNotes: next.noNotes !== undefined && isMove(current, next),
+    deletedAt: next.deletedAt === undefined ? undefined : Date.parse(next.updatedAt),
     appointment,
     fact,
     shown: copiedFields(next),

@@ -6,11 +6,13 @@
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
+import { moveHead } from "#shared/company-index/manifest.ts";
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { flushStream, sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
 import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -25,7 +27,13 @@ async function newCompany() {
   const dataKey = { ...secretKeys.cursorDataKey(companyId), type: DATA_KEY_TYPE };
   const time = { nowMs: Date.UTC(2026, 5, 1) };
   const clock = { now: () => time.nowMs };
-  const handle = flushStream(() => ({ table, clock }));
+  let isLosing = false;
+  const transact: Table["transact"] = async (writes) => {
+    const { head } = await readUnflushed(table, companyId);
+    if (isLosing) await moveHead(table, companyId, head, { ...head, version: head.version + 1 });
+    await table.transact(writes);
+  };
+  const handle = flushStream(() => ({ table: { ...table, transact }, clock }));
   const seen = new Set<string>();
   async function deliver(items: readonly Item[]): Promise<void> {
     const Records = items.map((item) => {
@@ -58,7 +66,15 @@ async function newCompany() {
       const request = (await table.get(keys.flushRequest(companyId))) ?? expect.fail("no request");
       return (await metered(() => deliver([request]))).usage.readUnits;
     },
-    /** Marks the requests of this company whose time has come, and returns their number. */
+    requestedAt: async () => (await table.get(keys.flushRequest(companyId)))?.dueAt,
+    /** During `work`, each flush loses against another process that changes the index first. */
+    async lose<T>(work: () => Promise<T>): Promise<T> {
+      isLosing = true;
+      return work().finally(() => {
+        isLosing = false;
+      });
+    },
+    /** Releases the requests of all companies whose time has come, and returns their number. */
     sweep: (): Promise<number> => sweepFlushRequests({ table, clock }),
     left: async (): Promise<number> => (await readUnflushed(table, companyId)).keys.length,
     units: async (): Promise<number> => (await metered(() => readUnflushed(table, companyId))).usage.readUnits,
@@ -119,6 +135,41 @@ test("if a company writes nothing more, its large entries are flushed by a reque
   expect(await company.left()).toBe(0);
   expect(await company.units()).toBeLessThanOrEqual(2);
   expect(await company.sweep()).toBe(0);
+});
+
+test("a request whose time has come makes a new request if the clock of the flush function is behind", async () => {
+  const company = await newBusyCompany();
+  company.time.nowMs += 60_000;
+  await company.sweep();
+  company.time.nowMs -= 100;
+  await company.deliverRequest();
+  expect(await company.left()).toBe(COUNT);
+  company.time.nowMs += 100;
+  expect(await company.sweep()).toBeGreaterThan(0);
+  await company.deliverRequest();
+  expect(await company.left()).toBe(0);
+});
+
+test("a request makes a new request if another process changes the index during its flush", async () => {
+  const company = await newBusyCompany();
+  company.time.nowMs += 60_000;
+  await company.sweep();
+  await company.lose(() => company.deliverRequest());
+  expect(await company.left()).toBe(COUNT);
+  expect(await company.sweep()).toBeGreaterThan(0);
+  await company.deliverRequest();
+  expect(await company.left()).toBe(0);
+});
+
+test("a busy company makes at most one request in a minute", async () => {
+  const company = await newCompany();
+  const requests = new Set<unknown>();
+  for (let i = 0; i < 6 * FLUSH_ENTRIES; i++) {
+    company.time.nowMs += 10;
+    await company.create();
+    requests.add(await company.requestedAt());
+  }
+  expect(requests.size).toBeLessThanOrEqual(2);
 });
 
 test("a request whose entries were flushed meanwhile does nothing, and the next entries make a new request", async () => {

@@ -9,13 +9,17 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { createAppointment, getAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { writeByJob } from "#shared/prospects/bulk-write.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, getNote, updateNote } from "#shared/prospects/notes.ts";
 import { Note, Prospect } from "#shared/prospects/schema.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -44,20 +48,34 @@ async function newCompany() {
   await all();
   const cursors = new Map<number, string>();
   const at = (): ApiContext => {
-    time.nowMs++;
+    time.nowMs += 10;
     return context;
   };
-  async function pull(caller: Caller = owner, types?: ChangeType[]) {
+  /** @param meanwhile is called after the request has begun, and before it reads the table for the first time */
+  async function pull(caller: Caller = owner, limit = 500, meanwhile?: () => Promise<void>) {
     forgetRows(context.table, owner.companyId);
-    const cursor = cursors.get(caller.userId);
-    const query = { limit: 500, types: cursor === undefined ? undefined : types, cursor };
-    const { result, usage } = await metered(() => readChanges(at(), caller, query));
+    const query = { limit, types: undefined, cursor: cursors.get(caller.userId) };
+    const reading = meanwhile === undefined ? at() : interrupted(at(), meanwhile);
+    const { result, usage } = await metered(() => readChanges(reading, caller, query));
     cursors.set(caller.userId, result.cursor);
     return { ...result, units: usage.readUnits, rounds: usage.rounds };
   }
   for (const caller of [owner, rep, other]) while ((await pull(caller)).hasMore);
   const scattered = ids.filter((_, i) => i % APART === 0);
   return { at, time, owner, rep, other, scattered, flush: all, pull };
+}
+
+/** Returns a context that calls `work` before its first Query. */
+function interrupted(context: ApiContext, work: () => Promise<void>): ApiContext {
+  let isDone = false;
+  const query: Table["query"] = async function* (...options) {
+    if (!isDone) {
+      isDone = true;
+      await work();
+    }
+    yield* context.table.query(...options);
+  };
+  return { ...context, table: { ...context.table, query } };
 }
 
 const upserts = (items: readonly ChangeItem[], type: ChangeType): Map<number, unknown> =>
@@ -157,6 +175,63 @@ test.each([true, false])("a rep gets no note of a prospect that the rep has lost
   const all = await shown(owner);
   expect(all.map((ids) => ids.toSorted((a, b) => a - b))).toEqual(Array(2).fill([lost, kept]));
 });
+
+test.each(["note", "prospect"])(
+  "the entry of a %s that appears after a page has ended between the other changes of a chunk shows nothing",
+  async (kind) => {
+    const { at, owner, scattered, flush, pull } = await newCompany();
+    const [id = expect.fail(), ...others] = scattered;
+    const { context, release } = delayedEntries(at());
+    if (kind === "note") await createNote(context, owner, id, { body: "Call again" });
+    if (kind === "prospect") await updateProspect(context, owner, id, { name: "Eve" });
+    await deleteProspect(at(), owner, id);
+    for (const other of others) await updateProspect(at(), owner, other, { name: "Ann" });
+    await flush();
+    const { items } = await pull(owner, 1);
+    expect(items).toEqual([expect.objectContaining({ type: "prospects", id, op: "remove" })]);
+    await release();
+    for (let hasMore = true; hasMore; ) {
+      const page = await pull(owner);
+      ({ hasMore } = page);
+      expect(page.items.filter((item) => item.op === "upsert" && !others.includes(item.id))).toEqual([]);
+    }
+  },
+);
+
+test("the entry of a change that was made during the last request shows no deleted prospect", async () => {
+  const { at, owner, scattered, flush, pull } = await newCompany();
+  const [id = expect.fail()] = scattered;
+  let release = async (): Promise<void> => undefined;
+  // The changes are made after the request has begun, and before it reads the change log.
+  const page = await pull(owner, 500, async () => {
+    const delayed = delayedEntries(at());
+    await updateProspect(delayed.context, owner, id, { name: "Eve" });
+    await deleteProspect(at(), owner, id);
+    ({ release } = delayed);
+  });
+  expect(page.items).toContainEqual(expect.objectContaining({ type: "prospects", id, op: "remove" }));
+  await flush();
+  await release();
+  expect((await pull(owner)).items.filter(({ op }) => op === "upsert")).toEqual([]);
+});
+
+test.each([true, false])(
+  "the entry of a deletion that appears after the prospect was restored removes nothing (flushed: %s)",
+  async (isFlushed) => {
+    const { at, owner, scattered, flush, pull } = await newCompany();
+    const [id = expect.fail()] = scattered;
+    const { context, release } = delayedEntries(at());
+    await deleteProspect(context, owner, id);
+    const names = await currentDictionary(at(), owner.companyId);
+    const deleted = storedProspect(await at().table.get(keys.prospect(owner.companyId, id)));
+    await writeByJob(at(), owner, deleted, { deletedAt: null }, { jobId: 1, events: "none" }, names);
+    if (isFlushed) await flush();
+    expect(upserts((await pull(owner)).items, "prospects").has(id)).toBe(true);
+    await release();
+    if (isFlushed) await flush();
+    expect((await pull(owner)).items.filter(({ op }) => op === "remove")).toEqual([]);
+  },
+);
 
 test("a rep's notes on imported prospects are read from copies, too", async () => {
   const { at, owner, rep, pull } = await newCompany();

@@ -134,7 +134,7 @@ export class Run {
       this.#busy.clear();
       this.#writes.release();
       // Copies of records in the change log are used only if they are later than the device's last request.
-      this.#stage.time.nowMs++;
+      this.#stage.time.nowMs += 10;
       await Promise.all(group.map((one) => this.#play(one, group.length === 1)));
       this.#sight.learn(this.#model, this.#stage.time.nowMs);
     }

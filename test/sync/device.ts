@@ -4,11 +4,7 @@ import type { ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
 
 interface Copy {
   readonly version: number;
-  /**
-   * The fields of the record. Undefined if the record was removed. The device keeps the version of a removed record. Otherwise an older
-   * item of a repeated page would bring the record back.
-   */
-  readonly data: Record<string, unknown> | undefined;
+  readonly data: Record<string, unknown>;
 }
 
 export class Device {
@@ -37,12 +33,12 @@ export class Device {
     for (const { type, id, version, op, data } of items) {
       const name = `${type} ${id}`;
       const copy = this.#copies.get(name);
-      const next: Copy = { version, data: op === "upsert" ? data : undefined };
       if (copy !== undefined && version < copy.version) continue;
-      // Two items with the same version must be equal. Otherwise a device that gets pages in the wrong order could not know which item is
-      // newer.
-      if (version === copy?.version) expect(next).toEqual(copy);
-      this.#copies.set(name, next);
+      // Two items with the same version must be equal. Otherwise a device could not know which item is newer.
+      if (version === copy?.version) expect({ op, data }).toEqual({ op: "upsert", data: copy.data });
+      // The device does not remember the version of a removed record.
+      if (op === "upsert" && data !== undefined) this.#copies.set(name, { version, data });
+      else this.#copies.delete(name);
     }
   }
 
@@ -57,7 +53,7 @@ export class Device {
     const found = new Map<string, T>();
     for (const type of this.types) {
       for (const [name, { data }] of this.#copies) {
-        if (data !== undefined && name.startsWith(`${type} `)) found.set(name, convert(type, data));
+        if (name.startsWith(`${type} `)) found.set(name, convert(type, data));
       }
     }
     return found;

@@ -25,7 +25,7 @@ export interface CopiedAppointment {
   readonly startAt: number;
   readonly endAt: number | null;
   readonly allDay: boolean;
-  readonly status: string;
+  readonly status: CopiedStatus;
   readonly location: string | null;
   readonly notes: string | null;
   readonly createdAt: number;
@@ -72,12 +72,13 @@ export function packNote(note: CopiedNote, createdAt: number, text: string): Uin
 export const unpackNote = (id: number, bytes: Uint8Array, text: string): string =>
   unpack(`the copy of note ${id}`, bytes, noteDictionary(text));
 
-/** Numbers, the title, the location and the notes of a copied appointment. */
+/** A copied appointment: its numbers as text, and then its title, its location and its notes. */
 const Tuple = z.tuple([z.string(), z.string(), z.nullable(z.string()), z.nullable(z.string())]);
 const Tuples = z.array(Tuple);
 
-/** The position of a status in this list stands for the status. Append new ones at the end. */
-const STATUSES = ["scheduled", "completed", "cancelled", "no_show"];
+/** A copy contains the position of the status in this list, so new statuses must be appended at the end. */
+const statuses = ["scheduled", "completed", "cancelled", "no_show"] as const;
+type CopiedStatus = (typeof statuses)[number];
 const RADIX = 36;
 
 /** Writes the numbers with few characters: in base 36, and nothing for null. */
@@ -87,12 +88,12 @@ const compact = (numbers: readonly (number | null)[]): string =>
 const numbersIn = (text: string): (number | null)[] =>
   text.split(",").map((digits) => (digits === "" ? null : Number.parseInt(digits, RADIX)));
 
-/** Times other than the creation are relative to another time, so that they have few digits. */
+/** The end is relative to the start, and the other times are relative to the creation, so that they have few digits. */
 function tupleOf({ id, version, createdAt, updatedAt, startAt, endAt, ...more }: CopiedAppointment) {
   const { occurredAt, status, allDay, assignedToUserId, createdBy, title, location, notes } = more;
   const times = [createdAt, updatedAt - createdAt, startAt - createdAt, endAt === null ? null : endAt - startAt];
   const occurred = occurredAt === undefined ? null : occurredAt - createdAt;
-  const kind = 2 * STATUSES.indexOf(status) + (allDay ? 1 : 0);
+  const kind = 2 * statuses.indexOf(status) + (allDay ? 1 : 0);
   return [compact([id, version, ...times, occurred, kind, assignedToUserId, createdBy]), title, location, notes];
 }
 
@@ -103,7 +104,8 @@ function appointmentOf([numbers, title, location, notes]: z.infer<typeof Tuple>)
   const startAt = createdAt + (startLater ?? 0);
   const endAt = duration == null ? null : startAt + duration;
   const occurredAt = occurred == null ? undefined : createdAt + occurred;
-  const status = STATUSES[Math.floor((kind ?? 0) / 2)] ?? "";
+  const status = statuses[Math.floor((kind ?? 0) / 2)];
+  if (status === undefined) throw new IndexUnreadable("the copy of an appointment has an unknown status");
   const times = { startAt, endAt, createdAt, updatedAt: createdAt + (updatedLater ?? 0), occurredAt };
   const texts = { title, status, location, notes };
   return {

@@ -27,6 +27,7 @@ const Changes = z.array(
       ...copied,
       movesAppointments: z.optional(z.boolean()),
       hasNoNotes: z.optional(z.boolean()),
+      deletedAt: z.optional(z.int()),
     }),
     z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, ...copied, prospectId: z.int() }),
     z.object({

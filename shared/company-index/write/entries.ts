@@ -30,6 +30,8 @@ export interface ProspectDeltaOptions {
   readonly movesAppointments?: boolean;
   /** True if the change may make the prospect visible or invisible to a user, and it is certain that the prospect never had a note. */
   readonly hasNoNotes?: boolean;
+  /** If the change deletes the prospect: the time of the deletion, in milliseconds since 1970. */
+  readonly deletedAt?: number | undefined;
   /** The appointment that the same transaction writes. */
   readonly appointment?: WrittenAppointment | undefined;
   /** The fields that lists show and that the index does not store. Undefined if they cannot be copied. */
@@ -58,6 +60,7 @@ export function prospectDelta(
     isRestored = false,
     movesAppointments = false,
     hasNoNotes = false,
+    deletedAt,
     appointment,
     shown,
   }: ProspectDeltaOptions = {},
@@ -70,6 +73,7 @@ export function prospectDelta(
     ...(isRestored && { restored: 1 }),
     ...(movesAppointments && { agenda: 1 }),
     ...(hasNoNotes && { noNotes: 1 }),
+    ...(deletedAt !== undefined && { deletedAt }),
     ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
   };
   if (isTombstone(entry)) return [{ put: common }];

@@ -18,7 +18,7 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /** The `type` attribute of a flush request: a row that asks for a flush of a company at a later time. */
-const FLUSH_REQUEST_TYPE = "flush-request";
+const FLUSH_REQUEST_TYPE = "flushRequest";
 
 /**
  * The types of the stream records that start flushes: entries of the search index, flush requests, and data keys (encryption keys). When
@@ -44,14 +44,16 @@ export function flushStream(
     const { table, clock } = context();
     if (!isDear(size)) return false;
     if (clock.now() >= restsUntil) return true;
-    if (hasNoDevices || (await hasDevices(table, companyId))) return !hasNoDevices;
+    if (hasNoDevices) return false;
+    if (await hasDevices(table, companyId)) return true;
     companies.set(companyId, { ...known(companyId), hasNoDevices: true });
     return false;
   }
   const known = (companyId: number): Known => companies.get(companyId) ?? nothingKnown;
   async function flushIfDue(companyId: number, records: readonly DynamoDBRecord[]): Promise<void> {
     const images = records.map(({ dynamodb }) => itemOfImage(dynamodb?.NewImage ?? {}));
-    const before = images.some(isSignal) ? { ...known(companyId), size: UNKNOWN } : known(companyId);
+    // A signal may be the flush request that the function has stored. The entries may then need another request.
+    const before = images.some(isSignal) ? { ...known(companyId), size: UNKNOWN, requestedAt: 0 } : known(companyId);
     const entries = images.filter((image) => !isSignal(image));
     const size = sum(before.size, deltaSizeOf(entries));
     companies.set(companyId, { ...before, size });
@@ -62,12 +64,14 @@ export function flushStream(
     }
     await requestIfDear(companyId);
   }
-  /** Requests a flush if the entries left are large. One request for each time is enough. */
+  /** Requests a flush if the entries left are expensive to read, and no earlier request waits for its time. */
   async function requestIfDear(companyId: number): Promise<void> {
     const { size, restsUntil, requestedAt } = known(companyId);
-    if (!isDear(size) || requestedAt === restsUntil) return;
-    await requestFlush(context().table, companyId, restsUntil);
-    companies.set(companyId, { ...known(companyId), requestedAt: restsUntil });
+    const { table, clock } = context();
+    if (!isDear(size) || requestedAt > clock.now()) return;
+    const at = Math.max(restsUntil, clock.now());
+    await requestFlush(table, companyId, at);
+    companies.set(companyId, { ...known(companyId), requestedAt: at });
   }
   return async ({ Records }) => {
     const failed: string[] = [];
@@ -129,31 +133,28 @@ const requestFlush = (table: Table, companyId: number, at: number): Promise<void
     { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) },
   ]);
 
-/** Maximum number of flush requests that one sweep handles. The next sweep, a minute later, handles the others. */
-const REQUESTS_PER_SWEEP = 2_000;
-/** Number of flush requests that are updated at the same time. */
-const TOGETHER = 25;
+/**
+ * Maximum number of flush requests that one sweep handles. The next sweep, a minute later, handles the others. The number is small, because
+ * a flush takes about half a second, and a shard of the table's stream flushes one company after the other.
+ */
+const REQUESTS_PER_SWEEP = 50;
 
 const Request = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
 /**
- * Marks the flush requests whose time has come. The stream record of a marked request starts the flush. Returns the number of marked
- * requests.
+ * Removes the time from the flush requests whose time has come. The stream record of this change starts the flush. Returns the number of
+ * these requests.
  */
 export async function sweepFlushRequests({ table, clock }: IndexContext): Promise<number> {
   const due: z.infer<typeof Request>[] = [];
   const query = { pk: keys.flushShard, index: "due", upTo: iso(clock.now()), limit: REQUESTS_PER_SWEEP } as const;
   for await (const item of table.query(query)) due.push(Request.parse(item));
-  let marked = 0;
-  for (let done = 0; done < due.length; done += TOGETHER) {
-    const results = await Promise.all(due.slice(done, done + TOGETHER).map((request) => mark(table, request)));
-    marked += results.filter(Boolean).length;
-  }
-  return marked;
+  const results = await Promise.all(due.map((request) => release(table, request)));
+  return results.filter(Boolean).length;
 }
 
-/** Returns false if the request was made again or marked since it was read. */
-async function mark(table: Table, { pk, sk, dueAt }: z.infer<typeof Request>): Promise<boolean> {
+/** Removes the time from the request. Returns false if the request was made again or released since it was read. */
+async function release(table: Table, { pk, sk, dueAt }: z.infer<typeof Request>): Promise<boolean> {
   const change = { remove: ["dueShard", "dueAt"] };
   try {
     await table.write({ update: { pk, sk }, change, when: equals("dueAt", dueAt) });

@@ -160,6 +160,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const { types } = cursor;
   const log = await readLog(table, companyId, cursor.position.version, cursor.seesAll ? rowsForAll(limit) : rowsForFew);
   const { head } = log.unflushed;
+  // The log may contain changes that were made while it was read.
+  const since = Math.max(nowMs, context.clock.now());
   requireLog(cursor, head);
   const interest = new Interest(caller, types);
   const unflushed = sorted(log.unflushed.changes.filter(interest.concerns));
@@ -172,7 +174,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const hasAllChunks =
     selection.bulk === undefined && selection.position.version >= head.lastChunk && !selection.isFull;
   if (hasAllChunks) {
-    selection.position = { version: head.version, offset: 0, since: nowMs };
+    selection.position = { version: head.version, offset: 0, since };
     selection.addUnflushed(unflushed, known);
   }
   const page = new PageItems(limit);
@@ -183,6 +185,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
         rows: log.copiesAtHand,
         since: cursor.position.since,
         moved: selection.moved,
+        newest: selection.newest,
       }
     : undefined;
   const company = { namesVersion: head.dictionaryVersion, namesOf: names, copies };

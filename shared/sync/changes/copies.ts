@@ -25,13 +25,15 @@ export interface CopiesAtHand {
   /** Rows with copies. Flushes (background jobs that copy changes into the log) have stored them. */
   readonly rows: readonly Item[];
   /**
-   * The time of the client's last request, in milliseconds since 1970. A later change of a record was written after everything that the
-   * client has. An earlier change may appear in the log after a later one, because DynamoDB does not isolate a Query from transactions. Its
-   * copy could then show a record that the client has already removed.
+   * The time in the client's cursor, in milliseconds since 1970. All changes that the client has were made before this time. A change that
+   * was made before this time, too, may appear in the log after them, because DynamoDB does not isolate a Query from transactions. Its copy
+   * could show a record that the client has already removed.
    */
   readonly since: number;
-  /** Ids of prospects that have become visible to the caller, or have ceased to be visible, since the client's last request. */
+  /** Ids of prospects whose notes and appointments a change in the log may have shown or hidden. The client may already have this change. */
   readonly moved: ReadonlySet<number>;
+  /** The highest version of each record in the changes that were read, by the id of the record. The client may already have it. */
+  readonly newest: ReadonlyMap<number, number>;
 }
 
 /** Copies by the id of the record. The caller may see the prospects of these notes and appointments. */
@@ -40,6 +42,17 @@ export interface Copies {
   readonly notes: Map<number, CopiedNote>;
   readonly appointments: Map<number, CopiedAppointment>;
 }
+
+/** Upper bound for the difference between the clocks of two functions. AWS synchronizes them to less than a millisecond. */
+const CLOCK_SKEW_MS = 5;
+
+/** Returns true if a change at this time, in milliseconds since 1970, was made after all changes that the client has. */
+export const isNew = (changedAt: number, { since }: Pick<CopiesAtHand, "since">): boolean =>
+  changedAt > since + CLOCK_SKEW_MS;
+
+/** Returns true if no change in the log has a higher version of the record. */
+export const isNewest = ({ id, version }: Selected, { newest }: CopiesAtHand): boolean =>
+  version >= (newest.get(id) ?? 0);
 
 export const noCopies = (): Copies => ({ prospects: new Map(), notes: new Map(), appointments: new Map() });
 
@@ -63,7 +76,7 @@ function isSeen(caller: Caller, change: AttachedChange, { moved }: CopiesAtHand)
 export const isSeenNew = (caller: Caller, { change }: Selected, atHand: CopiesAtHand | undefined): boolean =>
   atHand !== undefined &&
   change.kind === "note" &&
-  (change.createdAt ?? 0) > atHand.since &&
+  isNew(change.createdAt ?? 0, atHand) &&
   isSeen(caller, change, atHand);
 
 /** Returns true if the flush of this change has copied the record, as far as the log says. */
@@ -100,6 +113,7 @@ export function planCopies(
   const recent = recentRows(table, companyId, namesVersion);
   const mayCopy = (record: Selected): boolean => {
     const { change } = record;
+    if (!isNewest(record, atHand)) return false;
     if (change.kind === "prospect") return !change.isDeleted && !record.moves && recent.get(record) === undefined;
     return isAttached(change) && !change.isDeleted && isSeen(caller, change, atHand);
   };
@@ -123,7 +137,7 @@ export async function readPlanned(
   atHand: CopiesAtHand,
 ): Promise<{ copies: Copies; left: readonly Selected[] }> {
   const stored = await readCopies(table, groups, atHand.rows);
-  const left = expected.filter((record) => !keep(found, record, copyOf(record, stored), atHand.since));
+  const left = expected.filter((record) => !keep(found, record, copyOf(record, stored), atHand));
   return { copies: found, left };
 }
 
@@ -132,28 +146,29 @@ type Copy = ProspectCopy | AttachedCopy | undefined;
 const copyOf = ({ id, change }: Selected, { prospects, attached }: StoredCopies): Copy =>
   change.kind === "prospect" ? prospects.get(id) : attached.get(id);
 
-function keepFromEntry(into: Copies, record: Selected, { entries, since }: CopiesAtHand): boolean {
+function keepFromEntry(into: Copies, record: Selected, atHand: CopiesAtHand): boolean {
   const { change } = record;
+  const { entries } = atHand;
   const copy = isAttached(change) ? entries.attached(change) : entries.prospect(record);
-  return keep(into, record, copy, since);
+  return keep(into, record, copy, atHand);
 }
 
-/** Keeps the copy and returns true. Returns false if there is no copy, or if its change is not later than `since`. */
-function keep(into: Copies, { id, change }: Selected, copy: Copy, since: number): boolean {
+/** Keeps the copy and returns true. Returns false if there is no copy, or if its change is not new. */
+function keep(into: Copies, { id, change }: Selected, copy: Copy, atHand: CopiesAtHand): boolean {
   if (copy === undefined) return false;
   if (!("text" in copy)) {
-    if (copy.changedAt <= since) return false;
+    if (!isNew(copy.changedAt, atHand)) return false;
     into.prospects.set(id, copy);
     return true;
   }
   if (change.kind === "note") {
     const note = change.createdAt === undefined ? undefined : noteOf(copy, change);
-    if (note === undefined || note.updatedAt <= since) return false;
+    if (note === undefined || !isNew(note.updatedAt, atHand)) return false;
     into.notes.set(id, note);
     return true;
   }
   const appointment = appointmentOf(copy);
-  if (appointment === undefined || appointment.updatedAt <= since) return false;
+  if (appointment === undefined || !isNew(appointment.updatedAt, atHand)) return false;
   into.appointments.set(id, appointment);
   return true;
 }

@@ -11,6 +11,8 @@ import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.t
 import {
   type Copies,
   type CopiesAtHand,
+  isNew,
+  isNewest,
   isSeenNew,
   noCopies,
   type Plan,
@@ -142,7 +144,9 @@ async function readRows(
   { namesVersion, namesOf, copies: atHand }: KnownOfCompany,
 ): Promise<Rows> {
   const { table } = context;
-  const removals = new Map(atHand === undefined ? [] : records.flatMap((record) => removalWithoutRow(caller, record)));
+  const removals = new Map(
+    atHand === undefined ? [] : records.flatMap((record) => removalWithoutRow(caller, record, atHand)),
+  );
   const left = records.filter(({ id }) => !removals.has(id));
   const seen = new Set(left.filter((record) => isSeenNew(caller, record, atHand)).map(({ id }) => id));
   const rowsOf = (some: readonly Selected[]) =>
@@ -168,11 +172,14 @@ async function readWithCopies(
 }
 
 /**
- * Returns the id and the item of a deleted prospect if the log says all that the item needs. Otherwise returns an empty list: the row is
- * needed to remove the notes and appointments, and release 0.1.0 has not logged the last assignee.
+ * Returns the id and the item of a deleted prospect if the log says all that the item needs. Otherwise returns an empty list. The row is
+ * needed to remove the notes and appointments. It is also needed if the prospect may have been restored since, and if an earlier release
+ * has not logged the last assignee or the time of the deletion.
  */
-function removalWithoutRow(caller: Caller, { id, version, change, moves }: Selected): [number, TimedItem][] {
+function removalWithoutRow(caller: Caller, record: Selected, atHand: CopiesAtHand): [number, TimedItem][] {
+  const { id, version, change, moves } = record;
   if (change.kind !== "prospect" || !change.isDeleted || moves || change.before === undefined) return [];
+  if (!isNewest(record, atHand) || !isNew(change.deletedAt ?? 0, atHand)) return [];
   const reason = isInScope(caller, { assignedToUserId: change.before }) ? "deleted" : "hidden";
   return [[id, { item: removal("prospects", id, shownVersion(version), reason) }]];
 }

@@ -199,6 +199,7 @@ export class Selection {
   readonly #isSuperseded: Renames["isSuperseded"];
   readonly #records = new Map<number, Selected>();
   readonly #moved = new Set<number>();
+  readonly #newest = new Map<number, number>();
   #isFull = false;
   #readOfChunk = 0;
   /** The position up to which the log has been read. */
@@ -219,15 +220,22 @@ export class Selection {
   }
 
   /**
-   * Ids of the prospects that have become visible to the caller or have ceased to be visible, according to all changes that were read. They
-   * include changes that the page does not contain, and changes that the client already has.
+   * Ids of the prospects whose notes and appointments a change may have shown or hidden. Considers all changes that were read, also those
+   * that the page does not contain, and those that the client already has.
    */
   get moved(): ReadonlySet<number> {
     return this.#moved;
   }
 
+  /** The highest version of each record in all changes that were read, by the id of the record. */
+  get newest(): ReadonlyMap<number, number> {
+    return this.#newest;
+  }
+
   #watch(change: Change): void {
-    if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(change.id);
+    const { id, version } = change;
+    if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(id);
+    if (version > (this.#newest.get(id) ?? 0)) this.#newest.set(id, version);
   }
 
   /** Selects the record and returns true. If the page is full, selects nothing and returns false. */
@@ -278,7 +286,7 @@ export class Selection {
         const offset = first + i;
         this.#watch(change);
         if (offset < before.offset || !this.#interest.concerns(change) || isListed(change)) continue;
-        const here = { ...before, offset };
+        const here = { version: before.version, offset, since: after.since };
         const stages = this.#interest.stagesOf(change);
         if (stages.length > 0) {
           if (this.#isSuperseded(change)) continue;
