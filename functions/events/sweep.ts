@@ -1,6 +1,6 @@
 /**
  * Runs every minute. Sends a new queue message for each overdue webhook delivery and each overdue job, because the first message was
- * probably lost. Also starts the flushes of search indexes that were requested for this time.
+ * probably lost. Also starts each requested flush of a search index whose time has come.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";

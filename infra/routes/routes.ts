@@ -167,7 +167,7 @@ export const eventFunctions = {
   },
   /**
    * Sends queue messages for overdue webhook deliveries, and for imports, exports and bulk jobs whose function ended before the work was
-   * done.
+   * done. Also starts the requested flushes of search indexes whose time has come.
    */
   sweep: {
     file: "events/sweep",

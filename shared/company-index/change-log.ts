@@ -24,7 +24,10 @@ interface Assignees {
 }
 
 interface MaybeCopied {
-  /** True in a chunk with copies of records, if there is no copy of this one (see copies/rows.ts). Otherwise false or undefined. */
+  /**
+   * True in a chunk with copies of records, if the flush has stored no copy of this record (see copies/rows.ts). Otherwise false or
+   * undefined. Chunks of earlier deployments say this only about prospects.
+   */
   readonly lacksCopy?: boolean | undefined;
 }
 
@@ -105,7 +108,7 @@ export const CopyRows = z.object({
   id: z.string(),
   /** For each row: the id of the last record in it, and the size of the row in bytes. */
   rows: z.array(z.tuple([z.int(), z.int()])),
-  /** True if the flush has also copied notes and appointments. Functions of an earlier deployment copy only prospects. */
+  /** True if there are copies of notes or appointments among these. */
   hasAttached: z.optional(z.boolean()),
 });
 export type CopyRows = z.infer<typeof CopyRows>;
@@ -171,7 +174,7 @@ function rowsOf(changes: readonly Change[]): Change[][] {
 
 /**
  * Returns the time, in seconds since 1970, after which DynamoDB deletes a chunk of the change log that is written now, and its copies of
- * prospects.
+ * records.
  */
 export const chunkExpiresAt = (nowMs: number): number => Math.ceil((nowMs + CHUNK_MS) / 1_000);
 

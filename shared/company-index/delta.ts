@@ -110,9 +110,10 @@ export const DeltaItem = z.object({
   sk: z.string(),
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
-  /** The copy of the prospect or note. The next two are explained in `PackedProspect` and `copyOfAppointment`. */
+  /** The copy of the note, or of the prospect. `PackedProspect` explains why a prospect can have `copyWithNext` instead. */
   copy: z.optional(z.instanceof(Uint8Array)),
   copyWithNext: z.optional(z.instanceof(Uint8Array)),
+  /** The copy of the appointment that the same transaction has written, if the copy of the prospect does not contain it. */
   appointmentCopy: z.optional(z.instanceof(Uint8Array)),
   note: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */

@@ -1,4 +1,4 @@
-/** Keys of a company's change log: its chunks, and the copies of prospects that belong to them. */
+/** Keys of a company's change log: its chunks, and the copies of records that belong to them. */
 import { type Key, padded } from "#shared/db/keys.ts";
 
 const partition = (companyId: number): string => `C#${companyId}#XL`;

@@ -42,7 +42,8 @@ export const indexEntry = (prospect: StoredProspect): IndexEntry =>
 
 /**
  * Returns the fields of the prospect that lists show and the index row does not contain. Returns undefined if the row of the prospect does
- * not contain all its upcoming appointments: lists show the next one, and a copy could not say which one is next later.
+ * not contain all its upcoming appointments: lists show the next one, and a copy could not say which one is next later. Also returns
+ * undefined if a time of an appointment has an unusual form.
  */
 export function copiedFields(prospect: StoredProspect): CopiedFields | undefined {
   const { moreUpcomingUntil, address } = prospect;

@@ -86,7 +86,8 @@ interface SecondTry {
 }
 
 /**
- * Returns the first write of the second try of `createNote`, or undefined if a second try cannot succeed.
+ * Returns the first write of the second try of `createNote`, and the assignee that this write checks. Returns undefined if a second try
+ * cannot succeed.
  *
  * The first write of each try checks the prospect. The first try has no row of the prospect, or perhaps an outdated one. If its check
  * fails, the error contains the current row. This row shows whether the caller may see the prospect, or whether it was assigned to the

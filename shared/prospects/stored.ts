@@ -274,7 +274,7 @@ const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 
  */
 export function prospectItem(prospect: StoredProspect, shape = writtenShape()): Item {
   const { noNotes, ...others } = prospect;
-  // Release 0.1.0 reads rows of shape 1, and does not add `notesVersion` with a note.
+  // Release 0.1.0 reads rows of shape 1, and does not add `notesVersion` with a note. So rows of shape 1 never contain `noNotes`.
   if (shape === 1) return filled(others);
   const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = others;
   return {

@@ -142,7 +142,7 @@ test.each([
 });
 
 test.each([true, false])(
-  "the row of a new note that is too long for a copy is read without the row of its prospect (flushed: %s)",
+  "a new note that is too long for a copy costs one row and not two (flushed: %s)",
   async (isFlushed) => {
     const { at, rep, scattered, flush, pull } = await newCompany();
     for (const id of scattered) await createNote(at(), rep, id, { body: `${LONG}${id}` });

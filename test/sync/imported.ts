@@ -18,7 +18,7 @@ interface Imported {
   readonly notes: readonly StoredNote[];
 }
 
-/** The id of an import whose row is missing. Its prospects are visible, as after the completion of an import. */
+/** The tests store no row for this import. The service then treats it as completed. */
 const IMPORT_ID = "7";
 
 /** Adds one prospect for each assignee. Every second prospect has a note. */

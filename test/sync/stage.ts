@@ -1,7 +1,7 @@
 /** Creates a company with an owner and three sales users for the tests of `GET /api/changes`. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import { type Clock, systemClock } from "#shared/clock.ts";
+import type { Clock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
@@ -12,9 +12,18 @@ import type { Stage, TimedStage } from "./changes-law.ts";
 const REPS = 3;
 let stages = 0;
 
+/**
+ * Returns a clock that advances by 10 ms with each call. A request for changes uses copies of records only if the changes were made some
+ * milliseconds after the last request.
+ */
+export function tickingClock(): Clock {
+  let nowMs = Date.now();
+  return { now: () => (nowMs += 10) };
+}
+
 export async function newStage(
   db: FaultyDynamoDb,
-  clock: Clock = systemClock,
+  clock: Clock = tickingClock(),
   context: ApiContext = warmFunction(db, clock),
 ): Promise<Stage> {
   const owner = await newOwner(context);

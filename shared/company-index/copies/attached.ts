@@ -58,7 +58,7 @@ export function noteIn(text: string, createdAt: number): CopiedNote {
 }
 
 /**
- * Returns the dictionary of the compression for an entry of the search index. Most of the body of a note also occurs in the entry's
+ * Returns a text to which the compressed copy of a note may refer (see `pack`). Most of the body of a note also occurs in the entry's
  * searchable text `text`, which is in capital letters.
  */
 const noteDictionary = (text: string): string => `[null,0,null]\n${text.toLowerCase()}`;

@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { type DeltaSize, deltaSizeOf } from "#shared/company-index/delta-size.ts";
-import { FLUSH_ENTRIES, flush, hasDevices, isDear } from "#shared/company-index/write/flush.ts";
+import { FLUSH_ENTRIES, flush, hasDevices, isExpensive } from "#shared/company-index/write/flush.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
 import { equals, type Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -39,11 +39,11 @@ export function flushStream(
   context: () => IndexContext,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
   const companies = new Map<number, Known>();
-  async function isDue(companyId: number, { size, restsUntil, hasNoDevices }: Known): Promise<boolean> {
+  async function isDue(companyId: number, { size, earlyFlushFrom, hasNoDevices }: Known): Promise<boolean> {
     if (size.weight >= FLUSH_ENTRIES) return true;
     const { table, clock } = context();
-    if (!isDear(size)) return false;
-    if (clock.now() >= restsUntil) return true;
+    if (!isExpensive(size)) return false;
+    if (clock.now() >= earlyFlushFrom) return true;
     if (hasNoDevices) return false;
     if (await hasDevices(table, companyId)) return true;
     companies.set(companyId, { ...known(companyId), hasNoDevices: true });
@@ -58,24 +58,24 @@ export function flushStream(
     const size = sum(before.size, deltaSizeOf(entries));
     companies.set(companyId, { ...before, size });
     if (await isDue(companyId, known(companyId))) {
-      const { left, restsUntil, ...done } = await flush(context(), companyId);
-      companies.set(companyId, { ...known(companyId), size: left, restsUntil, hasNoDevices: false });
+      const { left, earlyFlushFrom, ...done } = await flush(context(), companyId);
+      companies.set(companyId, { ...known(companyId), size: left, earlyFlushFrom, hasNoDevices: false });
       if (done.entries > 0) log.info("index flushed", done);
     }
-    await requestIfDear(companyId);
+    await requestIfExpensive(companyId);
   }
   /** Requests a flush if the entries left are expensive to read, and no earlier request waits for its time. */
-  async function requestIfDear(companyId: number): Promise<void> {
-    const { size, restsUntil, requestedAt } = known(companyId);
+  async function requestIfExpensive(companyId: number): Promise<void> {
+    const { size, earlyFlushFrom, requestedAt } = known(companyId);
     const { table, clock } = context();
-    if (!isDear(size) || requestedAt > clock.now()) return;
-    const at = Math.max(restsUntil, clock.now());
+    if (!isExpensive(size) || requestedAt > clock.now()) return;
+    const at = Math.max(earlyFlushFrom, clock.now());
     await requestFlush(table, companyId, at);
     companies.set(companyId, { ...known(companyId), requestedAt: at });
   }
   return async ({ Records }) => {
     const failed: string[] = [];
-    for (const [companyId, records] of Map.groupBy(Records.filter(isFlushed), companyOf)) {
+    for (const [companyId, records] of Map.groupBy(Records.filter(concernsFlush), companyOf)) {
       try {
         await withLogContext({ companyId }, () => flushIfDue(companyId, records));
       } catch (error) {
@@ -91,20 +91,20 @@ export function flushStream(
 interface Known {
   /** The size of the entries since the last flush. */
   readonly size: DeltaSize;
-  /** Until this time, the function flushes the company only if it has `FLUSH_ENTRIES` entries or devices. */
-  readonly restsUntil: number;
-  /** True if no device of the company has read `GET /api/changes`. The function asks once between two flushes. */
+  /** Before this time, large entries are flushed only if the company has devices, or if their weight reaches `FLUSH_ENTRIES`. */
+  readonly earlyFlushFrom: number;
+  /** True if the function has looked for devices since its last attempt of a flush, and has found none. */
   readonly hasNoDevices: boolean;
   /** The time of the last flush request that the function has stored. */
   readonly requestedAt: number;
 }
 
-/** True for a row that starts a try of a flush, whatever the size of the entries is. */
+/** True for a row after whose write the function always attempts a flush. */
 const isSignal = ({ type }: Item): boolean => type === DATA_KEY_TYPE || type === FLUSH_REQUEST_TYPE;
 
 /** The assumed size if the true size is unknown. It is large enough that the function tries a flush, and the flush reads the true size. */
 const UNKNOWN: DeltaSize = { weight: FLUSH_ENTRIES, bytes: 0 };
-const nothingKnown: Known = { size: UNKNOWN, restsUntil: 0, hasNoDevices: false, requestedAt: 0 };
+const nothingKnown: Known = { size: UNKNOWN, earlyFlushFrom: 0, hasNoDevices: false, requestedAt: 0 };
 
 const sum = (a: DeltaSize, b: DeltaSize): DeltaSize => ({ weight: a.weight + b.weight, bytes: a.bytes + b.bytes });
 
@@ -112,7 +112,7 @@ const sum = (a: DeltaSize, b: DeltaSize): DeltaSize => ({ weight: a.weight + b.w
  * Returns false for data keys (encryption keys) of webhooks and of the console, because a flush needs only those of cursors. Also returns
  * false for a flush request whose time has not come.
  */
-const isFlushed = ({ dynamodb }: DynamoDBRecord): boolean =>
+const concernsFlush = ({ dynamodb }: DynamoDBRecord): boolean =>
   flushedKey.test(dynamodb?.Keys?.pk?.S ?? "") && dynamodb?.NewImage?.dueShard === undefined;
 
 /** The partition key of an entry, of a flush request, or of the data key of a company's cursors. */
@@ -120,7 +120,8 @@ const flushedKey = /^C#(\d+)#(?:X|XF|CK)$/;
 
 function companyOf({ dynamodb }: DynamoDBRecord): number {
   const [, companyId] = flushedKey.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
-  if (companyId === undefined) throw new Error("the stream record is neither of an entry nor of a signal");
+  if (companyId === undefined)
+    throw new Error("the stream record belongs neither to an entry, nor to a flush request, nor to a data key");
   return Number(companyId);
 }
 

@@ -26,15 +26,15 @@ import { secretKeys } from "#shared/db/webhook-keys.ts";
  * The total weight of unflushed entries (recent changes) at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of
  * the index reads all unflushed entries, so a flush makes later reads cheaper. But a flush writes at least six items, so below this total
  * weight it usually costs more than it saves. A flush of less weight is only worthwhile if the entries are large and devices often read
- * them (see `isDear` and `hasDevices`).
+ * them (see `isExpensive` and `hasDevices`).
  */
 export const FLUSH_ENTRIES = 64;
 
 /**
- * Milliseconds after a flush of the company before large entries are flushed although they are few. Each list reads all entries, so a flush
+ * Minimum milliseconds between a flush and a later flush of fewer than `FLUSH_ENTRIES` entries. Each list reads all entries, so a flush
  * makes lists cheaper. But a flush of few entries costs more for each entry, so the flushes of a busy company wait for more entries.
  */
-const REST_MS = 60_000;
+const EARLY_MS = 60_000;
 
 const TEXT_TRIES = 5;
 
@@ -52,13 +52,13 @@ export interface Flushed {
    */
   readonly left: DeltaSize;
   readonly merges: number;
-  /** The time, in milliseconds since 1970, from which on large entries of the company are flushed although they are few. */
-  readonly restsUntil: number;
+  /** From this time, in milliseconds since 1970, large entries of the company are flushed even if they are few. */
+  readonly earlyFlushFrom: number;
 }
 
 /**
  * Moves the company's unflushed entries (recent changes) into a run (a sorted batch of rows). It does this if their total weight is at
- * least `least`. If they are large, it also does this if devices of the company read them, or if the last flush was at least `REST_MS` ago.
+ * least `least`. If they are large, it also does this if devices of the company read them, or if the last flush was at least `EARLY_MS` ago.
  * Then it merges runs and deletes runs that no reader needs. The
  * flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
  */
@@ -73,10 +73,10 @@ export async function flush(
   const entries = unflushed.keys.length;
   const left = { weight: unflushed.weight, bytes: unflushed.bytes };
   const isFull = left.weight >= least;
-  const isRead = (isFull || isDear(left)) && (await hasDevices(table, companyId));
-  const unchanged = { entries: 0, left, merges: 0, restsUntil: head.flushedAt + REST_MS };
-  const isRested = isDear(left) && clock.now() >= unchanged.restsUntil;
-  if (!isFull && !isRead && !isRested) return unchanged;
+  const isRead = (isFull || isExpensive(left)) && (await hasDevices(table, companyId));
+  const unchanged = { entries: 0, left, merges: 0, earlyFlushFrom: head.flushedAt + EARLY_MS };
+  const isLongAgo = isExpensive(left) && clock.now() >= unchanged.earlyFlushFrom;
+  if (!isFull && !isRead && !isLongAgo) return unchanged;
   const [runManifests, activity, changes] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
@@ -102,12 +102,12 @@ export async function flush(
     entries,
     left: { weight: 0, bytes: 0 },
     merges: after.merges + (await mergeAll(context, companyId, after.state)),
-    restsUntil: flushedAt + REST_MS,
+    earlyFlushFrom: flushedAt + EARLY_MS,
   };
 }
 
 /** Returns true if reading the entries costs more than two read units. */
-export const isDear = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
+export const isExpensive = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
 
 /**
  * Returns true if devices of the company read `GET /api/changes`. Each such request reads all unflushed entries, and most requests find no

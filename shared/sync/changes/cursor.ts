@@ -77,7 +77,7 @@ export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === 
 /** The version of the cursor's encoding. Cursors of format 1 are still accepted. They contain neither `elapsed` nor `partial`. */
 const FORMAT = 2;
 
-/** The last millisecond of a second. It stands for the milliseconds of a time of which an old cursor contains only the seconds. */
+/** Old cursors contain only the seconds of a time. It is read as the last millisecond of the second, so that no old copy is used. */
 const LAST_MS = 999;
 
 /** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */

@@ -1,4 +1,4 @@
-/** Makes the items of a page of `GET /api/changes` from stored rows. */
+/** Makes the items of a page of `GET /api/changes` from rows or copies. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ProspectCopy } from "#shared/company-index/copies/prospect.ts";

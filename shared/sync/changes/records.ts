@@ -1,4 +1,4 @@
-/** Makes the items of the records that a page of changes has selected, from their current rows. */
+/** Makes the items of the records that a page of changes has selected, from their rows or their copies. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -133,7 +133,7 @@ interface Rows extends ProspectRows, RecordRows {
   readonly copies: Copies;
   /** The items of deleted prospects whose rows need not be read, by the id of the prospect. */
   readonly removals: ReadonlyMap<number, TimedItem>;
-  /** Ids of notes that the caller may see. The rows of their prospects were not read. */
+  /** Ids of new notes that the caller may see according to the log. The rows of their prospects are not needed. */
   readonly seen: ReadonlySet<number>;
 }
 
@@ -149,8 +149,9 @@ async function readRows(
   );
   const left = records.filter(({ id }) => !removals.has(id));
   const seen = new Set(left.filter((record) => isSeenNew(caller, record, atHand)).map(({ id }) => id));
+  const withParent = ({ id }: Selected): boolean => !seen.has(id);
   const rowsOf = (some: readonly Selected[]) =>
-    readRecordRows(table, caller, some, ({ id }) => !seen.has(id), namesVersion);
+    readRecordRows(table, caller, some, { namesVersion, withParent, isOutdated: atHand === undefined });
   const [names, { rows, copies }] = await Promise.all([
     namesOf().then((known) => namesWith({ context, caller, nowMs }, known, records)),
     atHand === undefined
@@ -299,8 +300,8 @@ async function ownItem(
 }
 
 /**
- * Stands for the version of a prospect whose row was not read. It is lower than every version of a prospect. The version of a note or
- * appointment in the feed grows with the version of its prospect, so it is then lower than in every later item of the same record.
+ * Used instead of the version of a prospect whose row was not read. It is lower than every version of a prospect. The version of a note or
+ * appointment in the feed grows with the version of its prospect. So it is then at most the version of each later item of the same record.
  */
 const UNREAD = 0;
 

@@ -1,5 +1,5 @@
 /** Reads the rows of the records that a page of changes has selected. */
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -18,29 +18,30 @@ export interface RecordRows {
   readonly territories: ReadonlyMap<number, StoredTerritory>;
 }
 
+export interface RowOptions {
+  /** The version of the company's names (statuses, tags and users). */
+  readonly namesVersion: number;
+  /** Returns true if the row of the record's prospect is also needed. It is called for notes and appointments. */
+  readonly withParent: (record: Selected) => boolean;
+  /** True if the log may contain newer versions of the records than these. */
+  readonly isOutdated: boolean;
+}
+
 /**
- * Reads the rows of the records, each in the record's version or a later one. For the notes and appointments in `withParents`, it also reads
- * the current rows of their prospects.
- *
- * @param namesVersion the version of the company's names (statuses, tags and users)
+ * Reads the rows of the records, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to
+ * a user who may not see it any more. If the records may be outdated, and the caller sees only some prospects, the current rows are read.
  */
 export async function readRecordRows(
   table: Reads,
-  { companyId }: Caller,
+  caller: Caller,
   records: readonly Selected[],
-  withParents: (record: Selected) => boolean,
-  namesVersion: number,
+  { namesVersion, withParent, isOutdated }: RowOptions,
 ): Promise<RecordRows> {
+  const { companyId } = caller;
   const refs = records.filter(({ change }) => change.kind === "prospect");
-  // The prospects of notes and appointments decide who may see these. The log entry of a note or appointment does not contain the
-  // prospect's version, so an outdated row would not be noticed. These prospects are therefore read with strong consistency.
-  const parents = new Set(
-    records.flatMap((record) => {
-      const { change } = record;
-      const isAttached = (change.kind === "note" || change.kind === "appointment") && !change.isDeleted;
-      return isAttached && withParents(record) ? [change.prospectId] : [];
-    }),
-  );
+  const isCurrentNeeded = isOutdated && visibleAssignee(caller) !== undefined;
+  const current = new Set(isCurrentNeeded ? refs.map(({ id }) => id) : []);
+  for (const id of parentsOf(records, withParent)) current.add(id);
   const noteKeys = await noteKeysOf(table, companyId, records);
   const appointmentKeys = new Map<number, WantedRow>();
   const territoryKeys = new Map<number, WantedRow>();
@@ -53,7 +54,7 @@ export async function readRecordRows(
     }
   }
   const [prospects, note, appointment, territory] = await Promise.all([
-    rowsAtLeast(table, companyId, refs, namesVersion, parents),
+    rowsAtLeast(table, companyId, refs, namesVersion, current),
     rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
     rowsAt(table, [...appointmentKeys.values()], (item) => StoredAppointment.parse(item)),
     rowsAt(table, [...territoryKeys.values()], (item) => StoredTerritory.parse(item), false),
@@ -64,6 +65,19 @@ export async function readRecordRows(
     appointments: found(appointmentKeys, appointment),
     territories: found(territoryKeys, territory),
   };
+}
+
+/**
+ * Returns the ids of the prospects of those notes and appointments for which `withParent` returns true. The prospects decide who may see
+ * these. The log entry of a note or appointment does not contain the version of its prospect, so an outdated row would not be noticed. The
+ * rows of these prospects must therefore be current.
+ */
+function parentsOf(records: readonly Selected[], withParent: RowOptions["withParent"]): number[] {
+  return records.flatMap((record) => {
+    const { change } = record;
+    const isAttached = (change.kind === "note" || change.kind === "appointment") && !change.isDeleted;
+    return isAttached && withParent(record) ? [change.prospectId] : [];
+  });
 }
 
 /** Returns the keys of the notes. The log entries of release 0.1.0 do not contain the creation time, which is part of the key. */

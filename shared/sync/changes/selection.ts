@@ -26,7 +26,7 @@ export interface Selected {
   /** The newest change of the record. */
   change: Change;
   /**
-   * A flush (a background job) copies changes into the change log, and stores copies of the changed prospects beside it. This says where
+   * A flush (a background job) copies changes into the change log, and stores copies of the changed records beside it. This says where
    * the copies of this change's flush are. Undefined if no flush has processed the change yet.
    */
   copies: CopyRows | undefined;

@@ -1,0 +1,56 @@
+/**
+ * Tests that a rep gets no prospect and no note after the prospect was assigned to another user, even if the function has an old row of the
+ * prospect in memory, and the page ends before the end of the change log.
+ */
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import type { ChangeItem } from "#shared/sync/changes/schema.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newTimedStage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+
+test.each([
+  { loss: "assigned to another rep", withNotes: true },
+  { loss: "assigned to another rep", withNotes: false },
+  { loss: "deleted", withNotes: true },
+])("a prospect that was $loss is not shown any more (with notes: $withNotes)", async ({ loss, withNotes }) => {
+  const { context, owner, reps, time } = await newTimedStage(db);
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const settle = async () => {
+    time.nowMs += 1_000;
+    await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  };
+  const pull = (caller: Caller, cursor: string | undefined, limit: number) =>
+    readChanges(context, caller, { cursor, limit, types: undefined });
+  let cursor: string | undefined;
+  for (let hasMore = true; hasMore; ) ({ cursor, hasMore } = await pull(rep, cursor, 500));
+
+  const { id } = await createProspect(context, owner, { name: "Maria" });
+  if (withNotes) await createNote(context, owner, id, { body: "first" });
+  await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+  for (let i = 0; i < 5; i++) await createProspect(context, owner, { assignedToUserId: rep.userId });
+  await settle();
+  // Another device of the rep reads the prospect. The function then has its row in memory.
+  let second = cursor;
+  for (let hasMore = true; hasMore; ) ({ cursor: second, hasMore } = await pull(rep, second, 1));
+  if (loss === "deleted") await deleteProspect(context, owner, id);
+  else await updateProspect(context, owner, id, { assignedToUserId: other.userId });
+  // A device of the rep can have no copy of a note that was written so much later.
+  time.nowMs += 120_000;
+  if (loss !== "deleted") await createNote(context, other, id, { body: "secret" });
+  await settle();
+
+  const shown: ChangeItem[] = [];
+  for (let hasMore = true; hasMore; ) {
+    const page = await pull(rep, cursor, 1);
+    ({ cursor, hasMore } = page);
+    shown.push(...page.items.filter(({ op }) => op === "upsert"));
+  }
+  const ofProspect = shown.filter((item) => item.id === id || Object(item.data).prospectId === id);
+  expect(ofProspect).toEqual([]);
+});
