@@ -95,7 +95,7 @@ test("entries that cost more than two read units are flushed if the company has 
 });
 
 /** Creates prospects until the entries are flushed for the first time, and then `COUNT` more within the same minute. */
-const COUNT = 60;
+const COUNT = 52;
 async function newBusyCompany() {
   const company = await newCompany();
   do await company.create();
@@ -164,7 +164,7 @@ test("a request makes a new request if another process changes the index during 
 test("a busy company makes at most one request in a minute", async () => {
   const company = await newCompany();
   const requests = new Set<unknown>();
-  for (let i = 0; i < 6 * FLUSH_ENTRIES; i++) {
+  for (let i = 0; i < 4 * FLUSH_ENTRIES; i++) {
     company.time.nowMs += 10;
     await company.create();
     requests.add(await company.requestedAt());
