@@ -50,8 +50,8 @@ export function copyItems(
 }
 
 /**
- * Returns the attributes of a row. `bytes` contains the prospects without appointments. `more` contains all other copies, because functions
- * of an earlier deployment can read only `bytes`.
+ * Returns the attributes of a row. Functions of an earlier deployment can read only `bytes`. So `bytes` contains only prospects that have no
+ * upcoming appointments and whose last change was not a change of an appointment. `more` contains all other copies.
  */
 function contentsOf(copies: readonly (ProspectCopy | AttachedCopy)[]): { bytes: Uint8Array; more?: Uint8Array } {
   const prospects = copies.flatMap((copy) => ("text" in copy ? [] : [copy]));
