@@ -1,7 +1,4 @@
-/**
- * Creates and changes webhooks. This file is separate from webhooks.ts, so that only the functions that create or change webhooks have the
- * code for URLs and secrets in their bundles.
- */
+/** Creates and changes webhooks. Separate from webhooks.ts, so that other functions have no code for URLs and secrets in their bundles. */
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -38,7 +35,7 @@ import {
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Creates a webhook. Only the answer to this request contains the full secret. */
+/** Only this answer contains the full secret. */
 export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const nowMs = context.clock.now();
@@ -72,7 +69,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   return created;
 }
 
-/** Changes the fields that the request contains. Waiting deliveries are sent to the new URL. */
+/** Waiting deliveries are sent to the new URL. */
 export async function updateWebhook(
   context: ApiContext,
   companyId: number,
@@ -94,7 +91,7 @@ export async function updateWebhook(
   return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
 }
 
-/** Replaces the secret. Only this answer contains the new secret. For a day, deliveries are signed with both secrets. */
+/** Only this answer contains the new secret. For a day, deliveries are signed with both secrets. */
 export function rotateSecret(
   context: ApiContext,
   companyId: number,
