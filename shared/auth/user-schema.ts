@@ -1,4 +1,4 @@
-/** The schemas of a user: role, permissions, the stored row, and the summary that other records show. */
+/** The schemas of a user. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
@@ -27,7 +27,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** The fields of a user that are the same in the API and in the stored row. */
+/** Equal in the API and in the stored row. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -40,21 +40,18 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/**
- * The rights that authentication checks. The user's row and the row of the token subject both contain them, and one transaction writes both
- * rows.
- */
+/** The user's row and the row of the token subject both contain them, and one transaction writes both. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** The stored row of a user. `sub` is the subject of the user's tokens. */
+/** `sub` is the subject of the user's tokens. */
 export const StoredUser = z.object({
   ...userFields,
   type: z.literal("user"),
   companyId: Id,
   sub: z.string(),
   version: z.int(),
-  /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
+  /** In milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),
 });

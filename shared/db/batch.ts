@@ -1,4 +1,4 @@
-/** The batch reads and writes of the table. `Pace` sends the batches, and repeats the entries that DynamoDB leaves unprocessed. */
+/** The batch reads and writes of the table. */
 import {
   BatchExecuteStatementCommand,
   BatchGetCommand,
@@ -22,12 +22,9 @@ const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** The fields of each item to return. DynamoDB still charges for the whole item. */
+  /** DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
-  /**
-   * The type of all items, if the caller knows it. Every read checks the shape of the items, and the check needs their type. If the caller
-   * names the type here, a read of some `fields` need not also return the field `type`.
-   */
+  /** The type of all items, if known. Each read checks the shape of the items by their type, so `fields` need not contain `type` then. */
   readonly type?: string;
 }
 
@@ -65,7 +62,7 @@ function projectionOf(fields: readonly string[] | undefined, type: string | unde
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see some items without the others. */
+/** Without conditions and without a transaction: a concurrent reader may see some items without the others. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
@@ -78,14 +75,13 @@ export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** Error codes of a single statement for which a retry can help. */
+/** A retry can help. */
 const temporary =
   /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
 
 /**
- * Writes each item whose key is not in use, and returns the items whose key already exists. If a response was lost, the result may also
- * contain items that this call itself has written. No two items may have the same key. The function uses PartiQL, because `BatchWriteItem`
- * accepts no conditions and a transaction costs twice as much.
+ * Writes each item whose key is not in use, and returns the others, and perhaps its own items if a response was lost. PartiQL, because
+ * `BatchWriteItem` accepts no conditions and a transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -128,5 +124,4 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   });
 }
 
-/** Returns only the key (`pk` and `sk`) of a row or of another object that contains a key. */
 export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
