@@ -1,4 +1,4 @@
-/** Converts stored rows to the form that the API shows, with the names of statuses, tags and users. */
+/** Converts stored rows to the form that the API shows. */
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
@@ -18,14 +18,14 @@ import { userSummary } from "#shared/reference/users.ts";
 
 interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** The prospect's notes, the newest first. */
+  /** The newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** All status changes except the last one, in any order. The last one is in the prospect's row. */
+  /** In any order, without the last one, which is in the prospect's row. */
   readonly history: readonly StoredStatusChange[];
 }
 
-/** Returns a prospect as lists show it. `upcoming` must be the result of `nextAppointment`. */
+/** As lists show it. `upcoming` must be the result of `nextAppointment`. */
 export function presentProspect(
   prospect: ShownFields,
   upcoming: StoredAppointment | undefined,
@@ -52,10 +52,7 @@ function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows
   return lastStatusChange === null ? [...history] : [lastStatusChange, ...history];
 }
 
-/**
- * Returns exactly the fields of the schema `prospectFields`, in the same order. Lists do not parse most prospects with the schema, to save
- * time, so this function must not return other fields.
- */
+/** Exactly the fields of `prospectFields`, in the same order, because lists do not parse most prospects with the schema. */
 function presentFields(prospect: ShownFields, { statuses, tags, users }: Dictionary) {
   const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;
   return {
@@ -83,7 +80,7 @@ function presentFields(prospect: ShownFields, { statuses, tags, users }: Diction
   };
 }
 
-/** Checks only that the value is an object. The content needs no check, because the write has validated it. */
+/** The content needs no check, because the write has validated it. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {
