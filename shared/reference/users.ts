@@ -6,7 +6,7 @@ import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 
-/** Returns all users of the company, including disabled ones. */
+/** With disabled ones. */
 export async function listUsers({ table }: ReadContext, companyId: number): Promise<StoredUser[]> {
   const { users } = await loadDictionary(table, companyId);
   return [...users.values()];
@@ -18,7 +18,7 @@ export async function getUser({ table }: ReadContext, companyId: number, id: num
   return StoredUser.parse(item);
 }
 
-/** Returns true if prospects and territories may be assigned to the user. */
+/** Prospects and territories may be assigned to the user. */
 export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;
