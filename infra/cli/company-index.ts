@@ -1,6 +1,6 @@
 /**
- * Implements `npm run index -- verify|rebuild|repair-activity --company N`. It compares a company's search index with the company's rows,
- * rebuilds the index from the rows, or removes damaged rows of the company's activity (what users have done, for reports).
+ * Implements `npm run index -- verify|rebuild|repair-activity --company N`: compares a company index with its rows, rebuilds it, or removes
+ * damaged rows of activity.
  */
 import { systemClock } from "#shared/clock.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";
@@ -64,7 +64,7 @@ const listOf = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-/** Returns a function that writes a line of progress to stderr. It drops lines, so that it writes at most one line every two seconds. */
+/** At most one line every two seconds, on stderr. */
 function progress(): (line: string) => void {
   let last = Date.now();
   return (line) => {

@@ -25,16 +25,13 @@ export interface Package {
   readonly version: string;
   readonly license: string | undefined;
   readonly hasInstallScript: boolean;
-  /** True if only the development of this project needs the package. No function contains it. */
+  /** No function contains it. */
   readonly isDevelopment: boolean;
-  /**
-   * True if the package supports only some platforms and is not optional. On any other platform, npm then stops the installation with
-   * EBADPLATFORM.
-   */
+  /** Not optional. On any other platform, npm then stops the installation with EBADPLATFORM. */
   readonly needsItsPlatform: boolean;
 }
 
-/** Returns the installed packages, except the project's own packages. */
+/** Without the project's own packages. */
 export function readPackages(text = readFileSync(join(root, "package-lock.json"), "utf8")): Package[] {
   const { packages } = z.parse(Lockfile, JSON.parse(text));
   return Object.entries(packages)

@@ -1,7 +1,7 @@
-/** Defines the descriptions of the settings. `npm run settings` writes the tables of docs/deploy.md from them. */
+/** The descriptions of the settings, for the tables of docs/deploy.md. */
 import * as z from "zod/mini";
 
-/** The headings in docs/deploy.md under which the settings are listed, in this order. */
+/** Headings in docs/deploy.md, in this order. */
 export const topics = [
   "Name and address",
   "Size",
@@ -18,11 +18,10 @@ export const topics = [
 
 export interface SettingTexts {
   readonly topic: (typeof topics)[number];
-  /** The meaning of the value. */
   readonly description: string;
-  /** The behavior if the key is not set. It is required if the schema has no default value. */
+  /** Required if the schema has no default value. */
   readonly default?: string;
-  /** What the setting changes for users and operators. Also says what happens if an existing deployment changes the value. */
+  /** For users and operators, also if an existing deployment changes the value. */
   readonly effect: string;
   readonly cost: string;
 }

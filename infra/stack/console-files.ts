@@ -33,17 +33,16 @@ export function publishFiles(home: Construct, { bucket, basemap, logDays }: File
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });
-  // A page contains the names of its assets. The assets are copied first, so that a browser with the new page finds them. Older assets are
-  // not deleted, because browsers with an older page may still load them.
+  // A browser with the new page finds its assets. Older assets stay, because browsers with an older page may still load them.
   pages.node.addDependency(assets);
-  // Both bucket deployments use the same function of the CDK. The loop finds this function by the name of its construct.
+  // Both bucket deployments use the same function of the CDK.
   const findings = findingsOf(home, bucket);
   for (const made of Stack.of(home).node.children) {
     if (made.node.id.startsWith("Custom::CDKBucketDeployment")) accept(made, findings);
   }
 }
 
-/** Returns the findings of cdk-nag that are accepted for the CDK's copying function. The function runs only during a deployment. */
+/** For the CDK's copying function, which runs only during a deployment. */
 function findingsOf(home: Construct, bucket: IBucket): Record<string, string> {
   const stack = Stack.of(home);
   const qualifier = stack.synthesizer.bootstrapQualifier ?? "hnb659fds";

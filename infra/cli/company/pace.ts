@@ -1,4 +1,4 @@
-/** Limits the read or write units that a command consumes per second, so that enough of the table's capacity remains for users. */
+/** Limits the units that a command consumes per second, so that enough of the table's capacity remains for users. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export class Pace {
@@ -11,10 +11,7 @@ export class Pace {
     this.#wait = wait;
   }
 
-  /**
-   * Waits until the average consumption of earlier calls is within the limit, and then executes `call`. `call` resolves with its result and
-   * the units that it has consumed.
-   */
+  /** Waits until the average consumption is within the limit. `call` resolves with its result and the units that it has consumed. */
   async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
     const early = this.#paidAt - Date.now();
     if (early > 0) await this.#wait(early);

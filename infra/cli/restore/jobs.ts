@@ -1,7 +1,4 @@
-/**
- * Finds the imports, exports and bulk jobs that were unfinished at the restore point (the time whose data was restored). After the switch
- * to the restored table, the service continues these jobs.
- */
+/** Finds the imports, exports and bulk jobs that were unfinished at the restore point. The service continues them after the switch. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -11,7 +8,7 @@ import type { CarryContext } from "./carry-over.ts";
 const SHOWN = 100;
 const Row = z.looseObject({ state: z.string() });
 
-/** Returns one line for each unfinished job of the restored table, at most 100 lines. */
+/** At most 100 lines. */
 export async function continuedJobs({ restored: { table } }: Pick<CarryContext, "restored">): Promise<string[]> {
   const found: keys.Key[] = [];
   for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name })) {
