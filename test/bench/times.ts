@@ -56,8 +56,8 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
 }
 
 /**
- * Measures budget 8, which limits the processor time of a pin (one prospect on the map). The result also contains the separate times for the
- * text and for gzip, which have no limit.
+ * Measures budget 8, which limits the processor time of a pin. The result also contains the separate times for the text and for gzip, which
+ * have no limit.
  */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});

@@ -1,7 +1,4 @@
-/**
- * Creates companies for tests, and contexts of warm functions (with filled caches). The contexts share one table, but each has its own
- * caches.
- */
+/** Creates companies for tests, and contexts of warm functions. The contexts share one table, but each has its own caches. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";

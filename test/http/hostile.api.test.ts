@@ -180,7 +180,7 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 
 /**
  * The endpoints are tested concurrently, to use all processors. The requests to one endpoint are sent one after the other. Each function
- * then runs in only one environment (instance), whose start is expensive.
+ * then runs in only one environment, whose start is expensive.
  */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {

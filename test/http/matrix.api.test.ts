@@ -36,7 +36,7 @@ async function call(caller: CallerName, method: string, path: string, body?: unk
   return answer;
 }
 
-/** Returns the status, the media type and the problem body (the JSON of an error) without the request id, which differs in every answer. */
+/** Returns the status, the media type and the problem body without the request id, which differs in every answer. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
@@ -77,8 +77,8 @@ function callersOf({ statuses }: Row, at: number): CallerName[] {
 }
 
 /**
- * The rows run one after the other. Concurrent rows would start several environments (instances) of each function, which costs processor
- * time. They could also change each other's records.
+ * The rows run one after the other. Concurrent rows would start several environments of each function, which costs processor time. They
+ * could also change each other's records.
  */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];

@@ -1,4 +1,4 @@
-/** Tests with a simulated timer that an exchange (one request with its answer) ends at its deadline, whatever the receiver does. */
+/** Tests with a simulated timer that an exchange ends at its deadline, whatever the receiver does. */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";

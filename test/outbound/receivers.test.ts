@@ -1,4 +1,4 @@
-/** Tests that an exchange (one request with its answer) keeps its limits of time, bytes and memory even if the receiver misbehaves. */
+/** Tests that an exchange keeps its limits of time, bytes and memory even if the receiver misbehaves. */
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";

@@ -1,6 +1,6 @@
 /**
- * Tests the migration of prospects to another shape (format of their rows). Nothing may be lost, concurrent changes must not be
- * overwritten, and a crash must do no harm.
+ * Tests the migration of prospects to another shape. Nothing may be lost, concurrent changes must not be overwritten, and a crash must do
+ * no harm.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeEach, expect, test } from "vitest";

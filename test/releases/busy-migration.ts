@@ -1,6 +1,6 @@
 /**
- * Migrates the rows of a company to another shape (format of the rows) while users work. The test kills the command twice. Each time, a new
- * start of the command must continue the migration.
+ * Migrates the rows of a company to another shape while users work. The test kills the command twice. Each time, a new start of the command
+ * must continue the migration.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ type Client = Pick<ApiClient, "GET" | "POST" | "PATCH">;
 
 export interface Migration {
   readonly command: "run" | "rollback";
-  /** The shape (format of the rows) that the command writes. The functions of the service must write it, too. */
+  /** The shape that the command writes. The functions of the service must write it, too. */
   readonly shape: ProspectShape;
 }
 
@@ -30,7 +30,7 @@ export interface BusyCompany {
   readonly owner: Client;
   /** Runs an admin command on the service. It must succeed. Returns its output. */
   run(...args: readonly string[]): Promise<string>;
-  /** Returns the shapes (formats of the rows) that occur in the company's prospects. */
+  /** Returns the shapes that occur in the company's prospects. */
   shapes(): Promise<Set<number>>;
   /** Migrates the rows while users change and read prospects. Fails if a request fails, or if the migration causes an event. */
   migrate(migration: Migration): Promise<void>;

@@ -1,7 +1,6 @@
 /**
- * Tests `npm run migrate -- rollback` while a company is in use. A rollback to the old shape (format of the rows) has two steps: first a
- * deployment with `prospectShape=1`, whose functions write the old shape, and then this command. The service of this test has the same
- * setting.
+ * Tests `npm run migrate -- rollback` while a company is in use. A rollback to the old shape has two steps: first a deployment with
+ * `prospectShape=1`, whose functions write the old shape, and then this command. The service of this test has the same setting.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient } from "../../docs/client/client.ts";

@@ -138,8 +138,8 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // The sweeper (a scheduled function) finds a due delivery by its field `dueShard`. Without this field, only the message in the
-  // dead-letter queue can lead to the delivery.
+  // The sweeper finds a due delivery by its field `dueShard`. Without this field, only the message in the dead-letter queue can lead to the
+  // delivery.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

@@ -137,8 +137,8 @@ async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed
 }
 
 /**
- * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a call of the sweeper (a
- * function that runs every minute), and the smoke test.
+ * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a call of the sweeper, and
+ * the smoke test.
  */
 async function operate(): Promise<Partial<Observed>> {
   const from = lines.length;
