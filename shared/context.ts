@@ -20,11 +20,13 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the writes of a request in one transaction, which also stores `answer` with the idempotency key. A repeated request therefore
-   * finds either no effect or the complete answer. The result of a repeated operation of a device contains the id and version of `written`.
+   * Commits the writes of a request in one transaction. If the request has an idempotency key, the same transaction stores `answer` with
+   * the key. A repeated request therefore finds either no effect or the complete answer. `written` is the record that the writes create or
+   * change. If a device has sent the request as an operation (offline sync), the result of a repeated operation contains the id and
+   * version of `written`. If `writes` is empty, only `answer` or the operation's receipt is stored.
    */
   readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
-  /** Equal for all repetitions of the request. Undefined without an idempotency key. */
+  /** Identifies the request: all repetitions of the request have the same value. Undefined if the request has no idempotency key. */
   readonly requestKey?: string | undefined;
   /**
    * Identifies the operation of a device that creates or deletes a prospect. The prospect's creation or deletion stores it, so that the

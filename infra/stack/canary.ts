@@ -42,7 +42,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     principal: "events.amazonaws.com",
     sourceArn: rule.attrArn,
   });
-  // The next run of the smoke test follows within five minutes.
+  // The next invocation of the smoke test follows within five minutes.
   const once = new CfnEventInvokeConfig(run, "Once", {
     functionName: run.functionName,
     qualifier: "$LATEST",
@@ -55,7 +55,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     metric: run.metricErrors({ period: Duration.minutes(EVERY_MINUTES), statistic: "Sum" }),
     threshold: 0,
     periods: 2,
-    // Without a run, nothing shows whether the service works.
+    // Without an invocation, nothing shows whether the service works.
     missing: TreatMissingData.BREACHING,
     title: "Smoke test fails",
     impact: "Users probably cannot work, because the scheduled smoke test fails or does not run.",

@@ -13,7 +13,7 @@ import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { readable, withShape } from "#shared/db/shapes.ts";
 
-/** An eventually consistent read costs half as much as a strongly consistent one, but may miss recent writes. */
+/** An eventually consistent read may miss recent writes. */
 export type Consistency = "strong" | "eventual";
 
 const GET_KEYS = 100;

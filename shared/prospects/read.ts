@@ -80,7 +80,7 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
 });
 
 /**
- * The imports that this process knows to be completed. The value is a running number (`learned`), which shows whether the process learned
+ * The imports that this process knows to be completed. The value is a counter (`learned`), which shows whether the process learned
  * of one import before another.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
