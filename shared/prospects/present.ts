@@ -25,7 +25,7 @@ interface ProspectRows {
   readonly history: readonly StoredStatusChange[];
 }
 
-/** As lists show it. `upcoming` must be the result of `nextAppointment`. */
+/** Returns a prospect as lists show it. `upcoming` must be the result of `nextAppointment`. */
 export function presentProspect(
   prospect: ShownFields,
   upcoming: StoredAppointment | undefined,
@@ -52,7 +52,10 @@ function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows
   return lastStatusChange === null ? [...history] : [lastStatusChange, ...history];
 }
 
-/** Exactly the fields of `prospectFields`, in the same order, because lists do not parse most prospects with the schema. */
+/**
+ * Returns exactly the fields of the schema `prospectFields`, in the same order. Lists do not parse most prospects with the schema, to save
+ * time, so this function must not return other fields.
+ */
 function presentFields(prospect: ShownFields, { statuses, tags, users }: Dictionary) {
   const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;
   return {
