@@ -39,7 +39,7 @@ const settings = {
    * may share a key.
    */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
-  /** Not set for another identity provider than Cognito. */
+  /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
   /** `local` permits webhooks to http and loopback addresses. Use it only for development. */

@@ -5,11 +5,11 @@ export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Only some error codes have them, such as `actualCount`. */
+  /** Members of the problem body that only some error codes have, such as `actualCount`. */
   readonly members: ProblemMembers;
   /** True if the response shows `detail` in spite of a 5xx status. */
   readonly showsDetail: boolean;
-  /** For the `Location` header, for example the unfinished job because of which a request gets `conflict`. */
+  /** The target of the `Location` header, for example the unfinished job because of which a request gets `conflict`. */
   readonly location: string | undefined;
 
   constructor(
@@ -107,7 +107,7 @@ export class InvalidSetting extends Error {
   override readonly name = "InvalidSetting";
 }
 
-/** Of this file, of AWS and of Node.js. */
+/** The names of errors after which a retry may succeed: those of this file, and those of AWS and of Node.js. */
 const transient =
   /Busy|Unavailable|DeadlinePassed|NewerShape|Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer/;
 

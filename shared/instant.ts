@@ -20,7 +20,7 @@ export const IsoTime = z
 
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
-/** To milliseconds since 1970. A day means 00:00 UTC. Fractions of a millisecond are ignored. */
+/** Converts to milliseconds since 1970. A day means 00:00 UTC. Fractions of a millisecond are ignored. */
 export function instantOf(value: string): number {
   if (isDay(value)) return Date.parse(value);
   const written = value.replace(/([+-]\d\d)(\d\d)$/, "$1:$2");

@@ -9,7 +9,7 @@ export const phone = 50;
 export const email = 254;
 /** Characters. This leaves 2 KB for other headers, because API Gateway accepts 10 240 bytes for all headers together. */
 export const accessToken = 8_192;
-/** Characters of `sub`. */
+/** Maximum characters of a token's subject (`sub`). */
 export const subject = 255;
 export const source = 100;
 export const sourceId = 255;
@@ -28,7 +28,7 @@ export const calendarDays = 31;
 export const calendarDaysMax = 366;
 export const search = 200;
 export const url = 2_048;
-/** Code points of a status's or tag's `value`. */
+/** Maximum code points of a status's or tag's `value`, the name that users see. */
 export const displayValue = 100;
 export const statusesPerCompany = 200;
 export const tagsPerCompany = 500;
@@ -38,7 +38,7 @@ export const addressLine = 255;
 export const prospectsPerAddress = 2_000;
 /** Addresses that one request reads for a user who sees only assigned prospects, and who may therefore see few of them. */
 export const addressesLookedThrough = 16_384;
-/** In one transaction with their address. It has at most 100 writes: three for each prospect, and one for the address. */
+/** Prospects that change in one transaction with their address: 100 writes, three for each prospect, and one for the address. */
 export const prospectsChangedAtOnce = 33;
 export const polygonPointsMin = 3;
 /** 5 000 points need at most 255 KB as JSON text, which fits into a DynamoDB row (400 KB). */
@@ -71,7 +71,7 @@ export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
-/** Afterwards, an unfinished request with an idempotency key is assumed to have failed. Longer than the time-out of a function. */
+/** An unfinished request with an idempotency key has failed after this time, which is longer than the time-out of a function. */
 export const idempotentRunMs = 30_000;
 export const operationsAtOnce = 200;
 export const recordsAtOnce = 8;
@@ -125,7 +125,7 @@ export const bulkKeptMs = 30 * 24 * 3_600_000;
 export const openJobs = 100;
 /** The report file lists all faulty rows. */
 export const jobErrors = 100;
-/** An upload must begin within this time. */
+/** Seconds for which a presigned URL is valid. An upload must begin within this time. */
 export const fileLinkSeconds = 3_600;
 /** An upload may continue for this time after the expiry of its URL. */
 export const uploadMs = 3_600_000;
@@ -134,20 +134,20 @@ export const mappedColumns = 100;
 export const csvHeader = 255;
 export const ignoredColumns = 100;
 export const ignoredColumn = 100;
-/** High enough for every valid row: the longest values of all columns together need about 18 000 characters. */
+/** Characters, enough for every valid row: the longest values of all columns together need about 18 000 characters. */
 export const csvRow = 1_000_000;
 /** Blank rows beyond the number of other rows. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;
 export const exportBatch = 500;
 
-/** Per company and UTC day. A company can invite 200 reps on one day, and an abuser can send only few mails. */
+/** A company can invite 200 reps on one day (UTC), and an abuser can send only few mails. */
 export const invitationsPerDay = 200;
 /** An invitation expires after this time. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
 
 /** A disabled user or a changed role takes effect at the latest after this time. */
 export const authorizationCacheSeconds = 60;
-/** For the caches of dictionaries and of the polygons of territories. */
+/** Caches keep dictionaries and polygons of territories for this time. */
 export const dictionaryCacheMs = 60_000;
 
 /** Normally, a version number shows the publisher that registrations have changed. This matters if a write has failed to raise it. */
@@ -222,5 +222,5 @@ export const sessionOverlapMs = 60_000;
 export const refreshBeforeMs = 5 * 60_000;
 /** Maximum time of a refresh. Afterwards, another request may begin a refresh of the same session. */
 export const refreshMs = 15_000;
-/** Characters of the path to which the console returns after a sign-in. */
+/** Maximum characters of the path to which the console returns after a sign-in. */
 export const returnTo = 2_000;

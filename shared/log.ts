@@ -14,7 +14,7 @@ export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Pr
   return context.run({ ...context.getStore(), ...fields }, work);
 }
 
-/** To the innermost `withLogContext`, usually the current request or message. */
+/** Adds fields to all later log entries of the innermost `withLogContext`, which is usually the current request or message. */
 export function addLogContext(fields: LogFields): void {
   const store = context.getStore();
   if (store !== undefined) Object.assign(store, fields);

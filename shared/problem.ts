@@ -63,7 +63,7 @@ export const Problem = named(
 );
 export type Problem = z.infer<typeof Problem>;
 
-/** Only some error codes have them. */
+/** The members of a problem that only some error codes have. */
 export type ProblemMembers = Pick<Problem, "actualCount" | "reason">;
 
 /* @__PURE__ */ explain([Problem], () => ({

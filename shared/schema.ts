@@ -12,7 +12,7 @@ export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array
 /** Unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/** For the option `error` of a zod schema: a wrong format gets this message. Other faults, such as a wrong type, keep zod's. */
+/** A value for the option `error` of a zod schema: a wrong format gets this message. Other faults, such as a wrong type, keep zod's. */
 export const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
@@ -48,7 +48,7 @@ export const Flag = z.pipe(
 /** 0 for the first page. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
-/** In code points, as in JSON Schema. Lone surrogates are rejected, because a response in UTF-8 cannot contain them. */
+/** The lengths are in code points, as in JSON Schema. Lone surrogates are rejected, because a response in UTF-8 cannot contain them. */
 export function text(max: number, min = 0) {
   return z.string().check(
     z.refine((value) => value.isWellFormed(), { error: "must be well-formed Unicode", abort: true }),
@@ -91,7 +91,7 @@ export type Timestamp = z.infer<typeof Timestamp>;
 
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
-/** In degrees. Values near 0 become 0, because DynamoDB cannot store numbers below 1e-130. */
+/** Latitude or longitude in degrees. A value closer to 0 than 1e-9 becomes 0, because DynamoDB cannot store numbers below 1e-130. */
 export function degrees(limit: number) {
   return z.pipe(
     z.number().check(z.minimum(-limit), z.maximum(limit)),

@@ -20,8 +20,7 @@ export const handler = endpoint(
     try {
       await disableOrWithdraw(context, identityProvider(), caller, path.id);
     } finally {
-      // Also if `disableOrWithdraw` throws `not_found`: an earlier request may have disabled the user while a job still writes with the old
-      // rights.
+      // Wait even if `disableOrWithdraw` throws `not_found`: after an earlier request, a job may still write with the user's old rights.
       await untilJobsHaveRights(context, caller.companyId, path.id);
     }
     return { id: path.id };

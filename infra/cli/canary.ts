@@ -65,7 +65,7 @@ export async function createCanary({ stackName, table, parameters, pool, client 
 async function userOf(pool: UserPool) {
   const user = (await findPoolUser(pool, EMAIL)) ?? (await createPoolUser(pool, EMAIL, { mail: false }));
   if (user?.sub === undefined) throw new Error("the user pool gave the user no subject");
-  // One character of each kind that the user pool requires, because the random characters may lack one.
+  // The prefix contains one character of each kind that the user pool requires. The random characters may lack one kind.
   const password = `Aa1!${randomBytes(24).toString("base64url")}`;
   await setPassword(pool, EMAIL, password);
   return { sub: user.sub, credentials: { user: EMAIL, password } };
@@ -79,7 +79,7 @@ function readInput() {
   return { stackName, ...(sub !== undefined && { client: { sub, credentials: credentialsIn(process.env) } }) };
 }
 
-/** An error names the variable, but not its value. */
+/** Returns the credentials of a client in these environment variables. An error names the variable, but not its value. */
 function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
   const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = env;
   const needed = { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret };

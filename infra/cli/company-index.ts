@@ -64,7 +64,7 @@ const listOf = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-/** At most one line every two seconds, on stderr. */
+/** Returns a function that writes a line of progress to stderr. It drops lines, so that it writes at most one line every two seconds. */
 function progress(): (line: string) => void {
   let last = Date.now();
   return (line) => {

@@ -26,7 +26,7 @@ export interface Redriven {
 }
 
 const BATCH = 10;
-/** A long poll, in seconds, asks all servers of the queue. A short poll may miss messages. */
+/** Seconds of a long poll, which asks all servers of the queue. A short poll may miss messages. */
 const POLL_SECONDS = 1;
 /** A message whose processing fails becomes visible again after these seconds. */
 const VISIBILITY_SECONDS = 120;

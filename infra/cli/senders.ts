@@ -55,7 +55,7 @@ export async function switchSenders(context: SendersContext, stackName: string, 
   if (!isOn) await context.wait(timeoutSeconds * 1_000);
 }
 
-/** By its description in the template, which is the same in all deployments. */
+/** Finds the function by its description in the template, which is the same in all deployments. */
 async function functionOf({ cloud }: SendersContext, StackName: string): Promise<string> {
   const { TemplateBody = "{}" } = await cloud.send(
     new GetTemplateCommand({ StackName, TemplateStage: TemplateStage.Original }),

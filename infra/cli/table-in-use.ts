@@ -33,10 +33,10 @@ const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() 
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
-/** Long, because a command sends many concurrent requests and no user waits for it. */
+/** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Without a name, the table of the running local service, or else of the default stack. */
+/** Returns the table of the named stack. Without a name, it is the running local service's, or else the default stack's. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -97,7 +97,7 @@ async function describe(cloud: CloudFormationClient, StackName: string): Promise
   }
 }
 
-/** For two errors of the SDK whose messages do not say what the operator must set. */
+/** Returns what the operator must set, for two errors of the SDK whose messages do not say so. Returns undefined for other errors. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

@@ -1,10 +1,10 @@
 /** Schemas of values in options and settings. Each error says what is accepted and which value was given. */
 import * as z from "zod/mini";
 
-/** Of a wrong value in an error message. */
+/** Maximum number of characters of a wrong value that an error message contains. */
 const SHOWN = 100;
 
-/** With quotes, so that an operator sees blanks at the ends. */
+/** Returns a wrong value as an error message shows it. A text has quotes, so that an operator sees blanks at its ends. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;
@@ -47,7 +47,7 @@ export const HttpUrl = z
   .string(must(HTTP_URL))
   .check(z.refine((text) => /^https?:\S+$/.test(text) && URL.canParse(text), must(HTTP_URL)));
 
-/** Not empty, without blanks at the ends. */
+/** Accepts a text that is not empty and has no blanks at its ends. */
 export const textUpTo = (most: number) =>
   z
     .string()

@@ -18,7 +18,7 @@ export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly
   }
 }
 
-/** For a command that also accepts positional arguments. */
+/** Does the same as `optionsOf`, for a command that also accepts positional arguments. */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
   usage: string,
@@ -63,7 +63,7 @@ export async function runCommand(main: () => Promise<number | undefined>): Promi
   }
 }
 
-/** For a command without positional arguments. If an option is wrong, it prints one line and ends the process with exit code 2. */
+/** Returns the options of a command without positional arguments. If one is wrong, it prints a line and ends the process with code 2. */
 export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T, usage: string) {
   try {
     return optionsOf(process.argv.slice(2), options, usage);
@@ -79,7 +79,7 @@ export function answerHelp(args: readonly string[], usage: string): void {
   process.exit(0);
 }
 
-/** One line: the reason, and the command that prints the usage. */
+/** Returns an error whose message is one line: the reason, and the command that prints the usage. */
 function wrongArgument(error: unknown, usage: string): WrongUsage {
   const message = messageOf(error);
   // Node.js adds hints about positional arguments, which no command needs or which the usage already gives.
@@ -117,7 +117,7 @@ export function checkedOrExit<S extends z.ZodMiniObject>(schema: S, usage: strin
   }
 }
 
-/** Without words, the message is only the usage. */
+/** Returns the error for words that are no command. If there are no words, its message is only the usage. */
 export function unknownCommand(words: readonly string[], usage: string): WrongUsage {
   const given = words.join(" ");
   return new WrongUsage(`${given === "" ? "" : `${given}: unknown command\n`}usage: ${usage}`);
@@ -127,5 +127,5 @@ export function unknownCommand(words: readonly string[], usage: string): WrongUs
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
   Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
 
-/** On stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
+/** Prints a command's target on stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
 export const nameTarget = (target: string): void => console.error(`target: ${target}`);

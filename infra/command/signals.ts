@@ -1,7 +1,7 @@
 /** SIGINT and SIGTERM, for commands that finish some work before they end. */
 import type { EventEmitter } from "node:events";
 
-/** Within this time, a second signal is ignored. */
+/** Time within which a second signal is ignored, in milliseconds. */
 const REPEAT_MS = 2_000;
 
 /**

@@ -3,28 +3,28 @@ import type { Access, TableAccess } from "./route.ts";
 
 export const named: TableAccess = { reference: ["GetItem"] };
 export const dictionary: TableAccess = { reference: ["Query"] };
-/** To check whether a cached dictionary is current, and to read it again. */
+/** The rights to check whether the cached names of statuses, tags and users are current, and to read these names again. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /** Rows of an import become visible when it has completed, so a function that reads rows also reads the imports. */
 export const imports: TableAccess = { imports: ["GetItem"] };
 /** If the prospect's row does not contain the next appointment. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
-/** For entries of a prospect or a note in the company index. */
+/** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
-/** For changes of the dictionary. */
+/** The rights to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */
 export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
-/** For changes of territories, which functions cache. */
+/** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
-/** All filters except the text search and the territory. */
+/** The rights to find prospects through the company's search index by all filters except the text search and the territory. */
 export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
-/** All filters. */
+/** The rights to find prospects through the company's search index by all filters, including the text search and the territory. */
 export const indexReads: TableAccess = {
   ...indexRows,
   indexTexts: ["BatchGetItem", "Query"],
@@ -38,7 +38,7 @@ const matchedProspects: TableAccess = {
   indexTexts: ["PutItem"],
 };
 
-/** To write rows, reserve their ids, create tags, and add the rows to the company index. */
+/** The rights of an import to write its rows, reserve their ids, create their tags, and add the rows to the company's search index. */
 const rowsInBulk: TableAccess = {
   ...newIds,
   reference: ["Query", "PutItem", "UpdateItem"],
@@ -55,7 +55,7 @@ const rowsInBulk: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
-/** To import within one request, and to delete the rows of an earlier failed import. */
+/** The rights to import a file within one request, and to delete the rows that an earlier failed import has left. */
 export const importWrites: TableAccess = {
   imports: ["GetItem", "PutItem", "UpdateItem"],
   openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],

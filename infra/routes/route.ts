@@ -6,12 +6,9 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface Route {
   readonly method: Method;
   readonly path: string;
-  /** Below `functions/`, without extension. Settings in `capacity.ts` name functions by it. */
+  /** The path of the function's file below `functions/`, without its extension. Settings in `capacity.ts` name functions by it. */
   readonly file: string;
-  /**
-   * For a file that has been renamed since a release. Code generators name methods after this id, so it must not change. The default comes
-   * from `file`.
-   */
+  /** The operation id, if the file has been renamed since a release. Code generators name methods after it. The default is from `file`. */
   readonly operationId?: string;
   readonly access: Access;
   /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
@@ -23,13 +20,13 @@ export interface Route {
   readonly rate?: Rate;
 }
 
-/** For all callers together, so that a costly route does not use the capacity of the whole API. */
+/** A limit for the requests of all callers together. It keeps a costly route from using the capacity of the whole API. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** Without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
+/** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
@@ -73,7 +70,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly issuer?: "verify";
-  /** With the client secret of the console, if there is one. */
+  /** The right to sign users in to the console. It includes reading the client secret of the console, if there is one. */
   readonly console?: "sign-in";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
@@ -85,7 +82,7 @@ export interface Access {
   readonly secrets?: "sign" | "make";
   /** `open` decrypts the tokens of existing sessions, `make` also creates sessions. */
   readonly sessionTokens?: "open" | "make";
-  /** For cursors of `GET /api/changes`. */
+  /** The right to encrypt and decrypt cursors of `GET /api/changes`. */
   readonly cursors?: "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   /** Without this right, S3 responds with 403 for a missing file, which could also mean a missing right. */
@@ -93,7 +90,7 @@ export interface Access {
   readonly settings?: readonly Setting[];
 }
 
-/** It protects webhook secrets, session tokens and cursors. */
+/** The same key protects webhook secrets, session tokens and cursors. */
 export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
   (secrets ?? sessionTokens ?? cursors) !== undefined;
 

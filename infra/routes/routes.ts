@@ -10,10 +10,10 @@ import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/** Low, because the responses are large and need no token. A client needs each document only once. */
+/** The throttle is low, because the responses are large and need no token. A client needs each document only once. */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
-/** High enough for several load balancers and monitors. */
+/** The throttle of the health check. It is high enough for several load balancers and monitors. */
 const HEALTH: Rate = { perSecond: 10, burst: 20 };
 
 const declared: readonly Route[] = [
@@ -76,7 +76,7 @@ export const methodNotAllowed = {
   access: {},
 } as const satisfies EventFunction;
 
-/** It uses the service only over HTTP, so it has no access to the table. */
+/** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
   // Some seconds, and up to half a minute for the webhook.
@@ -165,7 +165,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Also deletes the rows of failed imports. The time-out is Lambda's maximum. */
+  /** Imports a file, and deletes the rows of failed imports. The time-out is Lambda's maximum. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
   /** The time-out is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },

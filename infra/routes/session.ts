@@ -7,7 +7,7 @@ import type { Rate, Route, TableAccess } from "./route.ts";
 /** Anybody can call these routes without a token, so this limits the load on the service and on the identity provider. */
 const SIGN_IN: Rate = { perSecond: 15, burst: 100 };
 
-/** With the acceptance of an invitation at the first sign-in. */
+/** The rights to find a user by the subject of a token, and to accept the invitation of a user who signs in for the first time. */
 export const signedInUser: TableAccess = {
   ...namesChange,
   identity: ["GetItem", "UpdateItem"],

@@ -15,7 +15,7 @@ const allowed: ReadonlySet<string> = new Set([
   ...["Python-2.0", "Unlicense", "Zlib"],
 ]);
 
-/** They require publishing changes to the package, so they are allowed for unchanged packages that no function contains. */
+/** These require publishing changes to the package, so they are allowed for unchanged packages that no function contains. */
 const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
 
 const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
@@ -37,7 +37,7 @@ export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<stri
   ]);
 }
 
-/** Of `(MIT OR GPL-3.0-or-later)`, one license must be allowed. With `AND`, all must be. */
+/** For `OR`, as in `(MIT OR GPL-3.0-or-later)`, one license must be allowed, and for `AND`, all of them. */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
   const text = expression.replaceAll(/[()]/g, "");
   return text

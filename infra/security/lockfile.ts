@@ -27,11 +27,11 @@ export interface Package {
   readonly hasInstallScript: boolean;
   /** No function contains it. */
   readonly isDevelopment: boolean;
-  /** Not optional. On any other platform, npm then stops the installation with EBADPLATFORM. */
+  /** The package is not optional. On a platform that it does not support, npm stops the installation with EBADPLATFORM. */
   readonly needsItsPlatform: boolean;
 }
 
-/** Without the project's own packages. */
+/** Returns the installed packages, except the project's own packages. */
 export function readPackages(text = readFileSync(join(root, "package-lock.json"), "utf8")): Package[] {
   const { packages } = z.parse(Lockfile, JSON.parse(text));
   return Object.entries(packages)

@@ -12,7 +12,7 @@ export interface Throttle {
   readonly burst: number;
 }
 
-/** In MB. It also determines the share of a processor: 1 769 MB are a whole one. */
+/** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
 export const MEMORY_MB = 1024;
 
 /** Many writes then cause only one flush. Reads are exact meanwhile, because they also read the unflushed entries. */
@@ -20,18 +20,18 @@ export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
   readonly accountConcurrency: number;
-  /** Of all requests together. Further ones get 429 without invoking a function. */
+  /** The throttle of all requests together. API Gateway responds to further requests with 429, without invoking a function. */
   readonly requests: Throttle;
-  /** Without it, one company could use the whole throttle. */
+  /** The throttle of each company. Without it, one company could use the whole throttle of all requests. */
   readonly company: Throttle;
   /** Concurrent executions of the deliverer, each with up to ten deliveries at a time. */
   readonly deliverySenders: number;
   /** Concurrent imports, and as many exports and bulk jobs. */
   readonly jobs: number;
-  /** By file. Other functions cannot use these executions, and the function itself cannot use more. Empty for a small account. */
+  /** Reserved executions by file. Other functions cannot use these, and the function cannot use more. Empty for a small account. */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
-  /** By file: the number of environments that Lambda keeps ready. */
+  /** The provisioned concurrency of functions, by file: the number of environments that Lambda keeps ready. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
 }
 
@@ -94,7 +94,7 @@ const KINDS_OF_JOBS = 3;
 /** Executions that senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;
 
-/** Of the rate of all requests. With `production`, 200 reps of a company may send one request per second each. */
+/** One company's share of the rate. With `production`, each of 200 reps can send one request per second. */
 const COMPANY_SHARE = 0.2;
 
 export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {
@@ -124,7 +124,7 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // It must equal the maximum concurrency of the event source. With less, Lambda would throttle its invocations.
+  // The reservation must equal the maximum concurrency of the event source. With less, Lambda would throttle its invocations.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const { warmEnvironments = 0 } = given;

@@ -11,11 +11,11 @@ import { type BackupPlan, backupPlanOf } from "./retention.ts";
 export interface DeployConfig {
   /** Distinguishes several deployments in one account. Undefined for the main one. */
   readonly stage?: string;
-  /** Without it, the stack creates a Cognito user pool. */
+  /** The URL of the OpenID Connect issuer of access tokens. If it is undefined, the stack creates a Cognito user pool. */
   readonly issuer?: string;
-  /** Without it, the authorizer uses the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri?: string;
-  /** In addition to the client of the stack's user pool. */
+  /** The client ids or audiences that access tokens may have, in addition to the client of the stack's user pool. */
   readonly audience: readonly string[];
   /** The sender in SES. Without it, Cognito itself sends the mails, at most about 50 per day for an account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
@@ -39,9 +39,9 @@ export interface DeployConfig {
   readonly retention: Retention;
   readonly alarmEmail?: string;
   readonly watch: Watch;
-  /** Without it, the deployment serves only the API. */
+  /** The console in the browser. If it is undefined, the deployment serves only the API. */
   readonly console?: Console;
-  /** Without it, clients use API Gateway's URL, which contains the id of the API. */
+  /** The API's own domain name. If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
   readonly domain?: Domain;
   /** Origins whose web pages may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
@@ -57,13 +57,13 @@ export interface Watch {
 }
 
 export interface Console {
-  /** On this machine. Undefined in a deployment, where the URL is that of CloudFront or of the console's domain. */
+  /** The URL on this machine. Undefined in a deployment, where it is that of CloudFront or of the console's domain. */
   readonly localUrl?: string;
-  /** Without it, the stack creates a client in its user pool. */
+  /** The console's client id at an external issuer. If it is undefined, the stack creates a client in its user pool. */
   readonly clientId?: string;
   /** Undefined if the client has no secret. */
   readonly secretParameter?: string;
-  /** In addition to `openid`. */
+  /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string;
   /**
    * True if the stack creates the sign-in pages of an adopted user pool, false if it already has some. Undefined without an adopted pool.
@@ -76,7 +76,7 @@ export interface Console {
 
 export interface Domain {
   readonly name: string;
-  /** In the region of the deployment. */
+  /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
   /** The first path segment of all URLs, without slashes. Without it, the API uses the whole domain. */
   readonly basePath?: string;

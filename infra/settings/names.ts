@@ -8,7 +8,7 @@ const STACK_NAME = "Canvassing";
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
-/** For error messages. */
+/** Describes the names that `STAGE_NAME` matches, for error messages. */
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
 /** The name without a stage is that of every deployment before stages. */

@@ -19,9 +19,9 @@ export const topics = [
 export interface SettingTexts {
   readonly topic: (typeof topics)[number];
   readonly description: string;
-  /** Required if the schema has no default value. */
+  /** The behavior if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;
-  /** For users and operators, also if an existing deployment changes the value. */
+  /** What the setting changes for users and operators. Also says what happens if an existing deployment changes the value. */
   readonly effect: string;
   readonly cost: string;
 }

@@ -7,7 +7,7 @@ export const matching = (pattern: RegExp, what: string) =>
 
 export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(choices, must(choices.join(" or ")));
 
-/** For docs/deploy.md. */
+/** Describes the values of a flag, for docs/deploy.md. */
 export const FLAG = "`true` or `false`, in lower case";
 /** Text (from the command line) or JSON (from cdk.json). Other spellings such as `TRUE` are refused. */
 export const Flag = z.pipe(
@@ -25,7 +25,7 @@ export const List = z.pipe(
   ),
 );
 
-/** For error messages. */
+/** Describes an origin, for error messages. */
 const ORIGIN = "an origin such as https://app.example.com";
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
@@ -36,5 +36,5 @@ export const OriginsOrAll = z.pipe(
   z.array(z.string().check(z.refine((text) => text === "*" || isOrigin(text), must(`${ORIGIN}, or *`)))),
 );
 
-/** For tiles, fonts and icons of the map, in the content security policy. A wildcard would weaken it, so it is refused. */
+/** Origins of tiles, fonts and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
 export const BasemapOrigins = z.optional(z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN))))));

@@ -21,12 +21,12 @@ export interface Meaning {
 export interface AlarmSpec extends Meaning {
   readonly metric: Metric;
   readonly threshold: number;
-  /** By default, a value above the threshold is bad. */
+  /** How the metric is compared with the threshold. By default, the alarm goes off if the value is above the threshold. */
   readonly comparison?: ComparisonOperator;
   readonly periods?: number;
-  /** Of the last `periods`. By default, all must be bad. */
+  /** Number of bad periods, among the last `periods`, that turns the alarm on. By default, all of them must be bad. */
   readonly badPeriods?: number;
-  /** By default, a period without data is good. */
+  /** How a period without data is treated. By default, it is good. */
   readonly missing?: TreatMissingData;
 }
 
@@ -49,17 +49,17 @@ export class ExplainedAlarm extends Alarm {
 
 export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => new ExplainedAlarm(scope, id, spec);
 
-/** As GitHub and most Markdown renderers derive it. */
+/** Returns the anchor of a heading, as GitHub and most Markdown renderers derive it. */
 export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
-/** After three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
+/** Goes off after three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
 /**
- * For a function that reads batches: one alarm for failed invocations, and one for `batchItemFailures`, after which Lambda counts the
+ * Creates two alarms for a function that reads batches: for failed invocations, and for `batchItemFailures`, after which Lambda counts the
  * invocation as a success. `failedItem` is the `event` field of their log lines, and the name of the metric.
  */
 export function batchErrorAlarms(
@@ -73,7 +73,7 @@ export function batchErrorAlarms(
   alarm(watched, "ItemErrors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/** After five minutes without an invocation, for functions that run every minute. */
+/** Creates an alarm that goes off after five minutes without an invocation of the function. It is for functions that run every minute. */
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
@@ -82,24 +82,24 @@ export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
 
-/** After three consecutive minutes with refused invocations: the concurrency quota or reservation is too small. */
+/** Goes off after three consecutive minutes with refused invocations: the concurrency quota or reservation is too small. */
 export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/** After five consecutive minutes in which stream records are read more than `seconds` after they were written. */
+/** Goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
 }
 
-/** In the service's log lines (shared/log.ts), below `message` of Lambda's JSON format. */
+/** The path of a field in the service's log lines (shared/log.ts). Lambda's JSON format puts these fields below `message`. */
 type LogField = `$.message.${string}`;
 
 export interface LogMetricSpec {
   readonly event: string;
-  /** With `1`, the metric is 1 in each minute that has a log line with the event. */
+  /** The field whose value becomes the metric. With `1`, the metric is 1 in each minute that has a log line with the event. */
   readonly value: "1" | LogField;
 }
 
@@ -116,7 +116,7 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
   return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
 }
 
-/** By the name of the error that functions log for a damaged row. */
+/** The texts of the alarms on damaged rows. Each key is the name of the error that functions log for such a row. */
 const damages = {
   IndexUnreadable: {
     title: "Damaged index",

@@ -7,7 +7,7 @@ import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../routes/route.ts";
 import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
 
-/** With the role with which API Gateway invokes it. */
+/** A function, and the role with which API Gateway invokes it. */
 export interface Invoked {
   readonly functionArn: string;
   readonly invokerArn: string;
@@ -20,7 +20,7 @@ export interface Endpoint extends Invoked {
 }
 
 export interface DefinitionSpec {
-  /** Also the name of the API in CloudWatch, because API Gateway takes it from the document. */
+  /** The title is also the name of the API in CloudWatch, because API Gateway takes it from the document. */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
   readonly authorizer: Invoked;
@@ -46,7 +46,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
     // A key that the client sends is ignored.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
-    // As base64, the bytes of an uploaded file do not change.
+    // API Gateway passes a form's body to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),

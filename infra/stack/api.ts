@@ -30,7 +30,7 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** Below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
+/** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
 export const API_TIMEOUT_SECONDS = 25;
 
 /** The work before the first byte, and the time for the body. */
@@ -116,7 +116,7 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // Removes everything that the definition no longer contains.
+    // With OVERWRITE, a deployment removes everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
     // The data stack creates the role with which API Gateway writes logs.
@@ -149,7 +149,7 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
   throttlingBurstLimit: burst,
 });
 
-/** Of the throttle of the whole API, for a single route. */
+/** The throttle of a single route is at most this share of the throttle of the whole API. */
 const ROUTE_SHARE = 0.2;
 
 /** API Gateway throttles GET and HEAD separately. HEAD gets a tenth, so that both together exceed the rate only a little. */
@@ -170,7 +170,7 @@ function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMeth
   });
 }
 
-/** They repeat `LOGGED`, because a method with its own settings does not inherit those of the stage. */
+/** The throttles of methods repeat `LOGGED`, because a method with its own settings does not inherit those of the stage. */
 function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
   return Object.fromEntries(
     limitedRoutes(table, requests).map(({ path, method, throttle }) => [

@@ -70,7 +70,7 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
 }
 
-/** With a policy of AWS, which allows more than the role needs. `limit` says why this finding of cdk-nag is accepted. */
+/** The role has a policy of AWS, which allows more than it needs. `limit` says why this finding of cdk-nag is accepted. */
 function createRole(home: Construct, id: string, policy: string, limit: string): Role {
   const role = new Role(home, id, {
     assumedBy: new ServicePrincipal("backup.amazonaws.com"),
@@ -150,7 +150,7 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
   alarm(home, "Failed", {
     metric: filter.metric({ period: Duration.hours(1), statistic: "Sum" }),
     threshold: 0,
-    // Until the next daily copy. An alarm of a single hour would be over before anyone reads it.
+    // One failure turns the alarm on for a day, until the next daily copy. An alarm of a single hour would be over before anyone reads it.
     periods: 24,
     badPeriods: 1,
     title: "Copies fail",
@@ -209,6 +209,6 @@ function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
   );
 }
 
-/** With a part of the stack's id, so that a new data stack can be created while the vault of a deleted one still exists. */
+/** The name contains a part of the stack's id, so that a new data stack can be created beside the vault of a deleted one. */
 const vaultName = (stack: Stack): string =>
   Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

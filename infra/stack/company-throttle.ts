@@ -22,7 +22,7 @@ interface CompanyThrottles {
   readonly routes: readonly LimitedMethod[];
 }
 
-/** Of a method's throttle, for one company. */
+/** The share of a method's throttle that one company may use. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
 /** The common prefix of all API keys. Their values must be unique in the account and region, so it contains a part of the stack's id. */

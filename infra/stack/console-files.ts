@@ -42,7 +42,7 @@ export function publishFiles(home: Construct, { bucket, basemap, logDays }: File
   }
 }
 
-/** For the CDK's copying function, which runs only during a deployment. */
+/** Returns the findings of cdk-nag that are accepted for the CDK's copying function. The function runs only during a deployment. */
 function findingsOf(home: Construct, bucket: IBucket): Record<string, string> {
   const stack = Stack.of(home);
   const qualifier = stack.synthesizer.bootstrapQualifier ?? "hnb659fds";

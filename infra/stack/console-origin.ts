@@ -4,7 +4,7 @@
  */
 import { Fn, type Stack } from "aws-cdk-lib/core";
 
-/** Set by infra/edge/api-request.js, which overwrites a value from the client. */
+/** The CloudFront function infra/edge/api-request.js sets this header to the user's IP address, and overwrites a value from the client. */
 export const VIEWER_ADDRESS = "x-viewer-address";
 
 /** CloudFront overwrites a value from the client. */

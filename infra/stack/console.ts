@@ -47,8 +47,8 @@ export function createConsole(
   const url = console.localUrl ?? serve(home, api, platform, config);
   const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
   const stage = api.deploymentStage.node.defaultChild;
-  // Stage variables, because CloudFront refers to the API and the API to its functions, so these are created before CloudFront's host name
-  // is known.
+  // These are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API, and
+  // the API to its functions.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
   return url;
 }
@@ -127,7 +127,8 @@ function createBucket(home: Construct): IBucket {
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
- * Without CloudFront error pages, which would also replace the API's error responses. `uncachedErrors` contains only cache times of zero.
+ * There are no CloudFront error pages, because they would also replace the API's error responses. `uncachedErrors` contains only cache
+ * times of zero.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
@@ -138,7 +139,7 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     // The console's own URLs contain neither a stage nor a base path.
     customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: consoleProof(Stack.of(api)) },
   };
-  // With a domain, API Gateway's own URL may be switched off.
+  // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.
   const origin =
     domain === undefined
       ? new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, { ...common, originPath: `/${STAGE}` })
@@ -166,7 +167,7 @@ function onRequest(home: Construct, name: "api-request" | "page-request") {
   return { function: made, eventType: FunctionEventType.VIEWER_REQUEST };
 }
 
-/** For presigned URLs. The Content-Security-Policy must allow it, so that the console can upload files. */
+/** The origin of presigned URLs. The Content-Security-Policy must allow it, so that the console can upload files. */
 const originOf = (bucket: Platform["bucket"]): string => {
   const { region, urlSuffix } = Stack.of(bucket);
   return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;

@@ -73,7 +73,7 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
   }
 }
 
-/** By name: `nameAlarms` in alarms.ts gives the reason. */
+/** Refers to the data stack's alarms by their names and not by exported ARNs. `nameAlarms` in alarms.ts gives the reason. */
 function alarmsByNameOf(stack: Stack, data: Stack): IAlarm[] {
   const alarms = data.node.findAll().filter((one) => one instanceof ExplainedAlarm);
   return alarms.map((one) => {
@@ -178,7 +178,7 @@ function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic
   return aws("SQS", metricName, statistic, { QueueName }, label);
 }
 
-/** From the service's log lines. */
+/** Returns a metric that CloudWatch derives from the service's log lines. */
 function ofService(
   stack: Stack,
   metricName: string,
@@ -207,7 +207,7 @@ function background(watched: Watched): Graphs {
     "Delay of stream records and webhooks, ms": [
       ofFunction(functionOf(eventFunctions.publish.file), "IteratorAge", "Maximum", "publisher"),
       ofFunction(functionOf(eventFunctions.flush.file), "IteratorAge", "Maximum", "index flush lag"),
-      // Of the scheduled smoke test.
+      // The scheduled smoke test measures this metric.
       ofService(watched.stack, "WebhookDelay", "from a change to its webhook", { service: "canary" }),
     ],
     "Messages in dead-letter queues": deadLetters.map((queue) =>
@@ -223,7 +223,7 @@ function background(watched: Watched): Graphs {
   };
 }
 
-/** It says what the queue's messages are. */
+/** The title of the queue's alarm says what the queue's messages are. */
 function titleOf(queue: Queue): string {
   const alarm = queue.node.findAll().find((one) => one instanceof ExplainedAlarm);
   return alarm?.meaning.title ?? queue.node.id;

@@ -42,7 +42,10 @@ export interface Data {
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
   readonly identity: Identity;
-  /** In the data stack, because it has alarms, too, and subscribers need not confirm again when the service stack is created again. */
+  /**
+   * The topic is in the data stack, because this stack has alarms, too, and subscribers need not confirm again when the service stack is
+   * created again.
+   */
   readonly alarms: Topic;
 }
 
@@ -130,7 +133,7 @@ function createTable(scope: Construct, { recoveryDays }: Retention, tableName: s
 
 const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
 
-/** By folder. The API promises exported files for `exportKeptDays`, so they are deleted a day later. */
+/** Days by folder. The API promises exported files for `exportKeptDays`, so they are deleted a day later. */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,
   imports: importFileDays,
@@ -139,10 +142,10 @@ const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => 
   bulk: 2 * BULK_KEPT_DAYS + 5,
 });
 
-/** Short, because an export of a company is a second copy of personal data. */
+/** The time is short, because an export of a company is a second copy of personal data. */
 const COMPANY_EXPORT_DAYS = 30;
 
-/** For presigned URLs. */
+/** Allows web pages of these origins to upload and download files with presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
   allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],

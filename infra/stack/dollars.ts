@@ -10,9 +10,9 @@ export interface Usage {
   readonly readUnits: readonly Metric[];
   readonly writeUnits: readonly Metric[];
   readonly invocations: Metric;
-  /** Of all functions, in milliseconds. */
+  /** The sum of the durations of all functions, in milliseconds. */
   readonly durations: Metric;
-  /** Of most functions. */
+  /** The memory of most functions, in GB. */
   readonly usualGb: number;
   /** Functions with a different amount of memory: durations in milliseconds, and memory in GB. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];

@@ -26,7 +26,7 @@ export interface Platform extends Resources {
   readonly bundles: string;
   readonly issuer: string;
   readonly audience: string;
-  /** Without it, the authorizer uses the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   /** The shape (version of the stored fields) in which functions write the rows of prospects. */
@@ -39,7 +39,7 @@ export interface FunctionSpec {
   readonly file: string;
   readonly access: Access;
   readonly timeoutSeconds: number;
-  /** For the event source, in addition to `access`. */
+  /** Rights for the event source, in addition to those that `access` grants. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
@@ -47,11 +47,11 @@ export interface FunctionSpec {
    * invocations, is then off.
    */
   readonly recursion?: string;
-  /** Otherwise Lambda logs only failed invocations. */
+  /** Without this, Lambda logs only failed invocations. */
   readonly logsEachInvocation?: true;
-  /** By default, the function gets its own. */
+  /** The log group. By default, the function gets its own log group. */
   readonly logGroup?: LogGroup;
-  /** By default, the role is created beside the function. */
+  /** The construct in which the function's role is created. By default, it is created beside the function. */
   readonly roles?: Construct;
 }
 
@@ -113,7 +113,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** For a function that CodeDeploy can replace step by step, both are the ARN of an alias, which can be created only once. */
+/** If CodeDeploy can replace the function step by step, both are the ARN of an alias, which can be created only once. */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };

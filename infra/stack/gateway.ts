@@ -4,7 +4,7 @@ import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Method } from "../routes/route.ts";
 
-/** For HEAD, API Gateway invokes the function of GET and omits the body. */
+/** A method that a path can have. For HEAD, API Gateway invokes the function of GET and omits the body. */
 export type PathMethod = Method | "HEAD";
 
 type Texts = Readonly<Record<string, string>>;
@@ -26,9 +26,9 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
 
 /** One second is enough, because API Gateway's throttles are limits per second. */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
-/** As in the functions (shared/http/answer.ts). */
+/** This header forbids caches to store an error. The functions send the same header (shared/http/answer.ts). */
 const NOT_STORED = { "Cache-Control": "no-store" } as const;
-/** Without a token, RFC 6750 requires a challenge without an error code. */
+/** The header of the response to a request without a token. For this case, RFC 6750 requires a challenge without an error code. */
 const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 
 const noRoute = problem("not_found", "No route of the API has this path.");
@@ -49,8 +49,8 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * Of each 413 of API Gateway and the web ACL. Above 10 MB, API Gateway sends a response that cannot be changed (docs/csv.md). A form
- * arrives as base64 in an event of at most 6 MB, so a CSV file may be only 4 MB large.
+ * The detail of each 413 of API Gateway and the web ACL. Above 10 MB, API Gateway sends a response that cannot be changed (docs/csv.md). A
+ * form arrives as base64 in an event of at most 6 MB, so a CSV file may be only 4 MB large.
  */
 export const TOO_LARGE_DETAIL =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
@@ -79,7 +79,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   // The authorizer's API key is missing only while a deployment is incomplete.
   INVALID_API_KEY: unverified,
   INVALID_SIGNATURE: noCaller,
-  // Means a path without a route.
+  // API Gateway uses this error type for a path without a route.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
   REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE_DETAIL),
@@ -163,7 +163,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** By default, browsers hide these headers of an error from web pages. */
+/** Allows web pages to read these headers of an error. By default, browsers hide them from web pages. */
 const exposed = ([origin]: readonly string[]): Texts =>
   origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
 

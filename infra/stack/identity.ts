@@ -17,7 +17,7 @@ import { accept } from "./rules.ts";
 export interface Identity {
   readonly issuer: string;
   readonly audience: string;
-  /** Without it, the authorizer uses the issuer's discovery document. */
+  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
@@ -51,7 +51,8 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // Until the user has verified the new address. An unverified one could receive the mail that resets the password.
+    // The old address stays valid until the user has verified the new one. An unverified address could receive the mail that resets the
+    // password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -91,8 +92,8 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * For apps, which cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses the password flow
- * for administrators, which needs AWS credentials.
+ * The client of apps, which cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses the
+ * password flow for administrators, which needs AWS credentials.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {

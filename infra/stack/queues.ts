@@ -11,12 +11,15 @@ const DEAD_LETTER_DAYS = 14;
 /** A message keeps its age when it moves to the dead-letter queue, where it could expire at once if this were not shorter. */
 const QUEUE_DAYS = 4;
 /**
- * Receives without success before a message moves to the dead-letter queue. A failing receiver does not count: the service sends a new
- * message for the retry.
+ * After this number of failed receives, a message moves to the dead-letter queue. A failing receiver does not count: the service sends a
+ * new message for the retry.
  */
 const MAX_RECEIVES = 5;
 
-/** Of the function's time-out. AWS recommends six, so that SQS does not deliver a message again while it is processed or throttled. */
+/**
+ * Visibility timeout by the function's time-out. AWS recommends six, so that SQS does not deliver a message again while it is processed or
+ * throttled.
+ */
 const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
@@ -42,7 +45,7 @@ function createQueue(
   return queue;
 }
 
-/** Its alarm is on while the queue contains a message. */
+/** The alarm of the queue is on while it contains a message. */
 export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
@@ -67,7 +70,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // In seconds. The service delays a message by at most 900 s, so such a message is at least 900 s late.
+    // Seconds. The service delays a message by at most 900 s, so a message of this age is at least 900 s late.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",
@@ -76,7 +79,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   return queue;
 }
 
-/** For poison records. Also the on-failure destination of the stream's event source. */
+/** The queue of poison records. It is also the on-failure destination of the stream's event source. */
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,

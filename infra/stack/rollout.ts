@@ -9,7 +9,7 @@ import { CfnAlias, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambd
 import { Construct } from "constructs";
 import { accept } from "./rules.ts";
 
-/** It points to the current version, and during a deployment also to the new one. */
+/** The alias points to the current version, and during a deployment also to the new one. */
 const ALIAS = "live";
 
 /** 10 % of the invocations for 5 minutes, then all. */
@@ -23,7 +23,7 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
 
-/** For example `prospects/list`. */
+/** Returns true if CodeDeploy can replace the function step by step. `file` is the function's file, for example `prospects/list`. */
 export const isGradual = (file: string): boolean => gradual.test(file);
 
 /** The alarms that undo a deployment. CodeDeploy accepts at most ten. */

@@ -11,7 +11,7 @@ export async function addRulePacks(app: App): Promise<void> {
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
 }
 
-/** For this resource only. `reasons` maps a rule, for example `AwsSolutions-S1`, to the reason. */
+/** Accepts findings for this resource only. `reasons` maps a rule, for example `AwsSolutions-S1`, to the reason. */
 export function accept(construct: IConstruct, reasons: Readonly<Record<string, string>>): void {
   for (const [id, reason] of Object.entries(reasons)) Validations.of(construct).acknowledge({ id, reason });
 }

@@ -83,7 +83,7 @@ export function createStacks(
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform, data.stack);
   outputs(service, {
-    // Without a slash at the end, because clients append the paths of the OpenAPI document.
+    // The URL has no slash at its end, because clients append the paths of the OpenAPI document.
     ApiUrl: apiUrl,
     ...(consoleUrl !== undefined && { ConsoleUrl: consoleUrl }),
     TableName: data.table.tableName,

@@ -10,7 +10,7 @@ import type { Throttle } from "../settings/capacity.ts";
 import { CONSOLE_PROOF, consoleProof, VIEWER_ADDRESS } from "./console-origin.ts";
 import { TOO_LARGE_DETAIL } from "./gateway.ts";
 
-/** For the count of requests of an address. */
+/** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
 
 /** Every valid URL is shorter: the longest parameter is a search of at most 200 characters of at most 12 bytes each. */
@@ -36,7 +36,7 @@ const countedRules = [
 
 interface Protected {
   readonly company: Throttle;
-  /** For the console. */
+  /** True if CloudFront also forwards requests to the API, for the console. */
   readonly isBehindCloudFront: boolean;
 }
 
@@ -115,7 +115,8 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
 }
 
 /**
- * By a header value that clients do not know. Otherwise a client could send a different false address in each request, and avoid the limit.
+ * CloudFront adds a header with a value that clients do not know. Otherwise a client could send a different false address in each request,
+ * and avoid the limit.
  */
 const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
@@ -136,7 +137,7 @@ const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => (
 const FLOOD = "flood";
 const TOO_LARGE = "too-large";
 
-/** Without the request id, which AWS WAF cannot insert. */
+/** Returns a problem document, the format of all errors of the API. It lacks the request id, because AWS WAF cannot insert it. */
 function problemBody(code: ProblemCode, detail: string): CfnWebACL.CustomResponseBodyProperty {
   const { status, title } = problems[code];
   const content = { type: `urn:problem:${code}`, title, status, detail, code, errors: [] };
@@ -179,8 +180,8 @@ const matches = (name: string, regexString: string): CfnWebACL.StatementProperty
 const isForm = matches("content-type", "^multipart/form-data");
 
 /**
- * By Content-Length, because AWS WAF inspects only the first 16 KB of a body. From twice the limits of the API, so that smaller requests
- * get the API's own error, which names the limit. Only API Gateway and the functions limit chunked requests.
+ * Matches by Content-Length, because AWS WAF inspects only the first 16 KB of a body. The limits are twice those of the API, so that
+ * smaller requests get the API's own error, which names the limit. Only API Gateway and the functions limit chunked requests.
  */
 const largeForm = {
   andStatement: { statements: [isForm, matches("content-length", atLeast(2 * limits.importBytes))] },
@@ -191,7 +192,7 @@ const largeBody = {
   },
 };
 
-/** For all whole numbers. `least` must be a digit followed by zeros. */
+/** Returns a regular expression that matches all whole numbers from `least` on. `least` must be a digit followed by zeros. */
 function atLeast(least: number): string {
   const digits = String(least);
   const [first = ""] = digits;

@@ -16,13 +16,11 @@ import { allow, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
- * Of a batch of stream records, which Lambda halves after each failure. Seven failures isolate a bad record among 100. The rest is for
- * temporary faults.
+ * Retries of a batch of stream records, which Lambda halves after each failure. Seven failures isolate a bad record among 100. The rest is
+ * for temporary faults.
  */
 const STREAM_RETRIES = 10;
-/**
- * Small, because a failing flush delays those of other companies in the same stream shard. The company's next write starts another flush.
- */
+/** The number is small, because a failing flush delays others in the same stream shard. The company's next write starts another flush. */
 const FLUSH_RETRIES = 3;
 /** The sweeper replaces a lost queue message within half of these seconds, so a longer delay means a fault of the service. */
 const OVERDUE_SECONDS = 900;
@@ -111,7 +109,7 @@ const readsStream = (table: ServedTable): PolicyStatement =>
     [streamOf(table)],
   );
 
-/** In order, from the oldest record. Lambda sends a message to `failed` for records that it gives up. */
+/** Reads the stream in order, from the oldest record. Lambda sends a message to `failed` for records that it gives up. */
 const streamSource = (table: ServedTable, failed: Queue) => ({
   eventSourceArn: streamOf(table),
   startingPosition: "TRIM_HORIZON",
@@ -179,7 +177,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // Also contains deliveries of paused webhooks and failing receivers. The alarm uses `OverdueSeconds`, which does not.
+  // This metric also contains deliveries of paused webhooks and failing receivers. The alarm uses `OverdueSeconds`, which does not.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   alarm(sweep, "Overdue", {

@@ -31,7 +31,7 @@ export interface Authorization {
   readonly usageIdentifierKey: string;
 }
 
-/** For the response to a refused token (infra/stack/gateway.ts). */
+/** The values that API Gateway puts into its response to a request with a refused token (infra/stack/gateway.ts). */
 interface RefusalContext {
   readonly reason: Refusal;
   /** The header `WWW-Authenticate`. */
@@ -46,7 +46,7 @@ export const authorizer =
       const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
         const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
-        // At the level debug, because it would be a tenth of all log bytes, and the access log also contains the caller.
+        // This line has the level debug, because it would be a tenth of all log bytes, and the access log also contains the caller.
         log.debug("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {

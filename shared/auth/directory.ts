@@ -21,9 +21,9 @@ export const Identity = z.object({
   companyId: Id,
   userId: Id,
   rights: z.optional(UserRights),
-  /** In milliseconds since 1970. Undefined after the user has accepted. */
+  /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
-  /** An operator suspended the company. Nobody can sign in to it. */
+  /** The time at which an operator suspended the company. Nobody can sign in to a suspended company. */
   suspendedAt: z.optional(z.string()),
   /** The address that the invitation reserves, in lower case. Undefined after the user has accepted, or if another company has it. */
   email: z.optional(z.string()),

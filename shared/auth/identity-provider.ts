@@ -25,7 +25,10 @@ export interface IdentityProvider {
   withdraw(email: string): Promise<void>;
 }
 
-/** For an external token issuer, where another system manages the users. It returns `known` or a random subject, and sends no mail. */
+/**
+ * The provider for an external token issuer, where another system manages the users. It returns `known` or a random subject, and sends no
+ * mail.
+ */
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,
   answersAfterMs: 0,

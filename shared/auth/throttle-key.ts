@@ -1,12 +1,12 @@
 /** Chooses the API key by which API Gateway limits a company's requests (infra/stack/company-throttle.ts). */
 
-/** Two given companies share a key with a probability of 1 / 32. */
+/** Number of throttle keys for companies. Several companies may share a key: for two given companies, the probability is 1 / 32. */
 export const THROTTLE_KEYS = 32;
 
-/** For refused tokens. No company has this key, so they never use up the limit of a company. */
+/** The key of requests with refused tokens. No company has it, so they never use up the limit of a company. */
 export const REFUSED = 0;
 
-/** From 1 to THROTTLE_KEYS, by a hash: company ids are not consecutive, so their modulo could give many companies the same key. */
+/** Returns a number from 1 to THROTTLE_KEYS by a hash: the modulo of company ids, which are not consecutive, could be uneven. */
 export function throttleSlot(companyId: number): number {
   let hash = companyId ^ Math.floor(companyId / 2 ** 32);
   // The last steps of MurmurHash3: each bit of the result depends on each bit of the id.

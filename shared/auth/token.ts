@@ -28,8 +28,8 @@ export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za
 const LEEWAY_SECONDS = 60;
 
 /**
- * In the `WWW-Authenticate` header of the 401 (RFC 6750). Each reason is a property of the token alone, so it reveals nothing about users,
- * and API Gateway may cache it.
+ * The reason in the `WWW-Authenticate` header of the 401 (RFC 6750). It is a property of the token alone, so it reveals nothing about
+ * users, and API Gateway may cache it.
  */
 export type Refusal =
   | "expired"

@@ -27,7 +27,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** Equal in the API and in the stored row. */
+/** The fields of a user that are the same in the API and in the stored row. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -51,7 +51,7 @@ export const StoredUser = z.object({
   companyId: Id,
   sub: z.string(),
   version: z.int(),
-  /** In milliseconds since 1970. Undefined after the user has accepted. */
+  /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),
 });

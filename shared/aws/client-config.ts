@@ -20,13 +20,13 @@ export interface ClientSettings {
   readonly attempts?: number;
 }
 
-/** Short, so that an API function can still answer within 25 seconds when an AWS service hangs. */
+/** The time-outs are short, so that an API function can still answer within 25 seconds when an AWS service hangs. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
-/** For one call. */
+/** Maximum number of attempts for one call of an AWS service. */
 export const ATTEMPTS = 3;
 
-/** Of one client. They stay open between requests. */
+/** Maximum number of connections of one client. They stay open between requests. */
 const CONNECTIONS = 50;
 
 interface FailedCall {

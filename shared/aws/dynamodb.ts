@@ -3,7 +3,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** For commands that manage tables, and for items with DynamoDB's own types. */
+/** Returns the client for commands that manage tables, and for items with DynamoDB's own types. */
 export const rawDynamoClient = (settings: ClientSettings = {}): DynamoDBClient =>
   new DynamoDBClient(clientConfig(settings));
 

@@ -24,7 +24,7 @@ export interface Links {
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Reads the environment variables when the first URL is made. */
+/** Returns functions that make presigned URLs. The environment variables are read when the first URL is made. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {

@@ -9,9 +9,9 @@ import { msUntilDeadline } from "#shared/deadline.ts";
 const SLOTS = 12;
 /** Maximum pause in milliseconds before the next attempt, or 25 ms after an attempt with some success. */
 const PAUSE_MS = 2_000;
-/** Without a deadline, `send` gives up when no entry was processed for this time. */
+/** If the caller has no deadline, `send` gives up when no entry was processed for this many milliseconds. */
 const PATIENCE_MS = 5_000;
-/** Before the deadline, `send` gives up, so that the caller can still respond to its client. */
+/** If the caller has a deadline, `send` gives up this many milliseconds before it, so that the caller can still respond to its client. */
 const RESERVE_MS = 2_000;
 
 /** Returns the entries that the service has not processed. */

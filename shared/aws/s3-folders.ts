@@ -22,7 +22,7 @@ export interface StoredFile {
 
 const FILES_TOGETHER = 1_000;
 
-/** In the order of their keys after `after`, in pages of at most 1 000 files. */
+/** Yields the files below the prefix whose keys follow `after`, in the order of their keys, in pages of at most 1 000 files. */
 export async function* filesAt(
   { s3, bucket }: FileStore,
   prefix: string,

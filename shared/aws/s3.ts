@@ -19,7 +19,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 /** A request fails if no byte arrives for this time. */
 const ANSWER_MS = 6_000;
-/** Long enough to send a part of 8 MB over a slow connection. */
+/** The time-out in milliseconds of `openObjects`. It is long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -30,7 +30,7 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
     // A host name that begins with the bucket's name would not resolve to the local substitute for S3.
     forcePathStyle: isStandIn,
-    // For a presigned upload it would be the checksum of an empty body. TLS already detects corrupted bytes.
+    // The SDK's checksum of a presigned upload would be that of an empty body. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -83,7 +83,7 @@ export interface Objects {
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Reads the environment variables at the first request. */
+/** Returns access to the files. The environment variables are read at the first request. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
   async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>, gone = GONE): Promise<T> {
@@ -185,7 +185,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; ) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // Its bytes are compressed, and no caller decompresses them.
+    // The bytes of such a file are compressed, and no caller decompresses them.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const [from, end] = [at, at + ContentLength];
     try {

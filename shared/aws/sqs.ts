@@ -29,9 +29,9 @@ export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
   isBulk === true ? `${companyId}-bulk` : String(companyId);
 
 export interface Queued<Message extends Grouped = Grouped> {
-  /** Sent as JSON. */
+  /** The message, which is sent as JSON. */
   readonly message: Message;
-  /** At most 900, the maximum of SQS. The consumer sends a new message for the rest of a longer delay. */
+  /** Seconds, at most 900, the maximum of SQS. The consumer sends a new message for the rest of a longer delay. */
   readonly delaySeconds: number;
 }
 
@@ -41,7 +41,7 @@ export interface DeliveryQueue {
    * have accepted the others.
    */
   send(entries: readonly Queued[]): Promise<void>;
-  /** After `seconds`, instead of after the visibility timeout of the queue. */
+  /** Makes a received message visible again after `seconds`, instead of after the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
@@ -120,7 +120,7 @@ export interface JobQueue {
 /** Each kind of job has a queue and a function, so that one kind does not delay another. */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL", bulk: "BULK_QUEUE_URL" } as const;
 
-/** Reads the environment variables when the first message is sent. */
+/** Returns the job queues. The environment variables are read when the first message is sent. */
 export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
   let client: SQSClient | undefined;
   const sqs = (): SQSClient => {

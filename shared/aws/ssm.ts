@@ -5,7 +5,7 @@ import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts"
 export interface Parameters {
   /** Throws if the parameter does not exist or has no value. */
   readonly read: (name: string) => Promise<string>;
-  /** Encrypted with the account's default key for parameters. */
+  /** Stores the value, encrypted with the account's default key for parameters. */
   readonly write: (name: string, value: string) => Promise<void>;
 }
 

@@ -21,7 +21,7 @@ export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
   from: "NC#",
   upTo: "P#~",
 });
-/** Sorted by creation time. */
+/** A note. The notes of a prospect are sorted by creation time. */
 export const note = (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
@@ -33,7 +33,7 @@ export const notes = (companyId: number, first: number, last = first) => ({
   // `$` sorts directly after `#`.
   upTo: `N#${padded(last)}$`,
 });
-/** Without notes that an import has created together with the prospect. */
+/** The row with the number of the prospect's notes. Notes that an import has created together with the prospect are not counted. */
 export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,
@@ -55,7 +55,7 @@ export const history = (companyId: number, prospectId: number, version: number):
   pk: partitionOf(companyId, prospectId),
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
 });
-/** Outside of all reads of the prospect. The stream record of the new row becomes the event `appointment.cancelled`. */
+/** No read of the prospect includes this key. The stream record of the new row becomes the event `appointment.cancelled`. */
 export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `X#${padded(prospectId)}#A#${padded(id)}`,
@@ -92,7 +92,7 @@ export const agendas = (companyId: number, userId: number | null, from: string) 
   upTo: "~",
 });
 
-/** For all imported notes of one block. */
+/** The locators of all imported notes of one block of 128 ids, packed into one row. */
 export const noteLocators = (companyId: number, blockNumber: number): Key => ({
   pk: `C#${companyId}#I#B${blockNumber}`,
   sk: "NOTES",

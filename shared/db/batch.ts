@@ -62,7 +62,7 @@ function projectionOf(fields: readonly string[] | undefined, type: string | unde
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Without conditions and without a transaction: a concurrent reader may see some items without the others. */
+/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see some items without the others. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,

@@ -4,7 +4,7 @@ import type { Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
-/** Enough for about fifty concurrent writers of one record. Usually the deadline comes first. */
+/** Attempts. 60 are enough for about fifty concurrent writers of one record. Usually the deadline comes first. */
 const TRIES = 60;
 
 /**

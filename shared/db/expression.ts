@@ -22,9 +22,9 @@ export interface Change {
   /** A field whose value is `undefined` stays as it is. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly remove?: readonly string[];
-  /** To numbers or sets. */
+  /** Numbers to add to fields, or members to add to sets. */
   readonly add?: Readonly<Record<string, unknown>>;
-  /** From sets. DynamoDB removes an empty set. */
+  /** Members to remove from sets. DynamoDB removes the field if its set becomes empty. */
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 

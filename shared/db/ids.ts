@@ -5,20 +5,20 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** For a record that is neither a prospect nor an address. */
+  /** Returns an id for a record that is neither a prospect nor an address. */
   next(): Promise<number>;
-  /** All ids of its block are for prospects of this company. */
+  /** Returns an id for a prospect. All ids of its block of 128 are for prospects of this company. */
   nextProspect(companyId: number): Promise<number>;
-  /** All ids of its block are for addresses of this company. */
+  /** Returns an id for an address. All ids of its block of 128 are for addresses of this company. */
   nextAddress(companyId: number): Promise<number>;
-  /** In ascending order, from new blocks. */
+  /** Reserves new blocks and returns `count` of their ids in ascending order. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
    * Reserves whole blocks for an import and returns the first of `count` consecutive ids. Readers skip the range until the completed import
    * removes `importId` from its row.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /** Whole blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
+  /** Reserves blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
   take(count: number): Promise<number>;
 }
 

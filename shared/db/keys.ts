@@ -42,7 +42,7 @@ export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${p
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
-/** By SHA-256 of the session's id, so that the table does not contain the id itself. */
+/** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /**
  * The owner of an e-mail address (in lower case) in the whole service. An invited user becomes the owner only if no user of another company
@@ -85,7 +85,7 @@ export const prospect = (companyId: number, id: number): Key => ({
   pk: prospectPartition(companyId, blockOf(id)),
   sk: `P#${padded(id)}`,
 });
-/** Without notes and other details. */
+/** The rows of prospects in one block of 128 ids, without the rows of their notes and other details. */
 export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
   pk: prospectPartition(companyId, blockNumber),
   begins: "P#",
@@ -129,7 +129,7 @@ export const addressRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#AR`,
   sk: `R#${padded(from)}`,
 });
-/** Sorted by id. */
+/** All addresses of one block of 128 ids, sorted by id. */
 export const addressBlock = (companyId: number, blockNumber: number): { pk: string } => ({
   pk: addressPartition(companyId, blockNumber),
 });
@@ -164,7 +164,7 @@ export const jobAt = ({
 export const openImports = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` });
 export const openImport = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` });
 
-/** An address of the pack that changes later gets a separate row. */
+/** The imported addresses of one block of 128 ids, packed into one row. An address that changes later gets a separate row. */
 export const addressPack = (companyId: number, blockNumber: number): Key => ({
   pk: addressPartition(companyId, blockNumber),
   sk: "PACK",
@@ -174,7 +174,7 @@ export const address = (companyId: number, id: number): Key => ({
   sk: `A#${padded(id)}`,
 });
 
-/** Sorted by creation time. */
+/** All territories of the company, sorted by creation time. */
 export const territories = (companyId: number): { pk: string; begins: string } => ({
   pk: territoryPartition(companyId),
   begins: "T#",
@@ -213,7 +213,7 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed entry, with the same sort key. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** Each lists the segments of one run. */
+/** The run manifests of a company. Each lists the segments of one run. */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
 export const indexPart = (companyId: number, owner: string, piece: string, part: number): Key => ({
@@ -255,7 +255,7 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
   sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
 });
 
-/** For a delivery that waits until it is due. */
+/** The partition of the due index in which a delivery waits until it is due. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
 /** The partition of the due index for imports, exports and bulk jobs. */
 export const jobShard = "DUE#JOBS";
@@ -272,10 +272,10 @@ export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?
 /** The throttled backlog of a webhook in the due index, divided like the paused one. */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/** In the order in which their deliveries are sent. */
+/** The two partitions of the paused backlog of a webhook, in the order in which their deliveries are sent. */
 export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
-/** In the order in which their deliveries are sent. */
+/** The two partitions of the throttled backlog of a webhook, in the order in which their deliveries are sent. */
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>
   [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
 export const isPausedBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>

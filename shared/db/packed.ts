@@ -7,7 +7,7 @@ export const packed = (value: unknown): Uint8Array<ArrayBuffer> => Buffer.from(z
 export const unpacked = <S extends z.ZodMiniType>(schema: S, bytes: Uint8Array): z.output<S> =>
   schema.parse(JSON.parse(zstdDecompressSync(bytes).toString("utf8")));
 
-/** Of each compressed value (RFC 8878). */
+/** The first four bytes of each compressed value (RFC 8878). */
 const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 export const isPacked = (bytes: Uint8Array): boolean => MAGIC.equals(bytes.subarray(0, MAGIC.length));

@@ -16,9 +16,9 @@ import { TableBusy } from "#shared/errors.ts";
 export interface QuerySpec {
   readonly pk: string;
   readonly begins?: string;
-  /** Included. */
+  /** The last sort key of the range, included. */
   readonly upTo?: string;
-  /** Included. It requires `upTo`. */
+  /** The first sort key of the range, included. It requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
   /** Items per page. The result still contains all pages. */
@@ -35,7 +35,7 @@ export interface QuerySpec {
 
 export interface Reads {
   get(key: Key): Promise<Item | undefined>;
-  /** In no particular order. */
+  /** Returns the existing items in no particular order. */
   batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
 }

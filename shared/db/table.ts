@@ -26,12 +26,12 @@ import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 export interface Table extends Reads {
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
-  /** Without a transaction. Returns the items whose key already exists. */
+  /** Writes each item whose key is not in use, without a transaction. Returns the items whose key already exists. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
   batchRemove(keys: readonly Key[]): Promise<void>;
   /** Returns the changed item of an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
-  /** At most 100 writes. Throws ConditionFailed. */
+  /** Executes at most 100 writes in one transaction. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -173,7 +173,7 @@ const conditionalFailure = (error: unknown): { item: Item | undefined } | undefi
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
 
-/** At most 800 ms: exponential backoff with full jitter. */
+/** Waits for a random time that grows with each attempt, at most 800 ms (exponential backoff with full jitter). */
 function backoff(attempt: number): Promise<void> {
   return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
 }

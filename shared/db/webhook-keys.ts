@@ -72,7 +72,7 @@ export const fanOutKeys = {
     if (companyId === undefined || !sk.startsWith("E#")) return undefined;
     return { companyId: Number(companyId), ...(bulk === "B" && { isBulk: true }) };
   },
-  /** For data that is too large for each delivery of the event. */
+  /** The data of an event, if it is too large to be stored in each delivery of the event. */
   eventData: (companyId: number, eventId: string): Key => ({ pk: `C#${companyId}#D#E#${eventId}`, sk: "DATA" }),
 } as const;
 
@@ -85,7 +85,7 @@ export const expectedKeys = {
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,
   }),
-  /** In the partition of the event's day. It says whether all deliveries are created. */
+  /** The entry of a fan-out, in the partition of the event's day. It says whether all deliveries are created. */
   fanOut: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `F#${eventId}`,
@@ -101,8 +101,8 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * From the first id that begins with `first` to the last one that begins with `last`, or from behind the delivery `after` and its
-   * attempts.
+   * The range from the first id that begins with `first` to the last one that begins with `last`. It starts behind the delivery `after` and
+   * its attempts, if set.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,
@@ -113,10 +113,10 @@ export const replayKeys = {
 export const DATA_KEY_TYPE = "data-key";
 
 export const secretKeys = {
-  /** For the secrets of webhooks. A separate partition, so that most IAM policies can exclude it. */
+  /** The data key for the secrets of webhooks. It has a separate partition, so that most IAM policies can exclude it. */
   dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
-  /** For the tokens of the console's sessions. */
+  /** The data key that encrypts the tokens of the console's sessions. */
   sessionDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#SK`, sk: "KEY" }),
-  /** For the cursors of `GET /api/changes`. */
+  /** The data key that encrypts the cursors of `GET /api/changes`. */
   cursorDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#CK`, sk: "KEY" }),
 } as const;

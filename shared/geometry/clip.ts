@@ -88,7 +88,7 @@ export function clipped(ring: PlaneRing, low: number, high: number): PlanePoint[
   return sides.reduce<PlaneRing>((rest, [axis, edge, sign]) => behind(rest, axis, edge, sign), ring).slice();
 }
 
-/** At or above `edge` if `sign` is 1, and at or below it if `sign` is -1. */
+/** Returns the part of the ring on one side of a line: at or above `edge` if `sign` is 1, and at or below `edge` if it is -1. */
 function behind(ring: PlaneRing, axis: 0 | 1, edge: number, sign: 1 | -1): PlanePoint[] {
   const result: PlanePoint[] = [];
   let before = ring.at(-1);
@@ -107,7 +107,7 @@ function behind(ring: PlaneRing, axis: 0 | 1, edge: number, sign: 1 | -1): Plane
   return result;
 }
 
-/** Positive if the open ring is clockwise on a screen, whose y axis points down. */
+/** Returns twice the area of an open ring. It is positive if the ring is clockwise on a screen, whose y axis points down. */
 export function doubleArea(ring: PlaneRing): number {
   let sum = 0;
   let before = ring.at(-1);

@@ -4,7 +4,7 @@
 const EARTH_METERS = 6_371_008.8;
 const RADIANS = Math.PI / 180;
 
-/** Half of the circumference of the earth. */
+/** Half of the circumference of the earth, which is the maximum distance of two points. */
 export const FARTHEST_METERS = Math.PI * EARTH_METERS;
 
 interface LatLng {
@@ -24,8 +24,8 @@ export function metersBetween(from: LatLng, lat: number, lng: number): number {
 const SPARE = 1e-9;
 
 /**
- * All points within `meters` of a point: minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the 180th
- * meridian.
+ * Returns a box around all points within `meters`: minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the
+ * 180th meridian.
  */
 export function boxAround({ lat, lng }: LatLng, meters: number): [number, number, number, number] {
   const angle = (meters / EARTH_METERS) * (1 + SPARE) + SPARE;
@@ -44,5 +44,5 @@ export function boxAround({ lat, lng }: LatLng, meters: number): [number, number
   return box(west < -180 ? west + 360 : west, east > 180 ? east - 360 : east);
 }
 
-/** In degrees. */
+/** Returns the maximum difference in latitude, in degrees, between two points that are at most `meters` apart. */
 export const latitudesWithin = (meters: number): number => (meters / EARTH_METERS / RADIANS) * (1 + SPARE);

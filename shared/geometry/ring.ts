@@ -6,7 +6,7 @@ import { orient2d } from "robust-predicates";
 
 export type Ring = readonly (readonly [lng: number, lat: number])[];
 
-/** In degrees. minLng is not greater than maxLng. */
+/** The edges of a box in degrees. minLng is not greater than maxLng. */
 export type PlainBox = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
 /**
@@ -29,7 +29,7 @@ export class RingArea {
   readonly #y2: Float64Array;
   readonly #bands: Bands;
 
-  /** At least one point. The last point may repeat the first one. */
+  /** @param ring at least one point. The last point may repeat the first one. */
   constructor(ring: Ring) {
     const lngs = Float64Array.from(ring, ([lng]) => lng);
     const lats = Float64Array.from(ring, ([, lat]) => lat);
@@ -55,7 +55,7 @@ export class RingArea {
       const x1 = this.#x1[edge] ?? 0;
       const x2 = this.#x2[edge] ?? 0;
       if (lng > x1 && lng > x2) continue;
-      // Negative if the point is left of the edge, because the y axis of the library points downwards.
+      // The sign is negative if the point is left of the edge, because the y axis of the library points downwards.
       const side = lng < x1 && lng < x2 ? -1 : orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0) return true;
       // An odd number of edges right of the point means inside. The upper end of an edge is left out, because a vertex would otherwise be
@@ -74,7 +74,7 @@ export class RingArea {
     const [x1, y1] = [this.#x1[edge] ?? 0, this.#y1[edge] ?? 0];
     const [x2, y2] = [this.#x2[edge] ?? 0, this.#y2[edge] ?? 0];
     if (y2 < south || y1 > north || (x1 < west && x2 < west) || (x1 > east && x2 > east)) return false;
-    // All corners of the box are then on the same side of the line.
+    // If the line of the edge misses the box, all corners of the box are on the same side of the line.
     const side = Math.sign(orient2d(x1, y1, x2, y2, west, south));
     return (
       side === 0 ||
@@ -110,7 +110,7 @@ function edgesOf(lngs: Float64Array, lats: Float64Array): Edges {
 }
 
 interface Bands {
-  /** Bands per degree of latitude. */
+  /** Number of bands per degree of latitude. */
   readonly scale: number;
   /** The index of each band's first edge in `edges`, and the end of the last band. */
   readonly starts: Uint32Array;

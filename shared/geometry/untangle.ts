@@ -11,7 +11,7 @@ interface Area {
   readonly holes: readonly PlaneRing[];
 }
 
-/** On average. A ring with at most 128 edges never needs more. */
+/** Maximum average number of edges with which each edge is compared. A ring with at most 128 edges never needs more. */
 const COMPARISONS_PER_EDGE = 64;
 const MOST_CROSSINGS = 256;
 
@@ -121,7 +121,7 @@ function crossingOf(first: Edge, second: Edge): PlanePoint | undefined {
   return [x1 + share * (x2 - x1), y1 + share * (y2 - y1)];
 }
 
-/** At none of the edge's ends. */
+/** Returns true if the point is on the edge, but at none of its ends. */
 function isOn(point: PlanePoint, edge: Edge): boolean {
   if (isSame(point, edge[0]) || isSame(point, edge[1]) || sideOf(edge, point) !== 0) return false;
   const [x, y] = point;

@@ -90,7 +90,7 @@ function isAllowed(caller: Caller, allow: Allow): boolean {
   return allow === "admin" ? isAdmin(caller) : may(caller, allow);
 }
 
-/** In read and write units. */
+/** A successful request is logged if it used at least this number of read and write units. */
 const LOGGED_UNITS = 500;
 
 /**

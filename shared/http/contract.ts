@@ -21,13 +21,13 @@ export interface Contract<
   readonly tag: string;
   readonly allow: Allow;
   readonly path?: Path;
-  /** All are strings before validation. */
+  /** The schema of the query parameters, which are all strings before validation. */
   readonly query?: Query;
-  /** An empty request body is read as `{}`. */
+  /** The schema of the JSON body. An empty request body is read as `{}`. */
   readonly body?: Body;
-  /** Besides `application/json`. */
+  /** A media type that the body may have instead of `application/json`. */
   readonly bodyMediaType?: "application/geo+json";
-  /** Reads a form with one file instead of JSON. The schema in `body` must then be UploadedFile. */
+  /** Middleware that reads a form with one file instead of JSON. The schema in `body` must then be UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
   /** A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status: 200 | 201 | 202;

@@ -43,7 +43,7 @@ export interface Validator<Current = NotModified> {
   tag(current: string, validUntil?: number): void;
 }
 
-/** For callers without an HTTP request. */
+/** A validator for callers without an HTTP request. Its functions do nothing. */
 export const unconditional: Validator<never> = { isAsked: false, check: () => undefined, tag: () => undefined };
 
 /** @param set receives the ETag of the response */

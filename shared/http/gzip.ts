@@ -15,14 +15,14 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * After BEGINNING_BYTES, measured with many map pins: level 6 makes the body one sixth shorter than level 2, but takes three times as long.
- * A window of 32 KB makes it no shorter. The flush lets the client decompress each piece at once.
+ * The options after BEGINNING_BYTES, measured with many map pins: level 6 makes the body one sixth shorter than level 2, but takes three
+ * times as long. A window of 32 KB makes it no shorter. The flush lets the client decompress each piece at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
 /**
- * Up to this size, level 6: a map view of 1 000 pins is a sixth shorter for a millisecond more, and bytes cost more than processor time
- * (docs/cost.md).
+ * A response is compressed at level 6 up to this size: a map view of 1 000 pins is a sixth shorter for a millisecond more, and bytes cost
+ * more than processor time (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;

@@ -21,16 +21,18 @@ const RELEASE_TRIES = 4;
 
 export const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** Of path, query and body. A request with the same key and another hash is refused. */
+  /** A hash of path, query and body. A request with the same key and another hash is refused. */
   fingerprint: z.string(),
   run: z.string(),
-  /** In milliseconds since 1970. Afterwards, the execution is assumed to be killed, and a repeated request may claim the key. */
+  /**
+   * The end of the execution in milliseconds since 1970. Afterwards, it is assumed to be killed, and a repeated request may claim the key.
+   */
   runsUntil: z.number(),
-  /** Encrypted with a secret from the idempotency key. Absent until the request has ended. */
+  /** The answer, encrypted with a secret from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
   /** Instead of `answer` if it contains a secret. Encrypted with the company's data key. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
-  /** In milliseconds since 1970. Afterwards, another request may use the key. */
+  /** The time in milliseconds since 1970 after which another request may use the key. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -103,7 +105,7 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
-/** Encrypted with the company's data key (`sealed`), or with a secret from the idempotency key. */
+/** The stored answer, encrypted with the company's data key (`sealed`), or with a secret from the idempotency key. */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;

@@ -16,12 +16,12 @@ export interface Request {
   readonly body: string;
 }
 
-/** With the fields that middlewares add. */
+/** API Gateway's event with the fields that middlewares add. */
 export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
   /** Absent on public endpoints. */
   caller?: Caller;
-  /** Parsed, but not validated. */
+  /** The parsed body, before it is validated by a schema. */
   payload?: unknown;
 }
 

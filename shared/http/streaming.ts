@@ -19,7 +19,7 @@ type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Co
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
   /** The headers are sent with the first item. */
   readonly header: (name: "Link", value: string) => void;
-  /** For endpoints whose contract sets `revalidated`. */
+  /** Checks and sets the response's ETag, for endpoints whose contract sets `revalidated`. */
   readonly validator: Validator;
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { Fault } from "#shared/problem.ts";
 
-/** Enough to correct a form, while the response to a hostile body stays small. */
+/** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
 const MAX_FAULTS = 20;
 const DETAILED_FAULTS = 3;
 

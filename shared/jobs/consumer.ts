@@ -10,7 +10,7 @@ import { openTable } from "#shared/db/table.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-/** Attempts for one call to DynamoDB, over at most 15 seconds, because no client waits for a job. */
+/** Attempts for one call to DynamoDB. They take at most 15 seconds, and no client waits for a job. */
 const ATTEMPTS = 5;
 
 let opened: JobContext | undefined;

@@ -11,11 +11,11 @@ import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.
 
 /** No single call of a job takes this long, so a working invocation can always renew its lease. */
 export const LEASE_MS = 120_000;
-/** Between two writes of a job's progress: short enough for clients, and few compared with the writes of the prospects. */
+/** The time between two writes of a job's progress is short enough for clients, and adds few writes to those of the prospects. */
 const HEARTBEAT_MS = 3_000;
 /** An invocation stops when less than this remains before its time-out. A new one continues the job. */
 export const RESERVE_MS = 60_000;
-/** Consecutive invocations without progress after which a job fails. Transient errors and faults of the deployment do not count. */
+/** A job fails after this number of consecutive invocations without progress, except for transient errors and faults of the deployment. */
 export const MAX_FRUITLESS_RUNS = 10;
 
 /** Thrown if another invocation has taken the job, or if the job has ended. */

@@ -23,12 +23,12 @@ export class LookupFailed extends Error {
 }
 
 export interface ResolverSettings {
-  /** By default the system's list. */
+  /** The addresses of the name servers. The default is the system's list. */
   readonly servers?: readonly string[];
   /** Names in this hosts file are resolved without a name server. */
   readonly hostsFile?: string;
   readonly lookupMs?: number;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
@@ -102,7 +102,7 @@ const LOOPBACK: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-/** From the hosts file. `localhost` and `*.localhost` always have loopback addresses (RFC 6761). */
+/** Returns the addresses in the hosts file. `localhost` and `*.localhost` always have loopback addresses (RFC 6761). */
 async function localAddresses(name: string, hostsFile: string): Promise<readonly LookupAddress[]> {
   if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
   const lines = (await readFile(hostsFile, "utf8").catch(() => "")).split("\n");
@@ -116,7 +116,7 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
 /** "none" means no such records. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
-/** After the first answer, the other one (IPv4 or IPv6) may take this long. RFC 8305 suggests 50 ms for interactive clients. */
+/** The wait for the other answer (IPv4 or IPv6) after the first one. RFC 8305 suggests 50 ms for interactive clients. */
 const SECOND_FAMILY_MS = 250;
 
 async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {

@@ -73,7 +73,7 @@ const ownFaults = new Set([
 
 function neverLeft(error: unknown): boolean {
   if (error instanceof LookupFailed || error instanceof NotBuilt) return true;
-  // One error for each address that Node has tried.
+  // Node throws an AggregateError with one error for each address that it has tried.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
   if (!(error instanceof Error && "code" in error && "syscall" in error)) return false;
   return error.syscall === "connect" && ownFaults.has(String(error.code));
@@ -98,7 +98,7 @@ function perUrl<A extends HttpAgent>(agent: A): A {
   return agent;
 }
 
-/** Milliseconds of a monotonic clock. */
+/** The time at which each connection was opened, in milliseconds of a monotonic clock. */
 const openedAt = new WeakMap<Socket, number>();
 
 interface Sending {

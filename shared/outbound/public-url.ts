@@ -9,7 +9,7 @@ import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
 
-/** Only the policy `local` reads the hosts file of this machine. */
+/** The resolver for each URL policy. Only the policy `local`, for local development, reads the hosts file of this machine. */
 const resolvers: Record<UrlPolicy, Resolve> = {
   public: createResolver(),
   local: createResolver({ hostsFile: "/etc/hosts" }),
@@ -52,7 +52,7 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
-/** For private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
+/** Names reserved for private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
 const privateName = /(?:^|\.)(localhost|local|internal)$/;
 
 /** Undefined if the name is permitted. */
@@ -87,7 +87,7 @@ export async function assertTarget(
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
 }
 
-/** Without the brackets of IPv6 and without a trailing dot. */
+/** Returns the host without the brackets of an IPv6 address and without a trailing dot. */
 const hostOf = ({ hostname }: URL): string => withoutTrailingDot(hostname.replace(/^\[|\]$/g, ""));
 
 const targetError = (message: string): ApiError =>

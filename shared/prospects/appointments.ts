@@ -29,7 +29,7 @@ import { datedItem, StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * Without an assignee in the request, the appointment gets the assignee of the prospect, or the caller. An explicit null leaves it
+ * An appointment without an assignee in the request gets the assignee of the prospect, or the caller. An explicit null leaves it
  * unassigned.
  */
 export async function createAppointment(

@@ -20,6 +20,6 @@ export async function requireBase({ baseVersion }: Arrival, current: Versioned, 
   throw new Outdated(current, await present());
 }
 
-/** For the row that stores a change. Empty if the change was made online. */
+/** Returns the field `occurredAt` for the row that stores a change. Returns an empty object if the change was made online. */
 export const occurred = ({ occurredAt }: Arrival): { occurredAt?: string } =>
   occurredAt === undefined ? {} : { occurredAt };

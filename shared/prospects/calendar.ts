@@ -43,7 +43,7 @@ const MS_PER_DAY = 86_400_000;
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** In milliseconds since 1970. Both ends are included. */
+/** The time range in which the listed appointments start, in milliseconds since 1970. Both ends are included. */
 interface Range {
   readonly from: number;
   readonly to: number;

@@ -19,7 +19,7 @@ import { text } from "#shared/schema.ts";
 /** One value of a comma-separated list and its comma. A value in double quotes may contain commas, and doubled quotes, as in CSV. */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** Not trimmed, with empty values. */
+/** Returns the values of a comma-separated list. They are not trimmed, and empty values are included. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
@@ -52,7 +52,7 @@ const Names = z.pipe(
   ),
 );
 
-/** An unknown id matches no prospect. */
+/** Ids of users, or `unassigned`, separated by commas. An unknown id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -79,7 +79,7 @@ export const TimeParameter = z.pipe(
   IsoTime,
 );
 
-/** In milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
+/** Returns milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     TimeParameter,
@@ -173,11 +173,11 @@ export const filterTextsOf = <Text>(text: Text) =>
     maxMeters: text,
   }) satisfies Record<keyof typeof filterParameters, Text>;
 
-/** For the body of a request that creates a job, which later parses these strings with `ProspectFilter`. */
+/** The filters as strings, for the body of a request that creates a job. The job later parses these strings with `ProspectFilter`. */
 export const filterBody = filterTextsOf(z.optional(FilterText));
 export type ProspectFilter = z.output<typeof ProspectFilter>;
 
-/** In an error about unknown filters. */
+/** Maximum number of unknown filters that an error names, and maximum characters of each name. */
 const [NAMED_FILTERS, FILTER_NAME] = [10, 40];
 
 /** An unknown name is refused, because a misspelt filter would select more prospects than the client means. */
@@ -193,7 +193,7 @@ export const filterObject = <S extends z.core.$ZodLooseShape>(shape: S) =>
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
 
-/** For the query of a list and for the bodies of requests that create jobs. */
+/** Descriptions of the filters, for the query of a list and for the bodies of requests that create jobs. */
 export const filterTexts = () => ({
   bbox: {
     description:
@@ -247,7 +247,7 @@ export const filterTexts = () => ({
 });
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
-/** For `filterBody`, in which every filter is a text. `POST /api/prospects/search` takes numbers instead. */
+/** Descriptions of the filters for `filterBody`, in which every filter is a text. `POST /api/prospects/search` takes numbers instead. */
 export const filterBodyTexts = () => ({
   ...filterTexts(),
   territoryId: 'Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`.',

@@ -54,7 +54,7 @@ export interface ShapedFilter extends ProspectFilter {
   readonly areas?: readonly Area[] | undefined;
 }
 
-/** Only prospects that the caller may see. A criterion in `more` replaces that of the filter. */
+/** Finds only prospects that the caller may see. A criterion in `more` replaces that of the filter. */
 export function findFiltered(
   context: ReadContext,
   caller: Caller,

@@ -21,7 +21,7 @@ interface ProspectRows {
   /** The newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** In any order, without the last one, which is in the prospect's row. */
+  /** All status changes except the last one, in any order. The last one is in the prospect's row. */
   readonly history: readonly StoredStatusChange[];
 }
 

@@ -66,8 +66,8 @@ const hasAssignee = (userId: number | null): Condition =>
     : equals("assignedToUserId", userId);
 
 /**
- * For a prospect that was read before: the write fails if it has changed since. A past assignment may permit the transaction, for a note
- * about that time.
+ * The write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. A past assignment may
+ * permit it, for a note about that time.
  */
 export const changeOfNotesOf = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
@@ -216,9 +216,9 @@ export async function readProspect<Current = never>(
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 
 /**
- * Afterwards, a write that has begun is certainly committed or has failed. `readProspect` reads rows at slightly different times, so a note
- * may be missing although the prospect's row records it. An answer therefore gets the ETag of the row's state only if the row was also read
- * before the others, or has not changed for this time. Any other answer gets the ETag of its content.
+ * A write that has begun is certainly committed or has failed after this time. `readProspect` reads rows at slightly different times, so a
+ * note may be missing although the prospect's row records it. An answer therefore gets the ETag of the row's state only if the row was also
+ * read before the others, or has not changed for this time. Any other answer gets the ETag of its content.
  */
 const SETTLED_MS = 60_000;
 
@@ -236,7 +236,7 @@ const NotesState = z.object({
   version: z.int(),
   /** Starts again at 0 with each new version of the row. */
   notesVersion: z._default(z.int(), 0),
-  /** In milliseconds since 1970. */
+  /** The time of the last change of a note, in milliseconds since 1970. */
   notesChangedAt: z._default(z.int(), 0),
 });
 

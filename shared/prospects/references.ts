@@ -41,7 +41,7 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** For the transaction that writes the prospect. They fail if the status or a user has changed since the dictionary was read. */
+  /** Checks for the transaction that writes the prospect. They fail if the status or a user has changed since the dictionary was read. */
   readonly checks: readonly Write[];
 }
 

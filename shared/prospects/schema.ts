@@ -77,7 +77,7 @@ export type Appointment = z.infer<typeof Appointment>;
   },
 }));
 
-/** An object, so that later versions can add fields about the prospect's use of the tag. */
+/** The tag is inside an object, so that later versions can add fields about the prospect's use of the tag. */
 const ProspectTag = named("ProspectTag", z.object({ tag: Tag }), "A tag of a prospect.");
 
 export const prospectFields = {

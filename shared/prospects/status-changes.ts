@@ -21,7 +21,7 @@ interface Origin extends Pick<Arrival, "occurredAt"> {
   readonly source: string;
 }
 
-/** From `previousStatusId` to the present status of this prospect. */
+/** Returns the history entry for the change from `previousStatusId` to the present status of this prospect. */
 export function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,

@@ -62,7 +62,7 @@ export const namesChangeAfter = (
   return [{ ...raiseVersion(companyId), when }, ...loggedNamesChange(companyId, changes)];
 };
 
-/** In the transaction, the writes of `namesChangeAfter` must be the first. */
+/** Returns true if the first write of a transaction has failed. In the transaction, the writes of `namesChangeAfter` must be the first. */
 export const hasDictionaryChanged = ({ failed }: ConditionFailed): boolean => failed.some(({ index }) => index === 0);
 
 const raiseVersion = (companyId: number) => ({
@@ -97,13 +97,13 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
 }
 
 interface Source extends Pick<ReadContext, "table" | "clock"> {
-  /** For a request with many writes: current when the request began, so that they need not read the version again. */
+  /** The dictionary of a request with many writes. It was current when the request began, so they need not read the version again. */
   readonly dictionary?: Dictionary | undefined;
 }
 
 interface Cached {
   readonly dictionary: Dictionary;
-  /** In milliseconds since 1970. */
+  /** The time at which the dictionary was read, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -112,14 +112,14 @@ const CACHED_COMPANIES = 50;
 
 const caches = new WeakMap<Reads, Map<number, Cached>>();
 
-/** At most a minute old. The caller must check that its version is still current, for example by a condition of the transaction. */
+/** The result is at most a minute old. The caller must check that its version is current, for example by a condition of the transaction. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = cacheOf(source.table).get(companyId);
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
   return freshDictionary(source, companyId);
 }
 
-/** Reads the table only if the cached dictionary is older than this version. */
+/** Returns a dictionary of this version or a later one. The table is read only if the cached one is older. */
 export async function dictionaryAtLeast(source: Source, companyId: number, version: number): Promise<Dictionary> {
   const cached = cacheOf(source.table).get(companyId)?.dictionary;
   return cached !== undefined && cached.version >= version ? cached : freshDictionary(source, companyId);

@@ -13,7 +13,7 @@ export const NewStatus = named(
   z.object({
     value: DisplayValue,
     color: z.optional(HexColor),
-    /** By default after all other statuses. */
+    /** The position in lists. By default, the status comes after all other statuses. */
     sortOrder: z.optional(SortOrder),
   }),
   "A new lead status.",
@@ -59,7 +59,7 @@ export type TagPatch = z.infer<typeof TagPatch>;
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
-/** All tags after the change, in this order. */
+/** The tags of a prospect after the change: all of them, in this order. */
 export const TagChoice = named(
   "TagChoice",
   z.object({

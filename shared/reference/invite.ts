@@ -142,7 +142,7 @@ export async function createUser(
   });
 }
 
-/** For an ended invitation. Throws the errors of `createUser`, and ConditionFailed if the user was changed concurrently. */
+/** Renews an ended invitation. Throws the errors of `createUser`, and ConditionFailed if the user was changed concurrently. */
 export function inviteAgain(
   context: ApiContext,
   identities: IdentityProvider,
@@ -171,7 +171,7 @@ export function inviteAgain(
   });
 }
 
-/** Before the identity provider has assigned the token subject. */
+/** A user before the identity provider has assigned the token subject. */
 type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {

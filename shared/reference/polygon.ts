@@ -23,7 +23,7 @@ const MOST_DECIMALS = 13;
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
-/** As integers, each as the difference from the previous point, if `MOST_DECIMALS` suffice, otherwise as doubles. */
+/** Packs coordinates as integers, each as the difference from the previous point, if `MOST_DECIMALS` suffice, otherwise as doubles. */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
   const decimals = decimalsOf(polygon);

@@ -46,7 +46,7 @@ export const StoredStatus = z.extend(Status, {
 });
 export type StoredStatus = z.infer<typeof StoredStatus>;
 
-/** Of statuses and tags, and of map pins without a status. */
+/** Gray, the default colour of statuses and tags, and of map pins without a status. */
 export const DEFAULT_COLOR = "#9CA3AF";
 
 export const startingStatuses: ReadonlyArray<{ value: string; color: string }> = [

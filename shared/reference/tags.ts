@@ -62,7 +62,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   });
 }
 
-/** Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows it. */
+/** Deletes a tag. Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows it. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
   await optimistic(async () => {
     const tag = await getTag(context, companyId, id);

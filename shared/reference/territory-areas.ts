@@ -15,7 +15,7 @@ import { unpackPolygon } from "#shared/reference/polygon.ts";
 interface Cached {
   readonly area: Area;
   readonly version: string;
-  /** In milliseconds since 1970. */
+  /** The time at which the polygon was read, in milliseconds since 1970. */
   readonly at: number;
 }
 

@@ -8,7 +8,7 @@ import { ApiError } from "#shared/errors.ts";
 
 const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
 
-/** Only owners may manage owners. Throws `permission_denied`. */
+/** Throws `permission_denied` if one of the roles is owner and the caller is not an owner. Only owners may manage owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
   if (caller.role !== "owner" && roles.includes("owner"))
     throw denied("Only an owner may create, change or disable an owner.");

@@ -6,7 +6,7 @@ import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 
-/** With disabled ones. */
+/** Returns all users of the company, including disabled ones. */
 export async function listUsers({ table }: ReadContext, companyId: number): Promise<StoredUser[]> {
   const { users } = await loadDictionary(table, companyId);
   return [...users.values()];

@@ -118,7 +118,7 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
   },
 }));
 
-/** In the order of `factKinds`. */
+/** One count for each kind of activity, in the order of `factKinds`. */
 export type KindCounts = readonly number[];
 
 /**
@@ -161,7 +161,7 @@ export async function activityReport(
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 
-/** Read instead of an empty range, so that nearly nothing is read. */
+/** The range that is read if the requested range is empty. It is a single instant, so nearly nothing is read. */
 const NO_TIME: TimeRange = { from: 0, to: 0 };
 const MS_PER_DAY = 86_400_000;
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00.000Z");

@@ -28,7 +28,7 @@ interface TerritoryCounts {
 }
 
 /**
- * Sorted by territory id, only those with activity. The last entry (null) counts prospects in no territory, deleted ones, and those that
+ * Returns the territories with activity, sorted by id. The last entry (null) counts prospects in no territory, deleted ones, and those that
  * the caller may not see. A prospect in several territories counts in each. A prospect on the boundary is inside.
  */
 export async function byTerritory(

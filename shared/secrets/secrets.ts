@@ -11,7 +11,7 @@ export class NotSealed extends Error {
 }
 
 export interface Secrets {
-  /** For one row of the company. Creates the data key for the purpose if there is none. */
+  /** Encrypts a text for one row of the company. Creates the data key for the purpose if there is none. */
   seal(companyId: number, row: Key, text: string, purpose?: Purpose): Promise<Uint8Array>;
   /** Throws NotSealed if the bytes were not sealed for this row and purpose. */
   open(companyId: number, row: Key, sealed: Uint8Array, purpose?: Purpose): Promise<string>;

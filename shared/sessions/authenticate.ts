@@ -7,8 +7,8 @@ import { digestOf } from "#shared/sessions/session-id.ts";
 import { openTokens, readSession, type StoredSession } from "#shared/sessions/stored.ts";
 
 /**
- * As for a request with a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or its token is refused. API
- * Gateway does not cache this, because a refresh may make the session valid again.
+ * Returns the caller as for a request with a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or its token is
+ * refused. API Gateway does not cache this, because a refresh may make the session valid again.
  */
 export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
   const digest = digestOf(sessionId);

@@ -10,7 +10,7 @@ export interface Cookies {
 interface Cookie {
   /** Undefined if the cookie is missing or occurs twice, because one may be from another site. */
   read(request: Pick<Request, "headers">): string | undefined;
-  /** For `Set-Cookie`. */
+  /** Returns the value of a `Set-Cookie` header. */
   set(value: string): string;
   readonly clear: string;
 }

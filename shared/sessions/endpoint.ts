@@ -24,7 +24,7 @@ export interface SessionCall {
   readonly context: () => ApiContext;
   readonly request: Request;
   readonly client: ConsoleClient;
-  /** For example `https://console.example.com`. */
+  /** The origin of the console, for example `https://console.example.com`. */
   readonly origin: string;
   readonly cookies: Cookies;
 }
@@ -45,7 +45,7 @@ export interface SessionDocument {
   readonly problems: readonly number[];
 }
 
-/** Stage variables, which every request contains. A deployment creates the functions before it learns the console's address. */
+/** The stage variables, which every request contains. A deployment creates the functions before it learns the console's address. */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {

@@ -36,7 +36,7 @@ export interface ConsoleClient {
   readonly clientId: string;
   /** Undefined without a secret: PKCE then proves who began the sign-in. */
   readonly secret?: () => Promise<string>;
-  /** In addition to `openid`, separated by blanks. */
+  /** The scopes in addition to `openid`, separated by blanks. */
   readonly scope?: string | undefined;
   readonly redirectUri: string;
 }

@@ -8,7 +8,7 @@ import { exchangeCode, newChallenge, SignInRefused, signInUrl } from "#shared/se
 import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
 import { beginSession } from "#shared/sessions/sessions.ts";
 
-/** In a cookie, so that only this browser can complete it, which protects against login CSRF. */
+/** The sign-in that has begun. It is in a cookie, so that only this browser can complete it, which protects against login CSRF. */
 const SignIn = z.object({
   state: z.string(),
   nonce: z.string(),

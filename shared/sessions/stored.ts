@@ -19,11 +19,11 @@ export const StoredSession = z.object({
   tokens: Bytes,
   /** The expiry of the access token, in milliseconds since 1970. */
   accessUntil: z.int(),
-  /** In milliseconds since 1970. */
+  /** The end of the session, in milliseconds since 1970. */
   endsAt: z.int(),
   /** `endsAt` in seconds since 1970, for DynamoDB's TTL. */
   expiresAt: z.int(),
-  /** Until this time, in milliseconds since 1970, one request refreshes the session. */
+  /** Until this time, in milliseconds since 1970, one request refreshes the session, and others wait for it. */
   refreshingUntil: z.optional(z.int()),
   /** The digest of the new id. The row with the old id works for another minute. */
   replacedBy: z.optional(z.string()),

@@ -5,7 +5,7 @@ import type { Polygon } from "#shared/reference/polygon.ts";
 import { named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** With the last position, which repeats the first one. */
+/** Minimum number of positions of a ring in GeoJSON. It includes the last position, which repeats the first one. */
 const RING_POSITIONS = 4;
 
 const Position = z.tuple([z.number(), z.number()]);

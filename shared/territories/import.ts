@@ -39,7 +39,7 @@ const StoredGroup = z.object({
   type: z.literal("territoryImportGroup"),
   number: z.int(),
   results: z.array(FeatureResult),
-  /** In milliseconds since 1970. DynamoDB's TTL deletes the row later. */
+  /** The time from which the receipt is ignored, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -110,7 +110,7 @@ async function knownTerritories(
   return known;
 }
 
-/** Equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
+/** Returns a hash that is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   const ring = exteriorRing(polygon).slice(0, -1);
   const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>

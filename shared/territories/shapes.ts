@@ -20,7 +20,7 @@ export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" |
 interface Cached {
   readonly shapes: readonly Shape[];
   readonly version: string;
-  /** In milliseconds since 1970. */
+  /** The time at which the territories were read, in milliseconds since 1970. */
   readonly at: number;
   readonly bytes: number;
 }
@@ -41,7 +41,7 @@ export async function territoryShapes(
   { table, clock }: Pick<ReadContext, "table" | "clock">,
   companyId: number,
 ): Promise<readonly Shape[]> {
-  // Before the territories, which may then be newer than the version, but never older.
+  // The version is read before the territories. They may then be newer than the version, but never older.
   const version = versionOf(readHead(await table.get(keys.indexHead(companyId))));
   const cache = caches.get(table) ?? new Map<number, Cached>();
   caches.set(table, cache);

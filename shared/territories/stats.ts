@@ -79,7 +79,7 @@ class Counts {
   }
 }
 
-/** By code first, the position of a value in the segment's list of values, because this is faster than a map from values to counts. */
+/** The matches of a segment are counted by code, the position of a value in its list of values, because this is faster than a map. */
 function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
   for (const { inView, rows } of segments) {
     const { statusId, assignedToUserId } = inView.segment.main;

@@ -11,9 +11,9 @@ import { type Shape, territoryShapes } from "#shared/territories/shapes.ts";
 import { EXTENT, type Tile } from "#shared/tiles/tile.ts";
 import { Layer, type Position, vectorTile } from "#shared/tiles/vector-tile.ts";
 
-/** Beyond the edges of a tile, so that the cut edges are not visible. */
+/** Polygons are drawn this many units of the tile beyond its edges, so that the cut edges are not visible. */
 export const BUFFER = 64;
-/** From a polygon to its simplified form, in units of the tile: a quarter of a pixel if the tile has 512. */
+/** The distance from a polygon to its simplified form, in units of the tile: a quarter of a pixel if the tile has 512. */
 const TOLERANCE = 2;
 
 /** The id of a territory determines its colour, so it never changes. */

@@ -57,7 +57,7 @@ const number = (description: string, example: number, maximum: number) => ({
   },
 }));
 
-/** In degrees. Rounding moves a point over the edge of a tile by less than this. */
+/** Margin in degrees. Rounding moves a point over the edge of a tile by less than this. */
 const ROUNDING = 1e-9;
 
 /** Contains all points of the tile, and few others, which `contains` excludes. The top and bottom row reach to the pole. */
@@ -77,7 +77,7 @@ export function contains({ z: zoom, x, y }: Tile, lat: number, lng: number): boo
   return cellAt(mercatorX(lng), tiles) === x && cellAt(mercatorY(lat), tiles) === y;
 }
 
-/** From the north-western corner. Each number is from 0 to EXTENT - 1. */
+/** Returns the position of a point in its tile, counted from the north-western corner. Each number is from 0 to EXTENT - 1. */
 export function positionIn({ z: zoom, x, y }: Tile, lat: number, lng: number): readonly [x: number, y: number] {
   const tiles = 2 ** zoom;
   return [cellAt(mercatorX(lng) * tiles - x, EXTENT), cellAt(mercatorY(lat) * tiles - y, EXTENT)];

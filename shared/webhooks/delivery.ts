@@ -121,13 +121,13 @@ export const StoredDelivery = z.object({
   /** Absent if each attempt makes the body from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
   sharedData: z.optional(z.literal(true)),
-  /** Only a delivery with a debounce window has it. */
+  /** The id of the record whose events the delivery collects. Only a delivery with a debounce window has it. */
   recordId: z.optional(Id),
-  /** Stored when the debounce window closes. */
+  /** The number of events in the delivery and the range of their record versions. They are stored when the debounce window closes. */
   closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** In seconds since 1970. */
+  /** The time at which DynamoDB's TTL deletes the row, in seconds since 1970. */
   expiresAt: z.int(),
 });
 export type StoredDelivery = z.infer<typeof StoredDelivery>;

@@ -65,14 +65,14 @@ export async function keepEventData(
   }
 }
 
-/** Characters. About 60 events of the largest size fit. */
+/** Maximum number of characters in the cache. About 60 events of the largest size fit. */
 const CACHED = 16_000_000;
 /** A batch call returns at most 16 MB. A row is at most 400 KB large, so 25 rows are at most 10 MB large. */
 const TOGETHER = 25;
 
 interface Cached {
   readonly read: Promise<string>;
-  /** Characters; 0 until the read has ended. */
+  /** The number of characters of the text. It is 0 until the read has ended. */
   size: number;
 }
 

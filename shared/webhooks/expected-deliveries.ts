@@ -10,7 +10,7 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** An entry is then at most about 20 KB large. */
+/** Maximum number of deliveries in one entry of the list. An entry is then at most about 20 KB large. */
 const PER_ROW = 500;
 
 /**

@@ -26,7 +26,7 @@ export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
-/** In milliseconds. Tests shorten it with a `scale` above 1. */
+/** Returns the delay of a registration in milliseconds. Tests shorten it with a `scale` above 1. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
@@ -60,6 +60,6 @@ function retryAfterMs(value: string | undefined, nowMs: number): number | undefi
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(SECOND, wait));
 }
 
-/** Only IMF-fixdate (RFC 9110), in milliseconds since 1970. */
+/** Converts an HTTP date to milliseconds since 1970. Only the format IMF-fixdate of RFC 9110 is accepted. */
 const httpDate = (text: string): number =>
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : Number.NaN;

@@ -10,7 +10,7 @@ import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 /** A delivery that is in neither collection needs no further work by the caller. */
 export interface Outcome {
-  /** By delivery id. Each is a fault of the service, so the queue must deliver the message again. */
+  /** Errors by delivery id. Each is a fault of the service, so the queue must deliver the delivery's message again. */
   readonly failed: Map<string, unknown>;
   /** Ids of the deliveries that joined the throttled backlog. */
   readonly throttled: Set<string>;

@@ -38,14 +38,14 @@ export const QUIET_MS = 16 * 60_000;
  * messages about deliveries arrive before, and cancel them. A later one would set off the alarm `Delivery missing`.
  */
 const SETTLE_MS = 16 * 60_000;
-/** Over the table. A row that is written during one pass is removed in the next. */
+/** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
 const PASSES = 5;
 
 export const Erasure = z.object({
   type: z.literal("erasure"),
   companyId: z.int(),
   erasedAt: z.string(),
-  /** By type, at the beginning of the erasure. */
+  /** The numbers of the company's rows by type at the time when the erasure began. */
   rows: z.record(z.string(), z.int()),
 });
 export type Erasure = z.infer<typeof Erasure>;
@@ -65,7 +65,7 @@ export async function eraseCompany(context: ErasureContext, companyId: number, c
   return earlier;
 }
 
-/** For a company in the table that the service uses. */
+/** Erases a company that is in the table that the service uses. */
 async function eraseUsed(context: ErasureContext, company: MarkedCompany, confirmed: string): Promise<Erasure> {
   const { rows, clock } = context;
   const companyId = company.id;
@@ -87,8 +87,8 @@ async function eraseUsed(context: ErasureContext, company: MarkedCompany, confir
 }
 
 /**
- * For a company that was created after the restore point, but before the switch to the restored table. The service does not know it, so no
- * function can write its rows, and it need not be suspended.
+ * Erases a company that was created after the restore point, but before the switch to the restored table. The service does not know it, so
+ * no function can write its rows, and it need not be suspended.
  */
 async function eraseUnused(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   for (const other of context.others) {
@@ -122,7 +122,7 @@ async function eraseElsewhere(context: ErasureContext, erasure: Erasure): Promis
   return erasure;
 }
 
-/** In one transaction: an interruption between the writes could leave no trace of the company, or both rows. */
+/** The two writes are one transaction: an interruption between them could leave no trace of the company, or both rows. */
 const recordErasure = ({ table }: RowStore, erasure: Erasure, when?: Condition): Promise<void> =>
   table.transact([
     { remove: keys.company(erasure.companyId), ...(when !== undefined && { when }) },
@@ -143,7 +143,7 @@ export async function remainsOf(
   for (const other of others) elsewhere[other.tableName] = await countRows(other, companyId);
   return {
     rows: await countRows(rows, companyId),
-    /** By the name of the table. */
+    /** The rows in each of the other tables, by the name of the table. */
     others: elsewhere,
     files: await countFiles(files, allPrefixes(companyId)),
   };
@@ -193,7 +193,7 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
   return mark;
 }
 
-/** Before all other rows, so that no further delivery is created or sent. */
+/** Removes the webhooks. The erasure removes them before all other rows, so that no further delivery is created or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
   let found: Key[] = [];
   for await (const item of rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] })) {
@@ -242,7 +242,7 @@ async function removeAllRows(
   throw new Error(`rows of company ${companyId} keep appearing: run the command again`);
 }
 
-/** In the order of the company ids. */
+/** Yields the records of erased companies in the order of the company ids. */
 export async function* erasures(table: Table): AsyncGenerator<Erasure> {
   for await (const item of table.query(keys.erasures())) yield Erasure.parse(item);
 }

@@ -21,7 +21,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Before compression. It is compared after each page of rows, so a part can be larger by almost one page. The default is 8 MiB. */
+  /** The size of a part before compression. It is checked after each page of rows, so a part can be larger. The default is 8 MiB. */
   readonly partBytes?: number;
 }
 
@@ -30,7 +30,7 @@ const PART_BYTES = 8 * 2 ** 20;
 const Part = z.object({ key: z.string(), lines: z.int(), bytes: z.int(), sha256: z.string() });
 const Counts = z.record(z.string(), z.int());
 
-/** Stored in the bucket after each part. */
+/** The state of an unfinished export. It is stored in the bucket after each part. */
 const Progress = z.object({
   format: z.literal(1),
   id: z.string(),
@@ -49,7 +49,7 @@ const Progress = z.object({
   parts: z.array(Part),
   counts: Counts,
   leftOut: Counts,
-  /** Rows with damaged compressed bytes. */
+  /** The number of rows with damaged compressed bytes. */
   damaged: z._default(z.int(), 0),
 });
 type Progress = z.infer<typeof Progress>;
@@ -90,7 +90,7 @@ const notes = [
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
-/** Of an unfinished or a new export. */
+/** Returns the state of the company's unfinished export, or the state of a new export. */
 async function begin({ rows, files, clock }: ExportContext, companyId: number): Promise<Progress> {
   const stored = await readFile(files, progressKey(companyId));
   if (stored !== undefined) return Progress.parse(JSON.parse(stored));
@@ -206,8 +206,8 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
   writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
 /**
- * Not exported: the company index with its change log, stored responses and receipts of repeated requests and operations, ids that clients
- * chose for new prospects (the prospects' rows contain them too), and data keys.
+ * These rows are not exported: the company index with its change log, stored responses and receipts of repeated requests and operations,
+ * ids that clients chose for new prospects (the prospects' rows contain them too), and data keys.
  */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XF|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
@@ -226,8 +226,8 @@ function lineOf(row: Item, { progress: report }: ExportContext, progress: Progre
 }
 
 /**
- * Plain JSON without secrets: fields in one JSON string become separate, and compressed records are decompressed. `onDamage` receives the
- * reason for each damaged value.
+ * Returns the row as JSON without secrets: fields in one JSON string become separate, and compressed records are decompressed. `onDamage`
+ * receives the reason for each damaged value.
  */
 function exportable(row: Item, onDamage: (reason: string) => void): Item {
   const { fields, ...columns } = row;
@@ -253,7 +253,7 @@ function plain(value: unknown, onDamage: (reason: string) => void): unknown {
   return value;
 }
 
-/** Compressed records (shared/db/packed.ts), or base64 for other and damaged bytes. */
+/** Returns the compressed records (shared/db/packed.ts), or other and damaged bytes in base64. */
 function plainBytes(bytes: Uint8Array, onDamage: (reason: string) => void): unknown {
   if (isPacked(bytes)) {
     try {

@@ -1,4 +1,4 @@
-/** Limits the units that a command consumes per second, so that enough of the table's capacity remains for users. */
+/** Limits the read or write units that a command consumes per second, so that enough of the table's capacity remains for users. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export class Pace {

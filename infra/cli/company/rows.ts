@@ -35,7 +35,7 @@ export interface Scan {
   readonly segments: number;
   readonly from?: Item | undefined;
   readonly consistency: "strong" | "eventual";
-  /** Only the key and the type of each row. */
+  /** If true, each returned row has only its key and its type. */
   readonly keysOnly?: boolean;
 }
 
@@ -56,8 +56,8 @@ const ofCompany = (companyId: number) => ({
 });
 
 /**
- * At most one megabyte of the table a page. The next page is read before the current one is yielded, because the local DynamoDB server
- * cannot continue a scan after a row that the caller has removed.
+ * Each page is from at most one megabyte of the table. The next page is read before the current one is yielded, because the local DynamoDB
+ * server cannot continue a scan after a row that the caller has removed.
  */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;

@@ -11,12 +11,12 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
 
-/** With the fields that only the commands in this folder set. */
+/** The row of a company, with the fields that only the commands in this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
   suspendedAt: z.optional(z.string()),
   /** The beginning of the erasure. Such a company cannot be resumed. */
   erasingAt: z.optional(z.string()),
-  /** By type, at the beginning of the erasure. */
+  /** The numbers of the company's rows by type at the time when the erasure began. */
   rowsBefore: z.optional(z.record(z.string(), z.int())),
 });
 export type MarkedCompany = z.infer<typeof MarkedCompany>;

@@ -46,11 +46,11 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
 const Entry = z.looseObject({ base: z.string(), companyId: z.int(), id: z.int(), createdAt: z.string() });
 type Entry = z.infer<typeof Entry>;
 
-/** An interrupted command that is repeated finds the job to resume in the journal. */
+/** Opens the journal in the local file `path`. If an interrupted command is run again, it finds the job to resume in the journal. */
 export async function openJournal({ base, companyId }: Service, path: string) {
   const entries = existsSync(path) ? entriesIn(await local(path, readFile(path, "utf8")), path) : [];
   return {
-    /** Of this company of this service. The last entry is the latest. */
+    /** The entries of the journal that belong to this company of this service. The last entry is the latest. */
     own: entries.filter((entry) => entry.base === base && entry.companyId === companyId),
     add: ({ id, createdAt }: Pick<Entry, "id" | "createdAt">, asked: Readonly<Record<string, string>>) =>
       writeWhole(path, JSON.stringify([...entries, { base, companyId, ...asked, id, createdAt }], undefined, 2)),

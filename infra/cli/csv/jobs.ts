@@ -126,12 +126,12 @@ async function usable(service: Service, options: ImportOptions, content: Content
 const importNow = ({ client }: Service, id: number): Promise<ImportJob> =>
   dataOf(client.GET("/api/prospects/imports/{id}", { params: { path: { id } } }));
 
-/** After a broken connection, the whole file is sent again, because a presigned URL accepts it only in one request. */
+/** Uploads the file. After a broken connection, it sends the whole file again, because a presigned URL accepts it only in one request. */
 async function upload(service: Service, file: string, bytes: number, id: number): Promise<void> {
   const show = (done: number): void => service.progress.show({ name: "sending", done, total: bytes, unit: "bytes" });
   await retried(service, { server: "the bucket", plan: "sending the file again" }, async () => {
     const { state, upload: link } = await importNow(service, id);
-    // An earlier attempt has uploaded the file, but its response was lost.
+    // If an earlier attempt has uploaded the file but its response was lost, the import no longer waits for the file.
     if (state !== "awaiting_upload") return;
     if (link === null) throw new Failed(`import ${id} waited too long for its file`, "cutOff");
     const { status = 0, retryAfter, body } = await sendFile({ ...link, file, bytes }, service.signal, show);

@@ -8,7 +8,7 @@ import { HttpUrl, shown } from "../../command/accepted.ts";
 import { argumentsOf, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/address.ts";
 
-/** For example `date-from` for `dateFrom`. */
+/** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
 const filters = Object.keys(NewExport.shape).map((name) => name.replace(/[A-Z]/g, "-$&").toLowerCase());
 const filterOf = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 

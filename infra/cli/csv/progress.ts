@@ -14,7 +14,7 @@ type Terminal = { readonly isTTY?: boolean; readonly columns?: number; write(tex
 
 export function openProgress(terminal: Terminal = process.stderr) {
   const isDrawn = terminal.isTTY === true;
-  /** Between two lines about the same step, if it has advanced, and if it has not. */
+  /** Milliseconds between two lines about the same step, if it has advanced, and if it has not. */
   const [advancingMs, idleMs] = isDrawn ? [100, 1_000] : [2_000, 10_000];
   const erase = isDrawn ? "\r\u001B[K" : "";
   let last: Step | undefined;
@@ -43,7 +43,7 @@ export function openProgress(terminal: Terminal = process.stderr) {
     },
     /** Writes a permanent line above the line of progress. */
     say: (line: string): unknown => terminal.write(`${erase}${line}\n`),
-    /** After this call, `show` prints nothing, even if a transfer is still running. */
+    /** Removes the line of progress. After this call, `show` prints nothing, even if a transfer is still running. */
     end(): void {
       hasEnded = true;
       last = undefined;

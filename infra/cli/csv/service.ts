@@ -11,9 +11,9 @@ import type { Progress, Step } from "./progress.ts";
 type FailureCode = "final" | "gone" | "busy" | "changed" | "cutOff";
 
 /**
- * With a message for the user. `final`: the same request would fail again. `gone`: the job or file does not exist. `busy`: the same request
- * may succeed later. `changed`: the file has changed during the download. `cutOff`: the transfer has ended early, and the same command can
- * resume it.
+ * An error with a message for the user. `final`: the same request would fail again. `gone`: the job or file does not exist. `busy`: the
+ * same request may succeed later. `changed`: the file has changed during the download. `cutOff`: the transfer has ended early, and the same
+ * command can resume it.
  */
 export class Failed extends Error {
   override readonly name = "Failed";
@@ -38,7 +38,7 @@ export type Service = Run & {
   readonly client: ApiClient;
 };
 
-/** Reads the company of the user. */
+/** Reads the company of the user, and returns what the commands need to call the service. */
 export async function openService({ base, token, email }: Options, run: Run): Promise<Service> {
   const send = async (request: Request): Promise<Response> => {
     const signal = AbortSignal.any([run.signal, AbortSignal.timeout(30_000)]);
@@ -90,10 +90,10 @@ export async function retried<T>(run: Run, policy: Policy, work: () => Promise<T
   }
 }
 
-/** By a server. */
+/** Maximum time in milliseconds for which a server can delay the next try. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-/** Seconds or an HTTP date, at most `RETRY_AFTER_MAX_MS`. */
+/** Returns the wait of a `Retry-After` header (seconds or an HTTP date), at most `RETRY_AFTER_MAX_MS`. */
 export function retryAfterMs(header: string | null | undefined, nowMs = Date.now()): number {
   const text = header?.trim() ?? "";
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;

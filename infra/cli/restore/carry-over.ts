@@ -34,12 +34,12 @@ const writtenTables = ({ live, earlier }: CarryContext): readonly RowStore[] =>
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * By this number of blocks, the restored counter is raised above the others, because the service takes blocks from the live table until the
+ * The restored counter is raised by this number of blocks above the others, because the service takes blocks from the live table until the
  * switch. There are 7e13 blocks in total.
  */
 const SPARE_BLOCKS = 1_000_000;
 
-/** Otherwise the service would assign ids again that it has used after the restore point. */
+/** Raises the counter. Otherwise the service would assign ids again that it has used after the restore point. */
 export async function raiseIds(context: CarryContext): Promise<void> {
   const { restored } = context;
   const counters = await Promise.all(writtenTables(context).map(({ table }) => table.get(keys.idCounter())));

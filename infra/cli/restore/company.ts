@@ -38,7 +38,7 @@ export interface CompanyRestoreContext {
 }
 
 export interface RestoredCompany {
-  /** Rows that were missing or different. */
+  /** Number of rows that were missing or different in the live table and were copied from the restored table. */
   readonly brought: number;
   /** Rows that the restored table does not have, unflushed entries, and stored responses for repeated requests. */
   readonly removed: number;
@@ -122,7 +122,7 @@ function isSame(row: Item, current: Item | undefined): boolean {
   return isDeepStrictEqual(plain(row), plain(current));
 }
 
-/** In groups of at most `ROWS_TOGETHER`. */
+/** Yields the company's rows for which `test` returns true, in groups of at most `ROWS_TOGETHER`. */
 async function* chunksOf(
   store: RowStore,
   companyId: number,

@@ -3,7 +3,7 @@ import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from
 import { describeTable, RestoreRefused } from "./point-in-time.ts";
 
 export interface FoundTables {
-  /** Sorted. */
+  /** The names of the restored tables, sorted. */
   readonly restored: readonly string[];
   /** Tables that the operator may not describe, for example those of other programs in the account. */
   readonly unread: readonly string[];

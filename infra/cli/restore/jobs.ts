@@ -8,7 +8,7 @@ import type { CarryContext } from "./carry-over.ts";
 const SHOWN = 100;
 const Row = z.looseObject({ state: z.string() });
 
-/** At most 100 lines. */
+/** Returns one line for each unfinished job of the restored table, at most 100 lines. */
 export async function continuedJobs({ restored: { table } }: Pick<CarryContext, "restored">): Promise<string[]> {
   const found: keys.Key[] = [];
   for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name })) {

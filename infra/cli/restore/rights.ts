@@ -19,7 +19,7 @@ const Subject = z.looseObject({
 
 const SHOWN = 100;
 
-/** At most 100 lines. */
+/** Returns one line for each user whose rights in the restored table differ from those in the live table, at most 100 lines. */
 export async function returningRights({ live, restored }: CarryContext): Promise<string[]> {
   const lines: string[] = [];
   for await (const page of subjectPages(restored)) {

@@ -54,7 +54,7 @@ export async function enableStream(context: RestoreContext, { source, target }: 
 
 const nameOf = ({ TableName = "" }: TableDescription): string => TableName;
 
-/** Only AWS may set keys that begin with `aws:`. */
+/** Copies the tags, except those whose keys begin with `aws:`. Only AWS may set these. */
 async function copyTags(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   let token: string | undefined;
   do {

@@ -21,7 +21,7 @@ export interface VerifyContext {
 const RECHECKS = 2;
 const BETWEEN_CHECKS_MS = 3_000;
 
-/** One after the other. Returns the number of companies with faults. */
+/** Checks the companies one after the other. Returns the number of companies with faults. */
 export async function verifyAll(context: VerifyContext): Promise<number> {
   let faulty = 0;
   for await (const companyId of companiesOf(context.rows)) {
@@ -32,7 +32,7 @@ export async function verifyAll(context: VerifyContext): Promise<number> {
   return faulty;
 }
 
-/** In a report. */
+/** Maximum number of faults that a report contains. */
 export const FAULTS_SHOWN = 10;
 
 /** The number of all faults, and the first of them. */

@@ -38,7 +38,7 @@ export async function restoreWholeTable(
 }
 
 /**
- * For a table that AWS Backup has restored.
+ * Prepares a table that AWS Backup has restored.
  *
  * @throws RestoreRefused if the service uses it, or if it does not exist or is no copy of a table of the service
  */
@@ -62,7 +62,7 @@ function assertUnused({ live, restored: { tableName } }: CarryContext): void {
     throw new RestoreRefused(`the service uses the table ${tableName}: name another one`);
 }
 
-/** For the comparison of two schemas. */
+/** Returns the keys and indexes of a table as a string, so that the schemas of two tables can be compared. */
 const shapeOf = ({ KeySchema, GlobalSecondaryIndexes = [] }: TableDescription): string =>
   JSON.stringify([KeySchema, ...GlobalSecondaryIndexes.map((index) => [index.IndexName, index.KeySchema])]);
 

@@ -138,7 +138,7 @@ function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
   return { names, count: matches.total, ids: () => idsOf(matches), first };
 }
 
-/** In no defined order, because sorting a million ids would need time and memory. */
+/** Yields the ids in no defined order, because sorting a million of them would need time and memory. */
 function* idsOf({ segments, unflushed }: Matches): Generator<number> {
   for (const { inView, rows } of segments) {
     const { ids } = inView.segment.main;

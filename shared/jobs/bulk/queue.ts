@@ -54,7 +54,7 @@ export const movedToPaused = (queue: StoredQueue, id: number): StoredQueue => {
 export const removed = without;
 
 export interface QueueChange {
-  /** Without the row of the job that causes the change. */
+  /** The writes of the transaction. They do not include the row of the job that causes the change, which the caller writes. */
   readonly writes: readonly Write[];
   /** The id of the job that may run because of this change. */
   readonly admitted: number | undefined;

@@ -25,7 +25,7 @@ export interface Handling {
    */
   readonly caller: Caller | undefined;
   readonly names: Dictionary;
-  /** In milliseconds since 1970. */
+  /** Returns the end of the job's lease, in milliseconds since 1970. */
   readonly heldUntil: () => number;
 }
 

@@ -37,13 +37,12 @@ import { currentDictionary } from "#shared/reference/dictionary.ts";
 /** The senders are an API request, the job that ended before, an invocation that runs out of time, and the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
-/** Records handled concurrently, each with its own transaction. */
+/** Number of records that a job handles concurrently, each with its own transaction. */
 const PARALLEL = 12;
 /** Before each group of this size, the job reads the user's rights and the dictionary again. */
 const TOGETHER = 64;
 /**
- * After this time, an invocation stops and sends a message for the next one. SQS is fair between companies, so that jobs of others get
- * their turn.
+ * An invocation stops after this time and sends a message for the next one. SQS is fair between companies, so that others get their turn.
  */
 const TURN_MS = 60_000;
 /**

@@ -10,7 +10,7 @@ export type BulkState = z.infer<typeof BulkState>;
 export const BulkKind = z.enum(["prospect_bulk", "territory_run", "undo", "import_undo"]);
 export type BulkKind = z.infer<typeof BulkKind>;
 
-/** For `prospect_bulk` and `territory_run`. */
+/** The change that a job of the kind `prospect_bulk` or `territory_run` makes. */
 export const StoredAction = z.object({
   statusId: z.optional(z.nullable(Id)),
   assignedToUserId: z.optional(z.nullable(Id)),
@@ -24,7 +24,7 @@ export type StoredAction = z.infer<typeof StoredAction>;
 
 const count = z.int();
 
-/** These four counts and the number of unprocessed records always sum to `total`. */
+/** The counts of handled records. These four counts and the number of unprocessed records always sum to `total`. */
 export const handledCounts = { changed: count, unchanged: count, skipped: count, failed: count };
 
 export const StoredBulk = z.object({
@@ -68,7 +68,7 @@ export const StoredBulk = z.object({
   runsUntil: count,
   /** Number of invocations since the last stored chunk. If it becomes too high, the job fails. */
   runs: count,
-  /** In seconds since 1970. */
+  /** The time at which the table deletes the row, in seconds since 1970. */
   expiresAt: z.optional(count),
 });
 export type StoredBulk = z.infer<typeof StoredBulk>;
@@ -98,7 +98,7 @@ export const hasEnded = ({ state }: Pick<StoredBulk, "state">): boolean =>
 export const StoredQueue = z.object({
   type: z.literal("bulkQueue"),
   running: z.nullable(Id),
-  /** In the order in which they will run. */
+  /** The jobs that wait, in the order in which they will run. */
   waiting: z.array(Id),
   paused: z.array(Id),
   version: count,
@@ -116,7 +116,7 @@ export const StoredResult = z.object({
   outcome: ResultOutcome,
   code: z.optional(z.string()),
   detail: z.optional(z.string()),
-  /** An undo of the job needs them. */
+  /** The written fields before and after the change. An undo of the job needs them. */
   before: z.optional(BulkFields),
   after: z.optional(BulkFields),
 });

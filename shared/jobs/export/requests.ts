@@ -80,7 +80,7 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
 
 const DAY_MS = 86_400_000;
 
-/** In milliseconds since 1970. The API then shows no more links, and the bucket's lifecycle rule deletes the file. */
+/** Returns milliseconds since 1970. The API then shows no more links, and the bucket's lifecycle rule deletes the file. */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {

@@ -37,7 +37,7 @@ export type Export = z.infer<typeof Export>;
   },
 }));
 
-/** As strings, as in a query string. They are parsed when the job starts. */
+/** The filters of the prospect list as strings, as in a query string. They are stored in this form and parsed when the job starts. */
 export const NewExport = named("NewExport", z.object(filterBody), "The filters of the list, as texts.");
 export type NewExport = z.infer<typeof NewExport>;
 

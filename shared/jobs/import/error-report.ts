@@ -34,7 +34,7 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** Uploaded in parts, because the errors of a large file may not fit into memory. */
+/** The report of all errors. It is uploaded in parts, because the errors of a large file may not fit into memory. */
 export class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;

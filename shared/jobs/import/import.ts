@@ -57,9 +57,9 @@ export interface ImportOptions {
   readonly onMatch?: OnMatch | undefined;
 }
 
-/** Before the deadline. Enough to mark the import as failed and to send the response. */
+/** An import stops this long before the deadline, to mark the import as failed and to send the response. */
 const FAIL_RESERVE_MS = 3_000;
-/** Before the deadline, a failed import stops deleting its rows. The company's next import deletes the rest. */
+/** A failed import stops deleting its rows this long before the deadline. The company's next import deletes the rest. */
 const CLEAR_RESERVE_MS = 1_000;
 
 /** If the import fails, this determines what is deleted and what the error says. */

@@ -27,8 +27,8 @@ const SEVERAL = -1;
 /** Eight bytes a row, so that a million rows fit into the memory. */
 export class Matches {
   /**
-   * By row number: 0 is no prospect, -1 several, and a positive number the id of the only one. If an earlier row has the same key, it is
-   * the negative number of that row, never -1, because row 1 is the header.
+   * The result by row number: 0 is no prospect, -1 several, and a positive number the id of the only one. If an earlier row has the same
+   * key, it is the negative number of that row, never -1, because row 1 is the header.
    */
   readonly #codes: Float64Array;
 
@@ -76,7 +76,7 @@ export class FileKeys {
     return this.#by;
   }
 
-  /** In ascending order; empty unless the rows are matched by id. */
+  /** The ids in the file, in ascending order. The array is empty unless the rows are matched by id. */
   get ids(): number[] {
     return this.#ids.sort((a, b) => a - b);
   }
@@ -157,7 +157,7 @@ interface Looking {
 
 export interface ReadLimits {
   readonly prospects: number;
-  /** Blocks of 128 ids. Each needs at least one Query. */
+  /** Number of blocks of 128 ids that may be read. Each block needs at least one Query. */
   readonly blocks: number;
 }
 
@@ -206,7 +206,7 @@ export async function findMatches(
 }
 
 const PARALLEL = 12;
-/** Ids, and blocks of 128 ids, whose prospects are in memory at the same time. */
+/** Maximum number of ids, and of blocks of 128 ids, whose prospects are in memory at the same time. */
 const IDS_TOGETHER = 2_048;
 const BLOCKS_TOGETHER = 24;
 /** A Query reads at least four rows for the price of a single row, so it is cheaper if at least a quarter of its range is needed. */

@@ -14,7 +14,7 @@ import { ensureTags } from "#shared/reference/tags.ts";
 
 export interface ImportNames {
   readonly dictionary: Dictionary;
-  /** By case-folded value, with the tags that the import has created. */
+  /** Maps the case-folded value of each tag to its id. Tags that the import has created are included. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 

@@ -26,7 +26,7 @@ type ReadRow =
   | { readonly row: number; readonly change: RowChange }
   | { readonly row: number; readonly fault: string };
 
-/** Without this setting, an import creates a prospect for each row. */
+/** How the rows are matched with existing prospects. An import without this setting creates a prospect for each row. */
 export interface Matching {
   readonly by: MatchBy;
   readonly onMatch: Exclude<OnMatch, "create">;
@@ -38,7 +38,7 @@ export interface Reading {
   readonly dictionary: Dictionary;
   readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
-  /** An earlier invocation has handled the rows up to this number. */
+  /** Rows up to this number are skipped, because an earlier invocation has handled them. */
   readonly after?: number;
   readonly findings?: Findings;
   readonly matching?: Matching | undefined;
@@ -49,7 +49,7 @@ export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | 
 
 /** Complete after all rows were read. */
 export interface Findings {
-  /** An empty string means that a column without a header has values. */
+  /** The headers of the columns that the import does not read. An empty string means that a column without a header has values. */
   ignoredColumns: readonly string[];
   /** If no row has a name, phone, e-mail, address, coordinates or key of a prospect, the file is probably not a list of prospects. */
   isFilled: boolean;
@@ -107,7 +107,7 @@ function targetOf(
   if (match.kind === "one") {
     return onMatch === "update" ? match.id : { fault: `${column}: prospect ${match.id} has this value already` };
   }
-  // Only the service assigns ids.
+  // A row with an unknown id cannot create a prospect, because only the service assigns ids.
   return by === "id" ? { fault: "id: must be the id of a prospect that you can see" } : undefined;
 }
 

@@ -57,7 +57,7 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * After this time, the sweeper first looks for the uploaded file, because S3 announces it with only one message, whose invocation may be
+ * The sweeper first looks for the uploaded file after this time, because S3 announces it with only one message, whose invocation may be
  * interrupted. It looks again until no upload can last any more: one may begin until its link expires, and then take up to
  * `limits.uploadMs`.
  */
@@ -186,7 +186,7 @@ async function uploadOf(
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** Until the import is completed, `imported` is 0, because its prospects are not visible yet. */
+/** Returns the import as the list shows it. Until the import is completed, `imported` is 0, because its prospects are not visible yet. */
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdBy, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;

@@ -23,7 +23,7 @@ export interface ImportPlan {
   readonly importId: number;
   readonly names: ImportNames;
   readonly now: string;
-  /** By kind of record. `total` contains the number of ids of each kind. */
+  /** The first id of each kind of record. `total` contains the number of ids of each kind. */
   readonly first: Counts;
   readonly total: Counts;
 }

@@ -25,11 +25,11 @@ export const importCounts = { imported: z.int(), updated: z.int(), skipped: z.in
 export const ImportState = z.enum(["awaiting_upload", "running", "completed", "failed", "cancelled"]);
 export type ImportState = z.infer<typeof ImportState>;
 
-/** Blocks of 128 ids, both ends included. */
+/** A range of blocks of 128 ids, both ends included. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
-/** For each kind of record, how many there are, or the first of their ids. */
+/** A number for each kind of record that an import creates: how many such records there are, or the first of their ids. */
 const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), change: z.int() });
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
@@ -40,14 +40,14 @@ const Progress = z.object({
   step: z.enum(["check", "update", "write", "publish"]),
   /** The last row that this step has finished. */
   row: z.int(),
-  /** Ids that the valid rows up to `row` need. */
+  /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
   /**
    * Number of faulty rows of the file up to `row`, counted by the steps `check` and `update`. A job that an older release has stored does
    * not have this attribute.
    */
   skipped: z._default(z.int(), 0),
-  /** Chunks of sorted index rows in the bucket. */
+  /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
   stretches: z.int(),
   /** Rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
   updated: z._default(z.int(), 0),
@@ -72,7 +72,7 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
   newTags: [],
 });
 
-/** Only for an import of an uploaded file. */
+/** The attributes that only an import of an uploaded file has. */
 export const StoredJob = z.object({
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
   /** Absent if the import only creates prospects. */
@@ -85,7 +85,7 @@ export const StoredJob = z.object({
     "content-length": z.optional(z.string()),
     "x-amz-checksum-sha256": z.optional(z.string()),
   }),
-  /** In milliseconds since 1970. */
+  /** The time at which the upload link expires, in milliseconds since 1970. */
   uploadUntil: z.int(),
   /** If the file is replaced, its ETag changes, and the import fails. */
   etag: z.nullable(z.string()),
@@ -111,7 +111,7 @@ export const StoredImport = z.object({
   ...importCounts,
   /** Number of rows that change an existing prospect. Rows of the table that an older release has stored do not have this attribute. */
   updated: z._default(z.int(), 0),
-  /** Compressed. An import by upload has only the first ones (`limits.jobErrors`). */
+  /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
   /** Blocks of 128 ids, needed to delete the rows of a failed import. Null until they are reserved, or if none are needed. */
   prospectBlocks: z.nullable(Blocks),

@@ -22,7 +22,7 @@ export interface ImportOfChanges {
   readonly importId: string;
   readonly by: MatchBy;
   readonly dictionary: Dictionary;
-  /** By case-folded value. The import has already created missing tags. */
+  /** Maps the case-folded value of each tag to its id. The import has already created missing tags. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 

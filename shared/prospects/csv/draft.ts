@@ -33,7 +33,7 @@ export const Draft = z.object({
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** For a row that changes a prospect. An empty cell does not change its field. */
+/** The cells of an imported row that changes a prospect. An empty cell is null or an empty list, and does not change its field. */
 export const FilledCells = z.extend(Draft, { address: AddressPatch });
 export type FilledCells = z.infer<typeof FilledCells>;
 
@@ -56,7 +56,7 @@ export const draftOf = (cells: readonly string[], header: Header, names: Names):
     return { ...fieldsOf(cell, header, names, faults), address };
   });
 
-/** For a row that changes a prospect. Faults are as in `draftOf`. */
+/** Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. */
 export const filledCellsOf = (cells: readonly string[], header: Header, names: Names): FilledCells | Fault =>
   read(cells, header, FilledCells, (cell, faults) => ({
     ...fieldsOf(cell, header, names, faults),
@@ -89,7 +89,7 @@ function read<S extends z.ZodMiniType>(
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** At most `limits.rowFault` characters, without duplicates. It ends with the number of faults that do not fit. */
+/** Joins the faults to at most `limits.rowFault` characters, without duplicates. It ends with the number of faults that do not fit. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -104,7 +104,7 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/** All cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep outer spaces. */
+/** Reads all cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep outer spaces. */
 function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
@@ -168,8 +168,8 @@ function idOf(
 }
 
 /**
- * Without duplicates in the case-folded form. One tag more than a prospect may have is enough for the validation to fail. More would be
- * slow, because zod creates an object for each faulty tag.
+ * Returns the tags without duplicates, ignoring case. One tag more than a prospect may have is enough for the validation to fail. More
+ * would be slow, because zod creates an object for each faulty tag.
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());

@@ -3,16 +3,16 @@ import { TextDecoder } from "node:util";
 import * as z from "zod/mini";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** Those of spreadsheet programs, as labels of `TextDecoder`. */
+/** The encodings in which spreadsheet programs save text. The names are labels of `TextDecoder`. */
 export const Encoding = z.enum(["utf-8", "utf-16le", "utf-16be", "windows-1252"]);
 export type Encoding = z.infer<typeof Encoding>;
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Enough to recognize a workbook or UTF-16. */
+/** Number of bytes at the beginning of a file that are enough to recognize a workbook or UTF-16. */
 const START_BYTES = 4;
 
-/** Of a ZIP archive (such as xlsx, ods and numbers files), of an empty one, and of an xls file. */
+/** The first bytes of a ZIP archive (such as xlsx, ods and numbers files), of an empty ZIP archive, and of an xls file. */
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**
@@ -71,7 +71,7 @@ const PIECE_BYTES = 64 * 1024;
  */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
-/** Without the byte order mark. Throws BadFile at the first bytes that are not text. */
+/** Yields the text of the file without its byte order mark. Throws BadFile at the first bytes that are not text. */
 export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding, { fatal: true });
   for await (const chunk of bytes) {

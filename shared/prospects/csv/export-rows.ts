@@ -18,7 +18,7 @@ import { Id } from "#shared/schema.ts";
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** Without imported notes. */
+/** A row with the number of notes of a prospect. Imported notes are not counted. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
 const noteFields = Object.keys(ExportedNote.shape);
@@ -33,7 +33,7 @@ const WORTH_A_BLOCK = 16;
 /** A prospect with more notes is left out of the Query of a block's notes. Only its newest note is read. */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
-/** Of blocks that later batches of the export need. */
+/** Maximum bytes of the cached blocks. A block is cached while later batches of the export need other prospects of it. */
 const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
@@ -177,7 +177,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   );
 }
 
-/** Large fields that the file does not contain. */
+/** Removes fields that may be large, and that the file does not contain. */
 const withoutLargeFields = (prospect: StoredProspect): StoredProspect => ({
   ...prospect,
   customFieldData: null,

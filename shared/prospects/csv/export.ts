@@ -15,7 +15,7 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/** In the order of the file. Typed arrays need 16 MB for a million prospects, less than objects. */
+/** Ids and versions in the order of the file. Typed arrays need 16 MB for a million prospects, less than objects. */
 export interface Order {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
@@ -88,11 +88,11 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** With prospects that were left out. A resumed export begins after them. */
+  /** Number of prospects in this piece, with those that were left out. A resumed export begins after them. */
   readonly prospects: number;
 }
 
-/** From the position `from`, with the header if it is 0. The next batch is read while the caller writes the current one. */
+/** Yields the text from the position `from`, with the header if it is 0. The next batch is read while the caller writes the current one. */
 export async function* exportPieces(
   context: ReadContext,
   caller: Caller,

@@ -27,7 +27,7 @@ export const exportColumns = [
   "createdAt",
 ] as const;
 
-/** An export has no column `sourceId`, because its columns must not change. */
+/** All columns that an import may contain. An export has no column `sourceId`, because the columns of exports must not change. */
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
 
@@ -58,12 +58,12 @@ export async function* templateText(): AsyncGenerator<string> {
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** Such as `sep=;`, which tells Excel the delimiter. Excel then shows the next line as row 1. */
+/** Matches a first line such as `sep=;`, which tells Excel the delimiter. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** Such as `sep=|`, an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */
+/** Matches `sep=` with an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */
 const otherSeparatorLine = /^"?sep=([^,;\t\r\n]*)(?:[\r\n]|$)/i;
-/** Characters of an unknown delimiter in an error message. */
+/** Maximum number of characters of an unknown delimiter in an error message. */
 const SHOWN_DELIMITER = 10;
 
 /** Returns the delimiter, and the text without a line such as `sep=;`. Throws BadFile if this line names an unsupported delimiter. */

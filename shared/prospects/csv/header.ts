@@ -11,7 +11,7 @@ const MappedColumn = z.enum(knownColumns, {
     `for the header "${String(path?.at(-1))}", there is no column ${JSON.stringify(input)?.slice(0, limits.csvHeader)}. The columns are ${knownColumns.join(", ")}.`,
 });
 
-/** From headers of the file to columns. Null ignores a column. */
+/** Maps headers of the file to columns of the import. Null means that the import ignores the column with this header. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
@@ -74,7 +74,7 @@ export interface Header {
   /** A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
   readonly positions: Readonly<Partial<Record<Column, number>>>;
-  /** Headers that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
+  /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
   readonly ignored: readonly string[];
   /** Columns without a header, from 0. A spreadsheet program saves every column that ever contained a value. */
   readonly unnamed: readonly number[];
@@ -85,7 +85,7 @@ export interface Header {
 interface Reading {
   readonly mapping?: Mapping | undefined;
   readonly delimiter?: string;
-  /** By which rows are matched with existing prospects. */
+  /** The column by which rows are matched with existing prospects. The file must contain this column. */
   readonly keyColumn?: Column | undefined;
 }
 
@@ -142,7 +142,7 @@ export const nothingFilled = (): BadFile =>
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
   );
 
-/** Without regard to case. */
+/** Returns the column with this name, without regard to case. */
 export function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return knownColumns.find((column) => column.toLowerCase() === name);

@@ -16,7 +16,7 @@ export const keyColumns = { id: "id", sourceId: "sourceId", emailAddress: "email
   Column
 >;
 
-/** Equal keys have equal normal forms. An empty string means that there is no key. */
+/** Converts a key to its normal form. Equal keys have equal normal forms. An empty string means that there is no key. */
 const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
   id: (text) => text.trim(),
   sourceId: (text) => text.trim(),

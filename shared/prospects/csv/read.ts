@@ -6,7 +6,7 @@ import * as limits from "#shared/limits.ts";
 import { BadFile, beginningOf } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
-  /** As a spreadsheet shows it, from 1. Blank rows count, but not line breaks inside a cell or a first line such as `sep=;`. */
+  /** The row as a spreadsheet shows it, from 1. Blank rows count, but not line breaks inside a cell or a first line such as `sep=;`. */
   readonly row: number;
   readonly cells: readonly string[];
 }
@@ -46,7 +46,7 @@ const options: Options = {
   record_delimiter: ["\r\n", "\n", "\r"],
   // Spreadsheet programs leave out empty cells at the end of a row. `draftOf` reports rows with too many cells.
   relax_column_count: true,
-  // For example in `6" pipe`.
+  // A quotation mark inside an unquoted cell is text, for example in `6" pipe`.
   relax_quotes: true,
 };
 

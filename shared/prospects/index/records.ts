@@ -24,7 +24,7 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
   const ranges: z.infer<typeof Range>[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const range = Range.parse(item);
-    // Rows of unfinished imports are not visible yet.
+    // The id ranges of unfinished imports are skipped, because their rows are not visible yet.
     if (range.importId === undefined) ranges.push(range);
   }
   const underWay: Promise<SomeRecords>[] = [];

@@ -104,7 +104,7 @@ function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fin
 
 interface NextComparison {
   readonly inspection: Inspection;
-  /** With records that were written during the comparison. */
+  /** Records that still differ, or that were written during the comparison. */
   readonly mismatches: Mismatches;
   readonly faults: string[];
 }
@@ -225,14 +225,14 @@ function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
   };
 }
 
-/** Equal records have equal JSON. */
+/** The fields are sorted, so that equal records have equal JSON. */
 const canonical = (record: object): string => JSON.stringify(Object.entries(record).sort());
 
-/** Of all records, or only of those in `only`. */
+/** Collects fingerprints of all records in the index, or only of the records in `only`. */
 class IndexedRecords implements RecordVisitor {
   readonly prospects = new Map<number, Fingerprint>();
   readonly notes = new Map<number, Fingerprint>();
-  /** With the number of occurrences. */
+  /** Records that occur more than once, with the number of occurrences. */
   readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
   readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
 

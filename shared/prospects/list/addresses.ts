@@ -103,7 +103,7 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/** In ascending order, without blocks of unfinished imports. */
+/** Returns the numbers of the company's id blocks from `first` on, in ascending order. Blocks of unfinished imports are left out. */
 async function blocksFrom(table: Reads, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {

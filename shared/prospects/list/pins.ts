@@ -44,7 +44,7 @@ export async function mapPins<Current = never>(
   });
 }
 
-/** With the colour of the status. */
+/** Returns the end of a pin's JSON text, after the coordinates. It contains the colour of the status. */
 type EndOf = (statusId: number | null) => Buffer;
 
 /** Pieces of this number of pins compress well and need only 512 KB of memory. */
@@ -104,11 +104,11 @@ function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): 
 /** 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
 const PIN_BYTES = 128;
 
-/** With at most this number of decimals, as nearly all coordinates have, integer operations are fast. */
+/** Nearly all coordinates have at most this number of decimals, with which integer operations are fast. */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
-/** Two digits at once need half the divisions. */
+/** The digits of the numbers 0 to 99. Two digits are written at once, which needs half the divisions of writing single digits. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
 /** Operations on 32 bits are possible only for integers below this number. */
@@ -173,7 +173,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // One single digit and three pairs.
+  // The seven decimals consist of one single digit and three pairs of digits.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;
@@ -191,7 +191,7 @@ function writePair(into: Buffer, at: number, value: number): void {
   into[at + 1] = PAIRS[2 * value + 1] ?? ZERO;
 }
 
-/** From 0 to 2^31 - 1. */
+/** Writes a whole number from 0 to 2^31 - 1. */
 function writeInteger(into: Buffer, at: number, value: number): number {
   let end = at + 1;
   for (let limit = 10; limit <= value; limit *= 10) end++;

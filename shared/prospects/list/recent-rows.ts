@@ -7,11 +7,11 @@ import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { ListedRow } from "#shared/prospects/stored.ts";
 
-/** Enough for about 1 000 prospects, which are 20 pages of 50. */
+/** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
 /** When it is exceeded, the company that was listed least recently loses its prospects first. */
 export const TOTAL_BYTES = 12 * COMPANY_BYTES;
-/** Without its strings. */
+/** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
 
 /** A character takes at most two bytes. */
@@ -19,9 +19,9 @@ export const keptBytes = (textBytes: number): number => BYTES_PER_ROW + 2 * text
 
 export interface RecentRows {
   readonly bytes: number;
-  /** In this version or a later one. The caller must not change it. */
+  /** Returns the prospect if it is in memory in this version or a later one. The caller must not change it. */
   get(ref: Pick<ProspectRef, "id" | "version">): ListedRow | undefined;
-  /** Unless the same or a later version is in memory. `textBytes` is the length of the stored row's JSON text. */
+  /** Keeps the row, unless the same or a later version is in memory. `textBytes` is the length of the stored row's JSON text. */
   keep(row: ListedRow, textBytes: number): void;
 }
 

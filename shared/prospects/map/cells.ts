@@ -3,7 +3,7 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Of the requested box. If it touches more, the cells are made larger. */
+/** Maximum number of cells that the requested box may touch. If it touches more, the cells are made larger. */
 export const CELLS_MAX = 2_000;
 /** The power of 2 of the cells in each direction of a tile of 256 pixels. */
 const CELL_ZOOM = 3;
@@ -15,7 +15,7 @@ const MARGIN = 1 / 64;
 
 /** A part of a grid of cells. Their size depends only on the zoom and on the size of the box, so they stay when a user moves the map. */
 export class View {
-  /** Of the world in each direction. */
+  /** Number of cells of the world in each direction. */
   readonly cells: number;
   readonly columns: number;
   readonly rows: number;
@@ -81,7 +81,7 @@ export class View {
 
 const withinMap = (position: number): number => Math.max(0, Math.min(1, position));
 
-/** Of an edge of a cell, in degrees. */
+/** Maximum rounding error of an edge of a cell, in degrees. */
 const ROUNDING = 1e-9;
 
 export interface Cell {
@@ -89,12 +89,12 @@ export interface Cell {
   /** minLng, minLat, maxLng, maxLat of the points. */
   readonly box: [number, number, number, number];
   readonly center: { readonly lat: number; readonly lng: number };
-  /** In the order of `FilledCells.statusIds`. */
+  /** The number of points for each status, in the order of `FilledCells.statusIds`. */
   readonly byStatus: readonly number[];
   readonly lastId: number;
 }
 
-/** In the order of their numbers in the view. */
+/** The cells that contain points, in the order of their numbers in the view. */
 export interface FilledCells {
   readonly cells: readonly (readonly [at: number, cell: Cell])[];
   /** Null means no status. */
@@ -107,7 +107,7 @@ export interface FilledCells {
 /** A position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
-/** Of one segment, or of all unflushed matches. A point without coordinates has NaN. */
+/** The points of one segment, or of all unflushed matches. A point without coordinates has NaN. */
 interface Points {
   readonly rows: Iterable<number>;
   readonly lats: Float64Array;
@@ -155,7 +155,7 @@ class Sums {
   readonly #lats: Float64Array;
   readonly #lngs: Float64Array;
   readonly #lastIds: Float64Array;
-  /** For each cell, the lowest longitude and latitude of its points, and the highest ones. */
+  /** Four numbers for each cell: the lowest longitude and latitude of the points in this cell, and then the highest ones. */
   readonly #boxes: Float64Array;
   /** A box completely inside each cell in which `add` has found a point. */
   readonly #insides: Box[] = [];
@@ -172,7 +172,7 @@ class Sums {
     this.#boxes = new Float64Array(size * 4);
   }
 
-  /** One loop with local variables needs half the time of a call for each point. */
+  /** Adds the points that are in the view. One loop with local variables needs half the time of a call for each point. */
   add({ rows, lats, lngs, ids, codes, statuses }: Points): void {
     const [counts, byStatus, latSums, lngSums] = [this.#counts, this.#byStatus, this.#lats, this.#lngs];
     const [lastIds, boxes, width] = [this.#lastIds, this.#boxes, this.#statuses];

@@ -12,9 +12,9 @@ import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { boxAround, contains, EXTENT, positionIn, type Tile } from "#shared/tiles/tile.ts";
 import { type AttributeValue, Layer, vectorTile } from "#shared/tiles/vector-tile.ts";
 
-/** In a tile that shows each as a pin. */
+/** Maximum number of prospects in a tile that shows each of them as a pin. */
 export const TILE_PINS_MAX = 5_000;
-/** In each direction. A cell has 32 pixels if the tile has 512. */
+/** Number of cells of a tile in each direction. A cell has 32 pixels if the tile has 512. */
 export const TILE_CELLS = 16;
 /** Higher levels make a tile with many pins up to 5 % larger, because they prefer a longer repetition that is far away. */
 export const TILE_GZIP_LEVEL = 4;
@@ -86,7 +86,7 @@ function pinTile(
   return vectorTile([pins, metaOf(found.length)]);
 }
 
-/** Without `status` for prospects without a status. */
+/** The attributes of a pin or cluster that describe a status. A prospect without a status has no attribute `status`. */
 interface Shown extends Readonly<Record<string, AttributeValue>> {
   readonly color: string;
 }

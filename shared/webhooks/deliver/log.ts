@@ -1,4 +1,4 @@
-/** Reads a webhook's delivery log for the API. */
+/** Reads a webhook's delivery log for the API: a page of deliveries with the newest first, or one delivery with its attempts. */
 import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -211,7 +211,7 @@ function tooMany(): ApiError {
 
 /** Maximum number of deliveries that one step of the replay reads. It limits the duration of a step that skips most deliveries. */
 const READ_PER_STEP = 500;
-/** It is small, so that a step reads only few rows more than it needs. */
+/** Number of rows that a Query returns at a time. It is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
 /** Makes deliveries due before it stores the position. After a crash, a step skips deliveries that already have this replay's id. */

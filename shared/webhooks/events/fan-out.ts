@@ -51,12 +51,12 @@ export const StoredFanOut = z.object({
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** Bytes of the event's data, or of the largest data. */
+  /** Bytes of the event's data. If the row has several events, the bytes of the largest data. */
   bytes: z.int(),
   count: z.int(),
-  /** Compressed. Absent if the row has several events. */
+  /** The compressed matches of the event. Absent if the row has several events. */
   matches: z.optional(Bytes),
-  /** Compressed. Absent if the row has a single event. */
+  /** The compressed events of a bulk job with their matches. Absent if the row has a single event. */
   bulkEvents: z.optional(Bytes),
   dueShard: z.string(),
   dueAt: Timestamp,
@@ -142,7 +142,7 @@ export interface BulkEvent {
   readonly subscribers: readonly Subscriber[];
 }
 
-/** Before compression. DynamoDB allows 400 KB for a row. */
+/** Maximum bytes of the events in one row, before compression. DynamoDB allows 400 KB for a row. */
 const BULK_BYTES = 250_000;
 /** Upper bounds in bytes for a match, and for an event without its data and matches. */
 const MATCH_BYTES = 60;
@@ -231,7 +231,7 @@ const PART = 100;
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/** Between two messages of a company. Deliveries are therefore not created faster than they are sent. */
+/** The pause between two messages of a company. Deliveries are therefore not created faster than they are sent. */
 const PAUSE_SECONDS = 1;
 /** Tolerated difference between the clocks of functions. */
 const EARLY_MS = 100;

@@ -21,7 +21,7 @@ export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "i
 
 export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 
-/** By the name of an event, with one list for each webhook. */
+/** Maps the name of an event to its subscriptions, with one list for each webhook. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
 export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
@@ -63,9 +63,7 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
   return { companyId, webhookId, id, delayMinutes, ...(delayChangedAt !== undefined && { delayChangedAt }), filter };
 };
 
-/**
- * For all companies. A company with the maximum number of registrations takes 73 MB with filters of the maximum size, and 0.6 MB without.
- */
+/** Bytes for all companies. A company with the maximum of registrations takes 73 MB with filters of the maximum size, 0.6 MB without. */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = new WeakMap<Table, SubscriptionsCache>();
@@ -96,7 +94,7 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** Read before the subscriptions, so they are at least as new. */
+  /** The version number of the subscriptions. It was read before the subscriptions, so they are at least as new as this version. */
   readonly version: number;
   readonly readAt: number;
   readonly subscriptions: Subscriptions;

@@ -121,7 +121,7 @@ interface MatchedEvent {
   readonly subscriptions: readonly Subscription[];
 }
 
-/** Events written concurrently. It limits the memory, because an event may be 250 KB large. */
+/** Maximum number of events that are written concurrently. It limits the memory, because an event may be 250 KB large. */
 const PARALLEL = 8;
 
 /** Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches. */

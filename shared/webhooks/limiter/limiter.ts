@@ -27,15 +27,18 @@ export const StoredLimiter = z.object({
   companyId: Id,
   webhookId: Id,
   used: z._default(z.int(), 0),
-  /** Exchanges that have failed since the last success. */
+  /** Number of exchanges that have failed since the last success. */
   fails: z._default(z.int(), 0),
   /** True if the last exchange took at least `QUICK_MS`, or there was none. */
   slow: z._default(z.boolean(), true),
   /** The circuit breaker is open until this time. Afterwards, senders send one delivery at a time to test the receiver. */
   openUntil: z.optional(Timestamp),
-  /** Openings of the circuit breaker since the last success. */
+  /** Number of times that the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
-  /** Successive times that requests could not be sent at all. Above 0, `openUntil` is the end of a wait and not of an open breaker. */
+  /**
+   * Number of successive times that requests could not be sent at all. Above 0, `openUntil` is the end of a wait and not of an open
+   * breaker.
+   */
   unsent: z._default(z.int(), 0),
   /** Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index. */
   dueShard: z.optional(z.string()),

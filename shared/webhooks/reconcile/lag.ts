@@ -18,7 +18,7 @@ export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWi
 
 interface Waiting {
   count: number;
-  /** In milliseconds since 1970; Infinity if nothing waits. */
+  /** The earliest due time in milliseconds since 1970. It is Infinity if nothing waits. */
   oldestMs: number;
   readonly byCompany: Map<number, number>;
 }

@@ -40,7 +40,7 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** Not included in `matched`. */
+  /** Number of deliveries that fan-outs have not created yet. They are not included in `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
@@ -132,7 +132,7 @@ async function reconcileWebhook(
 const DAY_MS = 86_400_000;
 
 interface Expected {
-  /** Ids of expected deliveries by webhook id, without expired ones. */
+  /** Maps the id of a webhook to the ids of its expected deliveries. Expired deliveries are not included. */
   readonly deliveries: Map<number, Set<string>>;
   readonly fanOuts: Map<string, ExpectedFanOut>;
 }

@@ -153,7 +153,7 @@ function waitingFaults(
   }
 }
 
-/** Without the event's data, so the check does not read it. */
+/** The schema is without the event's data, so the check does not read it. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
@@ -172,7 +172,7 @@ export async function windowFaults(table: Reads, state: WebhookState): Promise<s
   });
 }
 
-/** By delivery id: `joined` is the number of stored events, `open` the number according to the row of the open window. */
+/** Returns maps by delivery id: `joined` is the number of stored events, `open` the number according to the row of the open window. */
 async function readWindows(table: Reads, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -194,7 +194,7 @@ async function readWindows(table: Reads, { companyId, webhookId }: WebhookState)
   return { joined, open };
 }
 
-/** Whether the data exists, by event id. */
+/** Maps the id of an event to whether the event's data exists. */
 export type KnownData = Map<string, boolean>;
 
 const TOGETHER = 25;

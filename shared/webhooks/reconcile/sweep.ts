@@ -30,9 +30,9 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
-/** After a shorter time, the queue message probably still exists. */
+/** If a delivery has been due for less than this time, its queue message probably still exists. */
 const GRACE_MS = 30_000;
-/** Otherwise each invocation would add another message for each delivery that is still waiting. */
+/** A delivery is queued at most once within this time. Otherwise each invocation would add another message for it. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
 const TOGETHER = 10;
 /** Maximum number of deliveries that one invocation handles, except with `messages-lost`. They take 20 s of processor time. */

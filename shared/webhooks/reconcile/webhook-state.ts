@@ -15,7 +15,7 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** By delivery id. */
+/** Maps the id of a delivery to its entries in the due index. */
 export type DueEntries = Map<string, DueEntry[]>;
 
 /** Reads a company's entries in the due index, grouped by webhook, without paused and throttled backlogs. */

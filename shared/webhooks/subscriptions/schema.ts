@@ -101,7 +101,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** Only the answer that creates the secret shows it completely. */
+    /** The secret. Only the answer that creates the secret shows it completely. All other answers show a mask. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,
@@ -194,7 +194,7 @@ export const StoredWebhook = z.object({
   companyId: Id,
   name: z.string(),
   url: z.string(),
-  /** Encrypted for this row. */
+  /** The secret, encrypted for this row. `secretMask` contains its last characters. */
   sealedSecret: z.optional(Bytes),
   secretMask: z.optional(z.string()),
   /** The unencrypted secret in a row of an old version of the service. `npm run webhooks -- encrypt-secrets` replaces it. */

@@ -93,7 +93,7 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
 /** The version of a company's registrations, by which a publisher notices that its cache is out of date. */
 export interface RegistrationsVersion {
   readonly number: number;
-  /** In milliseconds since 1970. */
+  /** The time of the last change, in milliseconds since 1970. */
   readonly changedAt: number;
 }
 
@@ -137,7 +137,7 @@ type Filtered = Pick<StoredRegistration, "filter">;
 
 const filters = new WeakMap<Filtered, EventFilter | null>();
 
-/** Cached, because many events are compared with the same filter. */
+/** Returns the parsed filter of a registration. The result is cached, because many events are compared with the same filter. */
 export function filterOf(registration: Filtered): EventFilter | null {
   const known = filters.get(registration);
   if (known !== undefined) return known;

@@ -35,7 +35,7 @@ import {
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Only this answer contains the full secret. */
+/** Creates a webhook. Only the answer to this request contains the full secret. */
 export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const nowMs = context.clock.now();
@@ -91,7 +91,7 @@ export async function updateWebhook(
   return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
 }
 
-/** Only this answer contains the new secret. For a day, deliveries are signed with both secrets. */
+/** Replaces the secret. Only this answer contains the new secret. For a day, deliveries are signed with both secrets. */
 export function rotateSecret(
   context: ApiContext,
   companyId: number,
