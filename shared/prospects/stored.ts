@@ -270,7 +270,7 @@ const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 
 
 /**
  * Returns the row without its key, in the given shape. In shape 2, most fields are JSON text in the attribute `fields`, because the SDK
- * needs much more time for twenty attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are left out.
+ * needs much more time for twenty attributes than for one (docs/decisions/2026-11-21-lists-from-the-index.md). Empty fields are left out.
  */
 export function prospectItem(prospect: StoredProspect, shape = writtenShape()): Item {
   const { noNotes, ...others } = prospect;
