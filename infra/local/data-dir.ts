@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { doneAtExit } from "../command/at-exit.ts";
 import { codeOf, messageOf } from "../command/error.ts";
-import { doneAtExit } from "./at-exit.ts";
 import { LocalError } from "./error.ts";
 
 export interface DataDir {
