@@ -16,7 +16,7 @@ import {
   removeOldEntries,
 } from "./build/bundle-cache.ts";
 import { inOwnProcess } from "./build/own-process.ts";
-import { pathOf, unwritableCode } from "./command/error.ts";
+import { codeOf, pathOf } from "./command/error.ts";
 import type { DeployConfig } from "./settings/config.ts";
 import type { SynthInput } from "./synth-process.ts";
 
@@ -59,9 +59,8 @@ export async function cachedTemplates(
   try {
     return await templatesFrom(existsSync(own) ? own : caches, config, outDir, options, onStep);
   } catch (error) {
-    const code = unwritableCode(error);
-    if (code === undefined || pathOf(error)?.startsWith(caches) !== true) throw error;
-    console.error(`${caches} cannot be written (${code}), so this start builds in ${own}`);
+    if (pathOf(error)?.startsWith(caches) !== true) throw error;
+    console.error(`${caches} cannot be written (${codeOf(error)}), so this start builds in ${own}`);
     return templatesFrom(own, config, outDir, options, onStep);
   }
 }

@@ -10,11 +10,3 @@ export function codeOf(error: unknown): string | undefined {
 export function pathOf(error: unknown): string | undefined {
   return error instanceof Error && "path" in error && typeof error.path === "string" ? error.path : undefined;
 }
-
-const UNWRITABLE = ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EEXIST"];
-
-/** Returns the code of an error that says that a file or a directory cannot be written. Returns undefined for other errors. */
-export function unwritableCode(error: unknown): string | undefined {
-  const code = codeOf(error);
-  return code !== undefined && UNWRITABLE.includes(code) ? code : undefined;
-}

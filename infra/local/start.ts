@@ -2,7 +2,7 @@
 import { messageOf } from "../command/error.ts";
 import { exitCodes, WrongUsage } from "../command/options.ts";
 import { onSignal } from "../command/signals.ts";
-import { LocalError } from "./error.ts";
+import { LocalError, unwritable } from "./error.ts";
 import { readOptions } from "./options.ts";
 import type { LocalService } from "./service.ts";
 
@@ -36,7 +36,7 @@ async function builtConsole(): Promise<void> {
   try {
     if (await buildConsole()) onStep("built the console");
   } catch (error) {
-    console.error(`the console could not be built: ${messageOf(error)}`);
+    console.error(`the console could not be built, and the API works without it: ${messageOf(error)}`);
   }
 }
 
@@ -89,7 +89,8 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    console.error(error instanceof LocalError || error instanceof WrongUsage ? error.message : error);
+    const isPlain = error instanceof LocalError || error instanceof WrongUsage;
+    console.error(isPlain ? error.message : (unwritable(error) ?? error));
     process.exit(error instanceof WrongUsage ? exitCodes.wrongUsage : exitCodes.failed);
   }
 }

@@ -161,7 +161,7 @@ test.each(["/proc/data", "package.json/data"])(
     // SIGKILL.
     const options = { cwd: root, encoding: "utf8", env, timeout: 120_000, killSignal: "SIGKILL" } as const;
     const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
-    expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\)\n$/);
+    expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\): set it to another one\n$/);
     expect(stderr).toContain(place);
     expect(status).toBe(1);
   },
