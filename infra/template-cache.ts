@@ -59,7 +59,8 @@ export async function cachedTemplates(
   try {
     return await templatesFrom(existsSync(own) ? own : caches, config, outDir, options, onStep);
   } catch (error) {
-    if (pathOf(error)?.startsWith(caches) !== true) throw error;
+    // Errors of a full disk name no path. `refuseFullDisk` has found space in DATA_DIR, so the disk of the cache is the full one.
+    if (codeOf(error) !== "ENOSPC" && pathOf(error)?.startsWith(caches) !== true) throw error;
     console.error(`${caches} cannot be written (${codeOf(error)}), so this start builds in ${own}`);
     return templatesFrom(own, config, outDir, options, onStep);
   }
