@@ -2,9 +2,10 @@
  * Implements the execution environment of a Lambda function as a worker thread with its own environment variables. An environment runs one
  * invocation at a time, with a time limit.
  */
+import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { build } from "esbuild";
 import { messageOf } from "../command/error.ts";
 import type { LogLevel } from "./console.ts";
 
@@ -77,13 +78,16 @@ export interface EnvironmentOptions {
 /** Size of V8's heap for new objects in each environment. V8's default size would use about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
+const run = promisify(execFile);
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
 /**
  * Bundles `worker.ts` as one JavaScript file. Without this file, each environment would spend a quarter of its start time on removing the
- * TypeScript types.
+ * TypeScript types. esbuild runs as a command, because its JavaScript API keeps a process until the service ends.
  */
 export async function writeWorker(file: string): Promise<void> {
-  const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
-  await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
+  const options = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning", `--outfile=${file}`];
+  await run(here("../../node_modules/.bin/esbuild"), [here("./worker.ts"), ...options]);
 }
 
 interface Running {

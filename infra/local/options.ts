@@ -27,6 +27,10 @@ interface TemplateOptions {
   readonly throttles?: Pick<Capacity, "requests" | "company"> | undefined;
   /** Creates the templates in the order of their deployment. Tests replace this function with one that returns their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
+  /** If true, the service runs the bundles of a deployment. Otherwise it runs those of `bundleShared`, which are built faster. */
+  readonly asDeployed?: boolean;
+  /** Is called with what was done, when a step of the start has ended. */
+  readonly onStep?: (step: string) => void;
 }
 
 export interface LocalOptions extends TemplateOptions {
@@ -174,6 +178,8 @@ export async function makeTemplates(
     allowedOrigins = [],
     throttles,
     synthesize,
+    asDeployed = false,
+    onStep,
   }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
   url: string,
@@ -196,5 +202,6 @@ export async function makeTemplates(
     watch: { runbook: "docs/runbook.md", canary: false },
   } satisfies DeployConfig;
   if (synthesize !== undefined) return synthesize(config, outDir);
-  return cachedTemplates(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });
+  const options = { signIn: { tokenPath: "local/token", users: demoUsers }, isShared: !asDeployed };
+  return cachedTemplates(config, outDir, options, onStep);
 }

@@ -16,6 +16,8 @@ const service = await startLocal({
   allowedOrigins: ["https://app.example.com"],
   demo: true,
   enforceRights: true,
+  // The API tests also test the bundles, so they run those of a deployment.
+  asDeployed: true,
   // An environment is a running instance of a Lambda function. The start of one costs as much processor time as ten requests. The tests
   // call all functions again and again, so the service keeps idle environments.
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },

@@ -8,9 +8,8 @@ import { templatesInOrder } from "../../infra/synth.ts";
 import { cachedTemplates } from "../../infra/template-cache.ts";
 import { ownIdentity } from "./template.ts";
 
-// These are the options of the local service. If a local service has started since the last change of the sources, the shared cache
-// contains the bundles for these options, and this test need not build them.
-const options = { signIn: { tokenPath: "local/token", users: demoUsers } };
+/** The options of the local service. */
+const options = { signIn: { tokenPath: "local/token", users: demoUsers }, isShared: true };
 const directory = mkdtempSync(join(tmpdir(), "template-cache-"));
 
 const configOf = (port: number, timeScale = 1) => {
@@ -23,15 +22,27 @@ const plain = (templates: unknown): unknown =>
   JSON.parse(JSON.stringify(templates).replaceAll(/(?<=CurrentVersion[0-9A-F]{8})[0-9a-f]{32}/g, ""));
 
 test("templates from the cache have the issuer and the directory of the start, and other settings have other templates", async () => {
-  const cache = join(directory, "cache");
+  const caches = join(directory, "caches");
+  const cache = join(caches, "templates");
+  const steps: string[] = [];
   const templates = (port: number, timeScale?: number) =>
-    cachedTemplates(configOf(port, timeScale), join(directory, String(port)), options, cache);
+    cachedTemplates(
+      configOf(port, timeScale),
+      join(directory, String(port)),
+      options,
+      (step) => steps.push(step),
+      caches,
+    );
   await templates(3001);
   expect(readdirSync(cache)).toHaveLength(1);
   const cached = await templates(3002);
   expect(readdirSync(cache)).toHaveLength(1);
   expect(existsSync(join(directory, "3002/bundles/health/index.mjs"))).toBe(true);
-  expect(plain(cached)).toEqual(plain(await templatesInOrder(configOf(3002), join(directory, "3002"), options)));
+  expect(plain(cached)).toEqual(
+    plain(await templatesInOrder(configOf(3002), join(directory, "3002"), options, caches)),
+  );
   expect(JSON.stringify(await templates(3003, 60)).includes('"TIME_SCALE":"60"')).toBe(true);
   expect(readdirSync(cache)).toHaveLength(2);
+  const built = ["built the functions", "built the templates"];
+  expect(steps).toEqual([...built, "copied the functions", ...built]);
 });
