@@ -196,11 +196,6 @@ export const StoredProspect = z.object({
   version: count,
   deletedAt: sometimes,
   /**
-   * The mark of the operation of a device that deleted the prospect (see sync/operations/claims.ts), and the version of the prospect after
-   * the deletion. Undefined if another request has deleted the prospect.
-   */
-  deletedByOperation: z.optional(z.tuple([z.string(), count])),
-  /**
    * 1 if the prospect never had a note. Undefined if it has or had one, or if this is not known. The attribute of a row is right only if the
    * row has no attribute `notesVersion`, which each new note adds. A write that keeps `noNotes` therefore needs the condition
    * `stillHasNoNotes`.

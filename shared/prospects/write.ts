@@ -89,9 +89,8 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
   // The write that reserves the prospect's `clientRecordId` must be the last one. If the transaction fails at the index of this write,
   // another prospect already has the `clientRecordId`.
   const others = [...insertProspect(prospect), ...checks, ...links(id, now)];
-  const last = clientRecordWrites(prospect, context.operationMark);
   const made = presentProspect(prospect, undefined, dictionary);
-  await context.commit([...others, ...last], made, prospect).catch((error: unknown) => {
+  await context.commit([...others, ...clientRecordWrites(prospect)], made, prospect).catch((error: unknown) => {
     throw prospect.clientRecordId !== undefined && failsAt(error, others.length) ? clientRecordInUse() : error;
   });
   return made;
@@ -272,13 +271,7 @@ export function deleteProspect(context: ApiContext, caller: Caller, id: number, 
     );
     const now = iso(context.clock.now());
     const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
-    const { operationMark: mark } = context;
-    const gone: StoredProspect = {
-      ...current,
-      ...moved,
-      deletedAt: now,
-      ...(mark !== undefined && { deletedByOperation: [mark, moved.version] }),
-    };
+    const gone = { ...current, ...moved, deletedAt: now };
     await context.commit([...replaceProspect(current, gone), ...agendaRemoval(current)], undefined, gone);
   });
 }
