@@ -128,7 +128,7 @@ export const eventFunctions = {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
         cursorDataKeys: ["GetItem"],
         flushRequests: ["BatchWriteItem"],
-        changeLog: ["PutItem", "BatchWriteItem"],
+        changeLog: ["PutItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],
         indexTexts: ["BatchGetItem", "BatchWriteItem"],

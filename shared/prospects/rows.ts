@@ -21,7 +21,7 @@ import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
-import { copiedFields, copiedNote, indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
   datedItem,
@@ -37,10 +37,7 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
   { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
-  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, {
-    fact: factOf(prospect),
-    shown: copiedFields(prospect),
-  }),
+  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
 
 /**
@@ -94,10 +91,8 @@ export const replaceProspect = (
     isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
     movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
     hasNoNotes: next.noNotes !== undefined && isMove(current, next),
-    deletedAt: next.deletedAt === undefined ? undefined : Date.parse(next.updatedAt),
     appointment,
     fact,
-    shown: copiedFields(next),
   }),
 ];
 
@@ -113,7 +108,6 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
 const loggedNote = (note: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
   createdAt: Date.parse(note.createdAt),
   assignee,
-  shown: copiedNote(note),
 });
 
 /**

@@ -268,7 +268,6 @@ test("after a flush, a device gets each changed prospect as the list shows it", 
   const names = Array.from({ length: 70 }, (_, i) => `Prospect ${i}`);
   for (const name of names) await created({ name, emailAddress: "maria.garcia@mail.test" }, team.owner);
   let items: Item[] = [];
-  // Unflushed changes need one round. After a flush, a second round reads the copies that the flush has stored.
   await expect
     .poll(async () => {
       const answer = await team.owner("GET", `/api/changes?types=prospects&cursor=${cursor}`);

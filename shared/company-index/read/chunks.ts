@@ -1,7 +1,7 @@
 /** Reads the chunks of a company's change log. A chunk contains the changes that one flush has merged into the search index. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { type Change, type Chunk, CopyRows, SharedChange } from "#shared/company-index/change-log.ts";
+import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
@@ -13,7 +13,6 @@ import type { Reads } from "#shared/db/reads.ts";
 const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 const assignees = { before: z.optional(Assignee), after: Assignee };
-const copied = { lacksCopy: z.optional(z.boolean()) };
 const holders = { heldBy: z.optional(z.array(z.int())) };
 
 /** The changes of a chunk. The stored JSON omits fields that are false or unknown. */
@@ -24,17 +23,14 @@ const Changes = z.array(
       ...common,
       ...assignees,
       isRestored: z._default(z.boolean(), false),
-      ...copied,
       movesAppointments: z.optional(z.boolean()),
       hasNoNotes: z.optional(z.boolean()),
-      deletedAt: z.optional(z.int()),
     }),
-    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, ...copied, prospectId: z.int() }),
+    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, prospectId: z.int() }),
     z.object({
       kind: z.literal("note"),
       ...common,
       ...holders,
-      ...copied,
       prospectId: z.int(),
       createdAt: z.optional(z.int()),
       assignee: z.optional(z.int()),
@@ -49,7 +45,6 @@ const ChunkItem = z.object({
   parts: z.int(),
   at: z.int(),
   range: z.optional(z.tuple([z.int(), z.int()])),
-  copies: z.optional(CopyRows),
   bytes: z.instanceof(Uint8Array),
 });
 
@@ -128,14 +123,6 @@ function remember(table: Reads, companyId: number, { head, bytes }: Unflushed): 
   }
 }
 
-/** How many rows the caller will probably use. */
-export interface RowsToRead {
-  /** Number of rows of chunks. */
-  readonly rowsAtOnce: number;
-  /** Number of rows of copies. */
-  readonly copyRowsAtOnce: number;
-}
-
 export interface Log {
   readonly unflushed: Unflushed;
   /** The chunks of the change log after the reader's position, the oldest first. */
@@ -145,56 +132,25 @@ export interface Log {
    * read at the same time as the head row.
    */
   readonly changesAtHand: () => readonly Change[];
-  /** Rows with copies of records (see copies/rows.ts) that were read together with the chunks. */
-  readonly copiesAtHand: readonly Item[];
 }
 
 /**
  * Reads the changes of a company after the version `after` of the head row. To save a round trip, it usually reads the first chunks at the
- * same time as the head row. If it does not, it reads copies of prospects together with the chunks.
+ * same time as the head row. `rowsAtOnce` is the number of rows of chunks that the caller will probably use.
  */
-export async function readLog(
-  table: Reads,
-  companyId: number,
-  after: number,
-  { rowsAtOnce, copyRowsAtOnce }: RowsToRead,
-): Promise<Log> {
+export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const [unflushed, first] = await Promise.all([
     readUnflushed(table, companyId),
     isTooDear(table, companyId, after) ? undefined : earlyRows(table, companyId, after, rowsAtOnce),
   ]);
   remember(table, companyId, unflushed);
   const { head } = unflushed;
-  const isLate = first === undefined && head.lastChunk > after;
-  const [early, copiesAtHand] = await Promise.all([
-    isLate ? earlyRows(table, companyId, after, rowsAtOnce) : (first ?? []),
-    isLate ? copiesAfter(table, companyId, after, head, copyRowsAtOnce) : [],
-  ]);
+  const early = first ?? (head.lastChunk > after ? await earlyRows(table, companyId, after, rowsAtOnce) : []);
   return {
     unflushed,
     chunks: chunksAfter(table, companyId, after, head, early, rowsAtOnce),
     changesAtHand: () => [...early.flatMap((row) => chunkOf(row).changes), ...unflushed.changes],
-    copiesAtHand,
   };
-}
-
-/**
- * Reads copies of prospects at the same time as the chunks to which they belong. The chunks were not read together with the head row, so
- * the copies would otherwise need one more round trip. Reads nothing if the head row has more than `most` new versions, because most of the
- * copies might then not be needed.
- */
-async function copiesAfter(
-  table: Reads,
-  companyId: number,
-  after: number,
-  { version }: Head,
-  most: number,
-): Promise<Item[]> {
-  if (version - after > most) return [];
-  const range = changeLogKeys.copies(companyId, after, version);
-  const items: Item[] = [];
-  for await (const item of table.query({ ...range, limit: most, consistency: "eventual" })) items.push(item);
-  return items;
 }
 
 async function earlyRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {

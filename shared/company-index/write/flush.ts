@@ -14,7 +14,6 @@ import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
-import { storeCopies } from "#shared/company-index/write/copies.ts";
 import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
@@ -73,14 +72,13 @@ export async function flush(
   const entries = unflushed.keys.length;
   const left = { weight: unflushed.weight, bytes: unflushed.bytes };
   const isFull = left.weight >= least;
-  const isRead = (isFull || isExpensive(left)) && (await hasDevices(table, companyId));
+  const isRead = isExpensive(left) && (await hasDevices(table, companyId));
   const unchanged = { entries: 0, left, merges: 0, earlyFlushFrom: head.flushedAt + EARLY_MS };
   const isLongAgo = isExpensive(left) && clock.now() >= unchanged.earlyFlushFrom;
   if (!isFull && !isRead && !isLongAgo) return unchanged;
-  const [runManifests, activity, changes] = await Promise.all([
+  const [runManifests, activity] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
-    isRead ? storeCopies(context, companyId, unflushed) : { changes: unflushed.changes },
   ]);
   const before: IndexState = {
     head,
@@ -88,7 +86,7 @@ export async function flush(
   };
   const built = await newRun(table, companyId, before.runs, unflushed);
   const flushedAt = clock.now();
-  const logged = { ...changes, others: () => activity.writes, flushedAt };
+  const logged = { changes: unflushed.changes, others: () => activity.writes, flushedAt };
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
     : putNewRun(context, companyId, before, built, logged));

@@ -6,9 +6,8 @@
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/change-log.ts";
-import { EntryCopies } from "#shared/company-index/copies/entries.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import { ChunkLost, type RowsToRead, readLog } from "#shared/company-index/read/chunks.ts";
+import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
 import { agendaEntries } from "#shared/sync/changes/agendas.ts";
 import {
@@ -137,28 +136,22 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
   return all.reduce((sum, count) => sum + count, 0);
 }
 
-/**
- * In a company whose devices read changes, a chunk (a row of the change log) usually contains at least this number of changes. A flush copies
- * that many recent changes into the log at once.
- */
+/** A chunk (a row of the change log) usually contains at least this number of changes. */
 const CHANGES_PER_ROW = 24;
-/** For a user who sees all prospects, a page usually needs so many rows of chunks, and as many rows of copies of prospects. */
-const rowsForAll = (limit: number): RowsToRead => {
-  const rows = Math.ceil(limit / CHANGES_PER_ROW) + 1;
-  return { rowsAtOnce: rows, copyRowsAtOnce: rows };
-};
 /**
- * For a user who sees only some prospects. The number of rows of chunks is large, because most changes do not concern this user. For the
- * same reason, most copies would be read in vain.
+ * Number of rows of chunks that one request reads at once for a user who sees only some prospects. It is large, because most changes do not
+ * concern this user.
  */
-const rowsForFew: RowsToRead = { rowsAtOnce: 256, copyRowsAtOnce: 2 };
+const ROWS_FOR_FEW = 256;
+const rowsAtOnce = ({ seesAll: isAll }: Cursor, limit: number): number =>
+  isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
   const { context, caller, nowMs } = making;
   const { table } = context;
   const { companyId } = caller;
   const { types } = cursor;
-  const log = await readLog(table, companyId, cursor.position.version, cursor.seesAll ? rowsForAll(limit) : rowsForFew);
+  const log = await readLog(table, companyId, cursor.position.version, rowsAtOnce(cursor, limit));
   const { head } = log.unflushed;
   // The log may contain changes that were made while it was read.
   const since = Math.max(nowMs, context.clock.now());
@@ -179,16 +172,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   }
   const page = new PageItems(limit);
   const names = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
-  const copies = hasAllChunks
-    ? {
-        entries: new EntryCopies(log.unflushed),
-        rows: log.copiesAtHand,
-        since: cursor.position.since,
-        moved: selection.moved,
-        newest: selection.newest,
-      }
-    : undefined;
-  const company = { namesVersion: head.dictionaryVersion, namesOf: names, copies };
+  const end = hasAllChunks ? { since: cursor.position.since, moved: selection.moved } : undefined;
+  const company = { namesVersion: head.dictionaryVersion, namesOf: names, end };
   const { records, bulk } = selection;
   const done =
     bulk === undefined
