@@ -29,16 +29,6 @@ export interface ProspectChange extends Versioned, Assignees {
   readonly isDeleted: boolean;
   /** True if the change restores a deleted prospect. */
   readonly isRestored: boolean;
-  /**
-   * True if the prospect has or had appointments, and the change may make them visible or invisible to a user. This is possible if the
-   * change gives the prospect a different assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
-   */
-  readonly movesAppointments?: boolean | undefined;
-  /**
-   * True if the change may make the prospect visible or invisible to a user, and the prospect never had a note. Otherwise, or if this is
-   * unknown, false or undefined. If true, `movesAppointments` is known.
-   */
-  readonly hasNoNotes?: boolean | undefined;
 }
 
 /**

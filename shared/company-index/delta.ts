@@ -109,10 +109,6 @@ export const DeltaItem = z.object({
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
-  /** 1 if the change may make appointments of the prospect visible or invisible to a user. */
-  agenda: z.optional(z.int()),
-  /** 1 if the prospect never had a note. Only changes that may make the prospect visible or invisible to a user have it. */
-  noNotes: z.optional(z.int()),
   /** The appointment that the same transaction has written. */
   appointment: z.optional(
     z.object({
@@ -171,8 +167,7 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
     const assignees = { before: before === undefined ? undefined : before || null, after };
-    const [isRestored, movesAppointments, hasNoNotes] = [more.restored === 1, more.agenda === 1, more.noNotes === 1];
-    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored, movesAppointments, hasNoNotes });
+    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored: more.restored === 1 });
     if (more.appointment !== undefined) {
       changes.push({ kind: "appointment", ...more.appointment, prospectId: id, ...assignees });
     }

@@ -30,7 +30,6 @@ import {
   type StoredAppointment,
   type StoredNote,
   type StoredProspect,
-  stillHasNoNotes,
   storedProspect,
 } from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
@@ -64,9 +63,6 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
   past: entry.status?.id ?? 0,
 });
 
-const isMove = (current: StoredProspect, next: StoredProspect): boolean =>
-  current.assignedToUserId !== next.assignedToUserId || current.deletedAt !== next.deletedAt;
-
 /**
  * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if the
  * row has changed since `current` was read, or if it does not meet `when`. If the same transaction writes an appointment, pass it as
@@ -81,16 +77,10 @@ export const replaceProspect = (
 ): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
-    when: all(
-      equals("version", current.version),
-      ...(next.noNotes === undefined ? [] : [stillHasNoNotes]),
-      ...(when === undefined ? [] : [when]),
-    ),
+    when: all(equals("version", current.version), ...(when === undefined ? [] : [when])),
   },
   ...prospectDelta(next.companyId, indexEntry(next), current.assignedToUserId, {
     isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
-    movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
-    hasNoNotes: next.noNotes !== undefined && isMove(current, next),
     appointment,
     fact,
   }),

@@ -81,7 +81,6 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
     createdBy: userId,
     updatedBy: userId,
     version: 1,
-    noNotes: 1,
     ...(input.clientRecordId !== undefined && { clientRecordId: input.clientRecordId }),
   };
   const origin = { ...arrival, source: DEFAULT_SOURCE };
@@ -185,10 +184,8 @@ async function writeChange(
   change: Change,
   dictionary: Dictionary,
 ): Promise<StoredProspect> {
-  const { next: changedProspect, links } = await changed(context, caller, current, change, dictionary);
-  const isSame = changedProspect === current;
-  const { noNotes: _, ...withNote } = changedProspect;
-  const next = isSame || change.note === undefined ? changedProspect : withNote;
+  const { next, links } = await changed(context, caller, current, change, dictionary);
+  const isSame = next === current;
   const note = change.note === undefined ? undefined : await newNote(context, caller, current.id, change.note);
   if (isSame && note === undefined) {
     await context.commit([], undefined, current);

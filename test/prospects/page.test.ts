@@ -40,7 +40,7 @@ const appointment: StoredAppointment = {
 };
 
 /** A prospect with a value in every field. Only `deletedAt` is missing, because the prospect is not deleted. */
-const full: Required<Omit<StoredProspect, "deletedAt" | "noNotes">> = {
+const full: Required<Omit<StoredProspect, "deletedAt">> = {
   type: "prospect",
   id: 5,
   companyId: 4,

@@ -5,14 +5,10 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
 import { createNote, deleteNote } from "#shared/prospects/notes.ts";
-import { changeOfNotes } from "#shared/prospects/read.ts";
-import { insertNote } from "#shared/prospects/rows.ts";
-import { storedProspect } from "#shared/prospects/stored.ts";
 import { changeByImport, createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
@@ -118,21 +114,3 @@ test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlush
     expect(await of(owner)).toEqual(all.map((type) => `${type} remove`));
   },
 );
-
-test("the row of a prospect says that it has no notes until a note is added", async () => {
-  const { context, owner, scattered } = await newCompany();
-  const [id = expect.fail()] = scattered;
-  const isBare = async () => storedProspect(await context.table.get(keys.prospect(owner.companyId, id))).noNotes === 1;
-  expect(await isBare()).toBe(true);
-  await updateProspect(context, owner, id, { name: "Eve" });
-  expect(await isBare()).toBe(true);
-  const now = new Date(context.clock.now()).toISOString();
-  const dated = { createdAt: now, updatedAt: now, createdBy: owner.userId, version: 1 };
-  const key = { id: await context.ids.next(), companyId: owner.companyId, prospectId: id };
-  // These are the writes of a new note in earlier deployments too.
-  const writes = insertNote({ type: "note", ...key, body: "Call", ...dated });
-  await context.table.transact([changeOfNotes(owner, id, Date.parse(now)), ...writes]);
-  expect(await isBare()).toBe(false);
-  await updateProspect(context, owner, id, { name: "Ann" });
-  expect(await isBare()).toBe(false);
-});

@@ -19,10 +19,6 @@ export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the change restores a deleted prospect. */
   readonly isRestored?: boolean;
-  /** True if the change may make appointments of the prospect visible or invisible to a user, for example because the assignee changes. */
-  readonly movesAppointments?: boolean;
-  /** True if the change may make the prospect visible or invisible to a user, and it is certain that the prospect never had a note. */
-  readonly hasNoNotes?: boolean;
   /** The appointment that the same transaction writes. */
   readonly appointment?: WrittenAppointment | undefined;
 }
@@ -39,13 +35,7 @@ export function prospectDelta(
   companyId: number,
   entry: IndexEntry,
   before: number | null,
-  {
-    fact = {},
-    isRestored = false,
-    movesAppointments = false,
-    hasNoNotes = false,
-    appointment,
-  }: ProspectDeltaOptions = {},
+  { fact = {}, isRestored = false, appointment }: ProspectDeltaOptions = {},
 ): Write[] {
   const common = {
     ...keys.prospectDelta(companyId, entry.id, entry.version),
@@ -53,8 +43,6 @@ export function prospectDelta(
     before: before ?? 0,
     ...filled(fact),
     ...(isRestored && { restored: 1 }),
-    ...(movesAppointments && { agenda: 1 }),
-    ...(hasNoNotes && { noNotes: 1 }),
     ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
   };
   if (isTombstone(entry)) return [{ put: common }];

@@ -36,7 +36,7 @@ const WORTH_A_REQUEST = 2;
 const EXACT_READS = 2;
 
 /** Attributes that lists do not read: the type and the company are known, and the others are not used. */
-const unreadAttributes: ReadonlySet<string> = new Set(["type", "companyId", "importId", "noNotes"]);
+const unreadAttributes: ReadonlySet<string> = new Set(["type", "companyId", "importId"]);
 
 /**
  * The attributes that lists read. Older releases stored each field in an attribute of its own. The present release stores all fields as one

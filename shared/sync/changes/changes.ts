@@ -24,7 +24,6 @@ import { deliveredOf, knownOf, nothingDelivered } from "#shared/sync/changes/del
 import { addElapsed } from "#shared/sync/changes/elapsed.ts";
 import { type ChangesContext, type Making, PageItems } from "#shared/sync/changes/items.ts";
 import { addRecords } from "#shared/sync/changes/records.ts";
-import { learnFrom } from "#shared/sync/changes/rows-at-once.ts";
 import { type ChangeItem, type ChangesPage, type ChangesQuery, ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Bulk, Interest, Renames, Selection, sorted } from "#shared/sync/changes/selection.ts";
 import { StageReads } from "#shared/sync/changes/stage-reads.ts";
@@ -103,7 +102,6 @@ async function snapshotPage(
   const total = from.total ?? (await countAll(reads, cursor.types));
   const page = new PageItems(limit);
   const place = await readStages(reads, snapshotStages(cursor.types), from, page);
-  learnFrom(making.context.table, caller.companyId, page.prospects);
   const { elapsed } = cursor;
   const quietUntil = Math.min(elapsed.quietUntil, page.quietUntil);
   const next = {
@@ -158,7 +156,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   requireLog(cursor, head);
   const interest = new Interest(caller, types);
   const unflushed = sorted(log.unflushed.changes.filter(interest.concerns));
-  const known = knownOf(cursor.delivered, unflushed);
+  const known = knownOf(cursor.delivered, unflushed, head.version !== cursor.position.version);
   const renames = new Renames(log.changesAtHand, cursor.partial?.key);
   const selection = new Selection(limit, interest, renames, cursor.position);
   await selection.addChunks(log.chunks, known).catch((error: unknown) => {
@@ -179,7 +177,6 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
     bulk === undefined
       ? await addRecords(making, types, records, cursor.partial, company, page)
       : { records: 0, partial: await addBulk(making, cursor, bulk, page) };
-  learnFrom(table, companyId, page.prospects);
   const isBulkDone = bulk !== undefined && done.partial === undefined;
   const cut = bulk === undefined ? records[done.records] : undefined;
   const quietUntil = Math.min(cursor.elapsed.quietUntil, page.quietUntil);

@@ -121,6 +121,12 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return changesAt === undefined || isExpired ? { item } : { item, changesAt };
 }
 
+/**
+ * Number of prospects whose rows are read at a time. Rows that do not fit into the page are read in vain, so the number is the default limit
+ * of a page.
+ */
+export const PROSPECTS_AT_ONCE = limits.changesDefault;
+
 /** Maximum bytes of a page without its items: the cursor and the names of the fields. */
 const ENVELOPE_BYTES = 1_024;
 
@@ -129,8 +135,6 @@ export class PageItems {
   readonly items: ChangeItem[] = [];
   /** Until this time, in milliseconds since 1970, none of the page's records changes without a write. */
   quietUntil = Number.POSITIVE_INFINITY;
-  /** Number and bytes of the prospects of the page. */
-  readonly prospects = { count: 0, bytes: 0 };
   readonly #limit: number;
   #bytes = ENVELOPE_BYTES;
 
@@ -150,10 +154,6 @@ export class PageItems {
       return false;
     }
     this.#bytes += bytes;
-    if (item.type === "prospects" && item.op === "upsert") {
-      this.prospects.count++;
-      this.prospects.bytes += bytes;
-    }
     this.items.push(item);
     this.quietUntil = Math.min(this.quietUntil, changesAt);
     return true;

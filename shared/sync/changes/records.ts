@@ -10,6 +10,7 @@ import {
   type Making,
   noteItem,
   type PageItems,
+  PROSPECTS_AT_ONCE,
   prospectItem,
   removal,
   statusItem,
@@ -21,14 +22,13 @@ import {
 import {
   ATTACHED_AT_ONCE,
   type Attached,
+  attachedItems,
   type Moving,
   NOTES,
   type ProspectRows,
   readAttached,
-  readEarly,
 } from "#shared/sync/changes/moves.ts";
 import { type EndOfLog, type RecordRows, readRecordRows } from "#shared/sync/changes/rows.ts";
-import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
 
@@ -66,9 +66,8 @@ export async function addRecords(
   let moves = 0;
   const [first] = records;
   const begun = first !== undefined && isSame(partial, first) ? partial : undefined;
-  const most = rowsAtOnce(making.context.table, making.caller.companyId);
-  for (let done = 0; done < records.length; done += most) {
-    const some = beforeMove(records.slice(done, done + most), MOVES_AT_ONCE - moves);
+  for (let done = 0; done < records.length; done += PROSPECTS_AT_ONCE) {
+    const some = beforeMove(records.slice(done, done + PROSPECTS_AT_ONCE), MOVES_AT_ONCE - moves);
     if (some.length === 0) return { records: done, partial: undefined };
     const moving = some
       .filter(({ moves: isMoving }) => isMoving)
@@ -77,16 +76,18 @@ export async function addRecords(
         const { stage, after } = begun !== undefined && begun.stage >= NOTES ? begun : { stage: NOTES };
         return { ...record, from: stage, after, limit: Math.max(1, page.room) };
       });
-    const [rows, early] = await Promise.all([readRows(making, types, some, known), readEarly(making, types, moving)]);
-    const reading = moving.map(async (record) => [record.id, await readAttached(rows, record, early)] as const);
-    const attached = new Map(await Promise.all(reading));
+    const [rows, attached] = await Promise.all([
+      readRows(making, types, some, known),
+      readAttached(making, types, moving),
+    ]);
     for (const [i, record] of some.entries()) {
       const from = record === first ? begun : undefined;
       if (record.moves) moves++;
-      const cut = await addRecord(rows, record, from, attached.get(record.id) ?? [], page);
+      const cut = await addRecord(rows, record, from, attachedItems(rows, record, attached.get(record.id)), page);
       if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? from : cut };
     }
-    if (some.length < Math.min(most, records.length - done)) return { records: done + some.length, partial: undefined };
+    if (some.length < Math.min(PROSPECTS_AT_ONCE, records.length - done))
+      return { records: done + some.length, partial: undefined };
   }
   return { records: records.length, partial: undefined };
 }
@@ -228,7 +229,7 @@ async function ownItem(
 
 /**
  * Used instead of the version of a prospect whose row was not read. It is lower than every version of a prospect. The version of a note or
- * appointment in the feed grows with the version of its prospect. So it is then at most the version of each later item of the same record.
+ * appointment in the feed grows with the version of its prospect. So it is then at PROSPECTS_AT_ONCE the version of each later item of the same record.
  */
 const UNREAD = 0;
 

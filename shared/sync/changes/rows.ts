@@ -93,7 +93,7 @@ export async function readRecordRows(
     rowsAtLeast(table, companyId, refs, namesVersion, current),
     rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
     rowsAt(table, [...appointmentKeys.values()], (item) => StoredAppointment.parse(item)),
-    rowsAt(table, [...territoryKeys.values()], (item) => StoredTerritory.parse(item), false),
+    rowsAt(table, [...territoryKeys.values()], (item) => StoredTerritory.parse(item)),
   ]);
   const [notes, appointments] = [found(noteKeys, note), found(appointmentKeys, appointment)];
   const late = new Set<number>();

@@ -26,8 +26,6 @@ export interface Selected {
   change: Change;
   /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
   moves: boolean;
-  /** True if it is known that the prospect has or had appointments which the change may show or hide. */
-  movesAppointments: boolean;
   /**
    * True if all changes of the record were made by a release that stores past assignments. These say who may have copies of the prospect's
    * notes and appointments.
@@ -110,12 +108,10 @@ export class Interest {
 
   /**
    * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them, or if this is not known.
-   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log. It is also
-   * false if the prospect had no notes and appointments at the time of the change.
+   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log.
    */
-  moves({ version, before, after, isDeleted, isRestored, hasNoNotes, movesAppointments }: ProspectChange): boolean {
-    const isBare = hasNoNotes === true && movesAppointments !== true;
-    if (version === 1 || isBare || !this.hasAttached) return false;
+  moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
+    if (version === 1 || !this.hasAttached) return false;
     const own = visibleAssignee(this.#caller);
     if (isDeleted || isRestored) return true;
     return own !== undefined && (before === undefined || (before === own) !== (after === own));
@@ -228,7 +224,6 @@ export class Selection {
   #add(change: Change, before?: Position): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
-    const movesAppointments = change.kind === "prospect" && change.movesAppointments === true;
     // If the assignee before the change is not in the log, release 0.1.0 made the change. This release also removes the past assignments
     // from the prospect's row.
     const hasAssignments = change.kind !== "prospect" || change.before !== undefined;
@@ -236,7 +231,6 @@ export class Selection {
     if (found !== undefined) {
       if (version >= found.version) [found.version, found.change] = [version, change];
       found.moves ||= moves;
-      found.movesAppointments ||= movesAppointments;
       found.hasAssignments &&= hasAssignments;
       return true;
     }
@@ -244,7 +238,7 @@ export class Selection {
       this.#isFull = true;
       return false;
     }
-    this.#records.set(id, { id, version, change, moves, movesAppointments, hasAssignments, before });
+    this.#records.set(id, { id, version, change, moves, hasAssignments, before });
     return true;
   }
 
