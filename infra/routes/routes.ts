@@ -126,8 +126,7 @@ export const eventFunctions = {
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
-        cursorDataKeys: ["GetItem"],
-        flushRequests: ["BatchWriteItem"],
+        flushRequests: ["PutItem"],
         changeLog: ["PutItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],

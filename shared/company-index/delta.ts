@@ -6,7 +6,6 @@
 
 import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
-import { bytesOf, type DeltaSize, weightOf } from "#shared/company-index/delta-size.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
@@ -17,8 +16,10 @@ import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** All unflushed entries (recent changes), and the head row of the index, which lists its runs. One Query reads both. */
-export interface Unflushed extends DeltaSize {
+export interface Unflushed {
   readonly head: Head;
+  /** Sum of the weights of the entries (see `weightOf`). */
+  readonly weight: number;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
   /** The changes that these entries describe. They are the newest part of the company's change log. */
@@ -63,6 +64,18 @@ export async function removeUnflushed(
 
 type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
+/** Bytes of the fields and text of an entry that increase its weight by 1. */
+const ENTRY_BYTES = 1_024;
+
+/** Returns the weight of a stored entry: 1, plus 1 for each `ENTRY_BYTES` of its fields and text. A flush starts at a total weight. */
+export function weightOf(item: Item): number {
+  const { row = "", note = "", aside = 0 } = Weighed.parse(item);
+  return 1 + Math.floor((row.length + note.length + aside) / ENTRY_BYTES);
+}
+
+/** `aside` is the number of bytes of a text in a separate row. It is undefined if the entry contains its text. */
+const Weighed = z.object({ row: z.optional(z.string()), note: z.optional(z.string()), aside: z.optional(z.number()) });
+
 type DeltaItem = z.infer<typeof DeltaItem>;
 
 /** `readUnflushed` calls these functions for each entry of a prospect or note, with the parsed entry and the stored item. */
@@ -79,9 +92,8 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
   const found: Key[] = [];
   const withLongText = new Set<string>();
   let head = readHead(undefined);
-  let [weight, bytes] = [0, 0];
+  let weight = 0;
   for await (const item of table.query(keys.index(companyId))) {
-    bytes += bytesOf(item);
     if (item.type === HEAD_TYPE) {
       head = readHead(item);
       continue;
@@ -91,7 +103,7 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
     weight += weightOf(item);
     if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, entries, notes, changes, keys: found, withLongText, weight, bytes };
+  return { head, entries, notes, changes, keys: found, withLongText, weight };
 }
 
 export const DeltaItem = z.object({
