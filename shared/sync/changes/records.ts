@@ -227,12 +227,6 @@ async function ownItem(
   }
 }
 
-/**
- * Used instead of the version of a prospect whose row was not read. It is lower than every version of a prospect. The version of a note or
- * appointment in the feed grows with the version of its prospect. So it is then at PROSPECTS_AT_ONCE the version of each later item of the same record.
- */
-const UNREAD = 0;
-
 /** Returns the version of the prospect of this note or appointment. Returns undefined if the caller may not see the prospect. */
 function parentVersionOf(
   caller: Caller,
@@ -240,7 +234,7 @@ function parentVersionOf(
   id: number,
   prospectId: number,
 ): number | undefined {
-  if (seen.has(id)) return UNREAD;
   const prospect = prospects.get(prospectId);
-  return prospect === undefined || hiddenBecause(caller, prospect) !== undefined ? undefined : prospect.version;
+  const isVisible = prospect !== undefined && (seen.has(id) || hiddenBecause(caller, prospect) === undefined);
+  return isVisible ? prospect.version : undefined;
 }

@@ -17,7 +17,7 @@ export interface RecordRows {
   readonly notes: ReadonlyMap<number, StoredNote>;
   readonly appointments: ReadonlyMap<number, StoredAppointment>;
   readonly territories: ReadonlyMap<number, StoredTerritory>;
-  /** Ids of notes and appointments that the caller may see according to the log. The rows of their prospects were not read. */
+  /** Ids of notes and appointments that the caller may see according to the log. The rows of their prospects may be outdated. */
   readonly seen: ReadonlySet<number>;
 }
 
@@ -57,7 +57,8 @@ function isSeen(caller: Caller, change: AttachedChange, end: EndOfLog | undefine
  * Reads the rows of the records, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to
  * a user who may not see it any more. If the log may contain newer changes than the selected ones (`end` is undefined), and the caller sees
  * only some prospects, the current rows are read. The rows of the prospects of notes and appointments, which decide who may see these, must
- * always be current, because the log entry of a note does not contain the version of its prospect.
+ * be current, unless the log shows that the caller may see them. The rows then only give the version of the prospect, which is a part of
+ * the version of the item.
  *
  * @param namesVersion the version of the company's names (statuses, tags and users)
  */
@@ -74,9 +75,11 @@ export async function readRecordRows(
   const attached = records.filter(isPresentAttached);
   const seen = new Map<number, SelectedAttached>();
   const current = new Set(isCurrentNeeded ? refs.map(({ id }) => id) : []);
+  const recent = new Set<number>();
   for (const record of attached) {
-    if (isSeen(caller, record.change, end)) seen.set(record.id, record);
-    else current.add(record.change.prospectId);
+    const isKnown = isSeen(caller, record.change, end);
+    if (isKnown) seen.set(record.id, record);
+    (isKnown ? recent : current).add(record.change.prospectId);
   }
   const noteKeys = await noteKeysOf(table, companyId, records);
   const appointmentKeys = new Map<number, WantedRow>();
@@ -90,7 +93,7 @@ export async function readRecordRows(
     }
   }
   const [prospects, note, appointment, territory] = await Promise.all([
-    rowsAtLeast(table, companyId, refs, namesVersion, current),
+    rowsAtLeast(table, companyId, refs, namesVersion, current, recent),
     rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
     rowsAt(table, [...appointmentKeys.values()], (item) => StoredAppointment.parse(item)),
     rowsAt(table, [...territoryKeys.values()], (item) => StoredTerritory.parse(item)),
@@ -100,7 +103,7 @@ export async function readRecordRows(
   for (const { id, version, change } of seen.values()) {
     const row = notes.get(id) ?? appointments.get(id);
     const isNew = Date.parse(row?.updatedAt ?? "") > (end?.since ?? 0) + CLOCK_SKEW_MS;
-    if (row?.version === version && isNew) continue;
+    if (row?.version === version && isNew && prospects.has(change.prospectId)) continue;
     seen.delete(id);
     if (row !== undefined) late.add(change.prospectId);
   }
