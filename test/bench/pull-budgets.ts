@@ -211,8 +211,8 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
 
 /**
  * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. The change log adds
- * a part of each transaction, because a transaction writes a row (chunk) of the log together with the head row of the index. One unit of each transaction is not counted: a flush without a change log needs it for the head
- * row.
+ * a part of each transaction, because a transaction writes a row (chunk) of the log together with the head row of the index. One unit of
+ * each transaction is not counted: a flush without a change log needs it for the head row.
  */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;

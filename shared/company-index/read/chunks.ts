@@ -81,8 +81,8 @@ const TRIES = 8;
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
 /**
- * Maximum bytes of the first chunks (of the change log), which are read together. They fit into one page of a Query (1 MB), so one request to
- * DynamoDB reads them.
+ * Maximum bytes of the first chunks (of the change log), which are read together. They fit into one page of a Query (1 MB), so one request
+ * to DynamoDB reads them.
  */
 const FIRST_BYTES = 512 * 1_024;
 
@@ -98,8 +98,8 @@ export interface Log {
 }
 
 /**
- * Reads the changes of a company after the version `after` of the head row. `rowsAtOnce` is the number of rows of chunks that the caller will
- * probably use.
+ * Reads the changes of a company after the version `after` of the head row. `rowsAtOnce` is the number of rows of chunks that the caller
+ * will probably use.
  */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const unflushed = await readUnflushed(table, companyId);

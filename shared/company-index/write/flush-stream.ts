@@ -25,9 +25,9 @@ export const flushTypes = [DELTA_TYPE, FLUSH_REQUEST_TYPE] as const;
  * Handles a batch of stream records: adds up the weights of each company's new entries, and flushes the companies with enough of them, and
  * those whose flush request was released. If entries are left, requests a flush for the time at which they are old.
  *
- * A warm function remembers the weight of the entries since a company's last flush. A cold function does not know it, so it tries a flush at
- * the company's first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at the
- * end. Lambda then repeats the records.
+ * A warm function remembers the weight of the entries since a company's last flush. A cold function does not know it, so it tries a flush
+ * at the company's first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at
+ * the end. Lambda then repeats the records.
  */
 export function flushStream(
   context: () => IndexContext,
@@ -93,8 +93,8 @@ function companyOf({ dynamodb }: DynamoDBRecord): number {
 }
 
 /**
- * Requests a flush at the time `at`, in milliseconds since 1970, unless there is a request already. Returns the time of the request. Without
- * it, the entries of a company that writes nothing more would stay unflushed.
+ * Requests a flush at the time `at`, in milliseconds since 1970, unless there is a request already. Returns the time of the request.
+ * Without it, the entries of a company that writes nothing more would stay unflushed.
  */
 async function requestFlush(table: Table, companyId: number, at: number): Promise<number> {
   const row = { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) };

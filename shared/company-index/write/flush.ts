@@ -40,8 +40,8 @@ const SETTLE_MS = 250;
 export interface Flushed {
   readonly entries: number;
   /**
-   * The weight of the unflushed entries that this flush has not moved, because there are too few, or because another process has changed the
-   * index first.
+   * The weight of the unflushed entries that this flush has not moved, because there are too few, or because another process has changed
+   * the index first.
    */
   readonly left: number;
   readonly merges: number;
@@ -51,8 +51,8 @@ export interface Flushed {
 
 /**
  * Moves the company's unflushed entries (recent changes) into a run (a sorted batch of rows). It does this if their total weight is at
- * least `least`, or if `whenOld` is true and the oldest of them may be older than `OLD_MS`. Then it merges runs and deletes runs that no reader needs. The
- * flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
+ * least `least`, or if `whenOld` is true and the oldest of them may be older than `OLD_MS`. Then it merges runs and deletes runs that no
+ * reader needs. The flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
  */
 export async function flush(
   context: IndexContext,

@@ -23,8 +23,8 @@ const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
 /**
  * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. The returned function
- * returns undefined for a row that does not exist. Rows that are missing or too old after an eventually consistent read are read again with strong consistency, `TRIES`
- * times at most.
+ * returns undefined for a row that does not exist. Rows that are missing or too old after an eventually consistent read are read again with
+ * strong consistency, `TRIES` times at most.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,

@@ -2,8 +2,8 @@
  * Stores in a cursor which unflushed changes the client already has. An unflushed change is an entry of the search index that no flush (a
  * background job) has copied into the change log yet. If the list of these changes is short, the cursor contains the list. Otherwise the
  * unflushed changes are sorted, and the cursor covers only those before the first one that the client lacks. It then contains the last
- * covered change, and the number of covered changes. Until the next flush, changes are only added. So if this number has grown, or if there was
- * a flush, the client gets all covered changes again.
+ * covered change, and the number of covered changes. Until the next flush, changes are only added. So if this number has grown, or if there
+ * was a flush, the client gets all covered changes again.
  */
 import { type ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 

@@ -122,8 +122,8 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
 }
 
 /**
- * Number of prospects whose rows are read at a time. Rows that do not fit into the page are read in vain, so the number is the default limit
- * of a page.
+ * Number of prospects whose rows are read at a time. Rows that do not fit into the page are read in vain, so the number is the default
+ * limit of a page.
  */
 export const PROSPECTS_AT_ONCE = limits.changesDefault;
 

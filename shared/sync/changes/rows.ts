@@ -28,7 +28,9 @@ export interface EndOfLog {
    * appear in the log after them, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
-  /** Ids of prospects whose notes and appointments a change in the log may have shown or hidden. The client may already have this change. */
+  /**
+   * Ids of prospects whose notes and appointments a change in the log may have shown or hidden. The client may already have this change.
+   */
   readonly moved: ReadonlySet<number>;
 }
 
@@ -44,8 +46,8 @@ const isPresentAttached = (record: Selected): record is SelectedAttached =>
   (record.change.kind === "note" || record.change.kind === "appointment") && !record.change.isDeleted;
 
 /**
- * Returns true if the log shows that the caller may see the note or appointment. It contains the assignee of the prospect at the time of the
- * change. It also shows whether the prospect was reassigned, deleted or restored since.
+ * Returns true if the log shows that the caller may see the note or appointment. It contains the assignee of the prospect at the time of
+ * the change. It also shows whether the prospect was reassigned, deleted or restored since.
  */
 function isSeen(caller: Caller, change: AttachedChange, end: EndOfLog | undefined): boolean {
   if (end === undefined || end.moved.has(change.prospectId)) return false;

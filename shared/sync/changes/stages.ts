@@ -71,8 +71,8 @@ export async function readStages(
 }
 
 /**
- * Maximum number of reads of one page. The page ends after them, even if it has room left. Eight are enough: 1 000 prospects need two reads,
- * and each of the six other types needs one.
+ * Maximum number of reads of one page. The page ends after them, even if it has room left. Eight are enough: 1 000 prospects need two
+ * reads, and each of the six other types needs one.
  */
 export const MOST_READS = 8;
 
