@@ -22,17 +22,12 @@ export interface AppContext {
   /**
    * Commits the writes of a request in one transaction. If the request has an idempotency key, the same transaction stores `answer` with
    * the key. A repeated request therefore finds either no effect or the complete answer. `written` is the record that the writes create or
-   * change. If a device has sent the request as an operation (offline sync), the result of a repeated operation contains the id and
-   * version of `written`. If `writes` is empty, only `answer` or the operation's receipt is stored.
+   * change. If a device has sent the request as an operation (offline sync), the operation's receipt contains the id and version of
+   * `written`. If `writes` is empty, only `answer` or the receipt is stored.
    */
   readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
   /** Identifies the request: all repetitions of the request have the same value. Undefined if the request has no idempotency key. */
   readonly requestKey?: string | undefined;
-  /**
-   * Identifies the operation of a device that creates or deletes a prospect. The prospect's creation or deletion stores it, so that the
-   * service recognises the operation when it is repeated. Undefined for all other requests.
-   */
-  readonly operationMark?: string | undefined;
   readonly objects: Objects;
   readonly jobs: JobQueue;
   readonly queue: DeliveryQueue;
@@ -49,10 +44,7 @@ export interface Written {
   readonly version: number;
 }
 
-export type ApiContext = Pick<
-  AppContext,
-  "table" | "ids" | "clock" | "secrets" | "commit" | "requestKey" | "operationMark"
->;
+export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit" | "requestKey">;
 
 export interface ReadContext extends Pick<AppContext, "clock"> {
   readonly table: Reads;

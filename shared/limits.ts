@@ -78,11 +78,6 @@ export const recordsAtOnce = 8;
 export const deviceId = 100;
 /** Time for which the service recognises that a device repeats an operation. */
 export const receiptKeptMs = 90 * 24 * 3_600_000;
-/**
- * Time for which an operation that has claimed its `opId` may still be applied. Until then, no other operation may use this `opId`. The time
- * is longer than the time-out of a function and the time in which DynamoDB ends a transaction.
- */
-export const claimHeldMs = 60_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
 /** A prospect keeps past assignments for this time, because a past assignee may send a fact. One day is added, because clocks differ. */

@@ -109,9 +109,8 @@ export const eventFunctions = {
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
-        cursorDataKeys: ["GetItem"],
-        flushRequests: ["BatchWriteItem"],
-        changeLog: ["PutItem", "BatchWriteItem"],
+        flushRequests: ["PutItem"],
+        changeLog: ["PutItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],
         indexTexts: ["BatchGetItem", "BatchWriteItem"],

@@ -32,7 +32,7 @@ export const familyReasons: Record<Family, string> = {
   index: "new entries and the head of the company index",
   indexTexts: "long texts of the company index",
   flushRequests: "requests to flush the company index at a later time",
-  changeLog: "chunks of the change log, one for each flush of the company index, and copies of changed records",
+  changeLog: "chunks of the change log, one for each flush of the company index",
   factLog: "activity that is not in the sums of days yet, and the state of these sums",
   dayFacts: "the activity of each day and its sums",
   manifests: "the list of segments of the company index",

@@ -109,7 +109,7 @@ export const requestPart = (companyId: number, userId: number, digest: string, p
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
 });
 
-/** The receipt of an operation: a change that a device of the user has sent for offline sync (see sync/operations/receipts.ts). */
+/** The receipt of an operation (a change that a device of the user has sent for offline sync). It shows that the operation was applied. */
 export const receipt = (companyId: number, userId: number, opId: string): Key => ({
   pk: `C#${companyId}#OP#${userId}`,
   sk: `O#${opId}`,

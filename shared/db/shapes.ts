@@ -27,7 +27,6 @@ export const shapes: Readonly<Record<string, number>> = {
   fanOut: 2,
   delta: 2,
   indexHead: 2,
-  receipt: 2,
 };
 
 export const shapeOf = (type: string): number => shapes[type] ?? 1;

@@ -3,7 +3,6 @@
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
 import type { ProspectDetail, StatusChange } from "#shared/prospects/detail.ts";
-import type { ShownFields } from "#shared/prospects/indexed.ts";
 import type { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import type {
   LastStatusChange,
@@ -27,7 +26,7 @@ interface ProspectRows {
 
 /** Returns a prospect as lists show it. `upcoming` must be the result of `nextAppointment`. */
 export function presentProspect(
-  prospect: ShownFields,
+  prospect: StoredProspect,
   upcoming: StoredAppointment | undefined,
   dictionary: Dictionary,
 ): Prospect {
@@ -56,7 +55,7 @@ function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows
  * Returns exactly the fields of the schema `prospectFields`, in the same order. Lists do not parse most prospects with the schema, to save
  * time, so this function must not return other fields.
  */
-function presentFields(prospect: ShownFields, { statuses, tags, users }: Dictionary) {
+function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
   const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;
   return {
     id: prospect.id,

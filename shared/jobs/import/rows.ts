@@ -80,7 +80,6 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
     if (prospect.address !== null) addresses.push({ ...prospect.address, prospectId: id });
     const own = draft.note === null ? [] : [noteFrom(prospect, draft.note, noteId++)];
     notes.push(...own);
-    if (own.length === 0) prospect.noNotes = 1;
     items.push({ ...keys.prospect(companyId, id), ...prospectItem(prospect) });
     indexed.push({ row: indexRow(prospect), notes: own.map(indexNote) });
   }

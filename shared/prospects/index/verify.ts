@@ -214,9 +214,7 @@ const isDatedAs = (entry: Fingerprint, row: Fingerprint): boolean =>
   entry.updatedAt === undefined || entry.updatedAt === row.updatedAt;
 
 function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
-  // The copy is left out of the hash. It exists only in entries that are not yet part of the stored index, and contains fields that the
-  // index does not store.
-  const { updatedAt, copy: _, ...content } = { updatedAt: undefined, copy: undefined, ...record };
+  const { updatedAt, ...content } = { updatedAt: undefined, ...record };
   return {
     version: record.version,
     hash: createHash("sha1").update(canonical(content)).digest().readUIntBE(0, 6),

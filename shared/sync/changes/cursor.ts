@@ -23,7 +23,7 @@ export interface Position {
   readonly offset: number;
   /**
    * A time, in milliseconds since 1970, at which the change log ended at this position. The cursor expires `POSITION_MS` after this time.
-   * Copies of records are used only if their changes are later (see `CopiesAtHand`).
+   * All changes that the client has were made before this time.
    */
   readonly since: number;
 }
@@ -77,7 +77,7 @@ export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === 
 /** The version of the cursor's encoding. Cursors of format 1 are still accepted. They contain neither `elapsed` nor `partial`. */
 const FORMAT = 2;
 
-/** Old cursors contain only the seconds of a time. It is read as the last millisecond of the second, so that no old copy is used. */
+/** Old cursors contain only the seconds of a time. It is read as the last millisecond of the second. */
 const LAST_MS = 999;
 
 /** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */

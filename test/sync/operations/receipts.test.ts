@@ -1,6 +1,6 @@
 /**
- * Tests the claims of operations that create or delete a prospect: what they cost, and that each operation has one effect and each opId
- * belongs to one applied operation, although the claim and the effect are written separately.
+ * Tests the receipts of operations that create or delete a prospect: what they cost, that each operation has one effect, and that each opId
+ * belongs to one applied operation.
  */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
@@ -9,10 +9,8 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { stoppedAt } from "#shared/deadline.ts";
-import * as limits from "#shared/limits.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
-import { reshapeProspects } from "#shared/prospects/reshape.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -27,7 +25,7 @@ const db = faultyDynamoDb();
 
 /** A stage whose context uses the table through the proxy, so that its calls can fail. */
 async function stage() {
-  const { context, owner, time } = await newTimedStage(db, (clock) => contextOn(db.table, clock));
+  const { context, owner } = await newTimedStage(db, (clock) => contextOn(db.table, clock));
   const send = async (...operations: readonly SentOperation[]) => {
     const batch = { deviceId: "tablet", operations: [...operations] };
     return (await applyBatch({ context, caller: owner, requestId: "r" }, batch)).results;
@@ -37,22 +35,11 @@ async function stage() {
     const { outcome: reached, problem } = await one(sent);
     return problem === undefined ? reached : `${reached}: ${problem.code}`;
   };
-  return { context, owner, time, send, one, outcome };
+  return { context, owner, send, one, outcome };
 }
 
 const remove = (id: number, more: object = {}): SentOperation =>
   operation("prospect.delete", { id, fields: {}, ...more });
-
-/** Sends the operation in a request whose time ends while its call to DynamoDB with this name hangs. Returns the outcome. */
-async function outcomeInTime(hanging: string, send: () => Promise<string>): Promise<string> {
-  db.plan((name): Fault => (name === hanging ? { kind: "hang" } : pass));
-  const endsAt = Date.now() + 1_500;
-  try {
-    return await stoppedAt(() => endsAt - Date.now(), send);
-  } finally {
-    db.plan(() => pass);
-  }
-}
 
 /** Returns a creation, and a deletion of a new prospect. */
 async function bothKinds(context: ApiContext, caller: Caller): Promise<SentOperation[]> {
@@ -65,18 +52,18 @@ const rowOf = async ({ table }: ApiContext, { companyId }: Caller, id: number) =
 const MISMATCH = "rejected: idempotency_mismatch";
 
 describe("a creation or deletion by an operation", () => {
-  test("costs one write unit more than the single request, or one less if it has a status", async () => {
+  test("costs two write units more than the single request, and none if it has a status", async () => {
     const { context, owner, one } = await stage();
     const made = [await createProspect(context, owner, {}), await createProspect(context, owner, {})];
     const [first, second] = made.map(({ id }) => id);
     const [statusId = 0] = (await loadDictionary(db.direct, owner.companyId)).statuses.keys();
     const pairs: [single: () => Promise<unknown>, sent: SentOperation, more: number][] = [
-      [() => createProspect(context, owner, { name: "a", clientRecordId: randomUUID() }), create({ name: "a" }), 1],
-      [() => deleteProspect(context, owner, first ?? 0), remove(second ?? 0), 1],
+      [() => createProspect(context, owner, { name: "a", clientRecordId: randomUUID() }), create({ name: "a" }), 2],
+      [() => deleteProspect(context, owner, first ?? 0), remove(second ?? 0), 2],
       [
         () => createProspect(context, owner, { currentStatusId: statusId, clientRecordId: randomUUID() }),
         create({ currentStatusId: statusId }),
-        -1,
+        0,
       ],
     ];
     for (const [single, sent, more] of pairs) {
@@ -98,32 +85,33 @@ describe("a creation or deletion by an operation", () => {
     }
   });
 
-  test.each(["PutItem", "TransactWriteItems"])(
-    "gets the outcome retry each time the request ends during its %s, and is applied once afterwards",
-    async (hanging) => {
-      const { context, owner, outcome } = await stage();
-      for (const sent of await bothKinds(context, owner)) {
-        for (let attempt = 0; attempt < 2; attempt++) {
-          expect(await outcomeInTime(hanging, () => outcome(sent))).toBe("retry");
-        }
-        expect([await outcome(sent), await outcome(sent)]).toEqual(["applied", "duplicate"]);
+  test("gets the outcome retry each time the request ends during its transaction, and is applied once afterwards", async () => {
+    const { context, owner, outcome } = await stage();
+    for (const sent of await bothKinds(context, owner)) {
+      for (let attempt = 0; attempt < 2; attempt++) {
+        db.plan((name): Fault => (name === "TransactWriteItems" ? { kind: "hang" } : pass));
+        const endsAt = Date.now() + 1_500;
+        expect(
+          await stoppedAt(
+            () => endsAt - Date.now(),
+            () => outcome(sent),
+          ),
+        ).toBe("retry");
+        db.plan(() => pass);
       }
-    },
-  );
+      expect([await outcome(sent), await outcome(sent)]).toEqual(["applied", "duplicate"]);
+    }
+  });
 
-  test("is a duplicate with the first result after later changes, and after its row was stored in the other shape", async () => {
+  test("is a duplicate with the first result after later changes", async () => {
     const { context, owner, one } = await stage();
     const made = create({ name: "a" });
     const { id } = await one(made);
     await updateProspect(context, owner, id ?? 0, { name: "b" });
     const gone = remove(id ?? 0);
     expect(await one(gone)).toMatchObject({ outcome: "applied", id, version: shownVersion(3) });
-    for (const shape of [1, 2] as const) {
-      const reshaping = { ...context, wait: () => Promise.resolve() };
-      await reshapeProspects(reshaping, owner.companyId, shape, { unitsPerSecond: 1_000 });
-      expect(await one(made)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(1) });
-      expect(await one(gone)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(3) });
-    }
+    expect(await one(made)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(1) });
+    expect(await one(gone)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(3) });
   });
 
   test("is rejected if another request has done the same", async () => {
@@ -137,29 +125,6 @@ describe("a creation or deletion by an operation", () => {
     const { id: deletedByDevice } = await createProspect(context, owner, {});
     expect(await outcome(remove(deletedByDevice))).toBe("applied");
     expect(await outcome({ ...other, id: deletedByDevice })).toBe("rejected: not_found");
-  });
-
-  test("is a duplicate if an earlier release has written its receipt in the transaction", async () => {
-    const { context, owner, one, outcome } = await stage();
-    for (const sent of await bothKinds(context, owner)) {
-      const { id } = await one(sent);
-      const key = keys.receipt(owner.companyId, owner.userId, sent.opId);
-      const { shape: _, subject: __, ...row } = (await context.table.get(key)) ?? {};
-      await db.direct.batchPut([{ ...row, ...key, id, version: 7 }]);
-      expect(await one(sent)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(7) });
-      expect(await outcome({ ...sent, fields: {}, type: "prospect.create", clientRecordId: randomUUID() })).toBe(
-        MISMATCH,
-      );
-    }
-  });
-
-  test("has a claim that an earlier release does not read as the receipt of an applied operation", async () => {
-    const { context, owner, outcome } = await stage();
-    const sent = create();
-    expect(await outcomeInTime("TransactWriteItems", () => outcome(sent))).toBe("retry");
-    const row = await context.table.get(keys.receipt(owner.companyId, owner.userId, sent.opId));
-    expect(row).toMatchObject({ type: "receipt", shape: 2 });
-    expect(row).not.toHaveProperty("version");
   });
 });
 
@@ -211,28 +176,8 @@ describe("the opId of a creation or deletion", () => {
     }
   });
 
-  test("is held while the operation may still be applied, and then used by the operation that is sent next", async () => {
-    const { context, owner, time, outcome } = await stage();
-    const { id } = await createProspect(context, owner, {});
-    for (const first of await bothKinds(context, owner)) {
-      for (const next of [create(), operation("note.create", { id, fields: { body: "x" } })]) {
-        const claimed: SentOperation = { ...first, opId: next.opId };
-        expect(await outcomeInTime("TransactWriteItems", () => outcome(claimed))).toBe("retry");
-        time.nowMs += limits.claimHeldMs - 2_000;
-        expect(await outcome(next)).toBe("retry");
-        // Each attempt of the claiming operation begins the time again.
-        expect(await outcomeInTime("TransactWriteItems", () => outcome(claimed))).toBe("retry");
-        time.nowMs += limits.claimHeldMs - 2_000;
-        expect(await outcome(next)).toBe("retry");
-        time.nowMs += 4_000;
-        expect(await outcome(next)).toBe("applied");
-        expect(await outcome(claimed)).toBe(MISMATCH);
-      }
-    }
-  });
-
   test("never belongs to two applied operations, even if the transaction of the first one is slow", async () => {
-    const { context, owner, time, outcome } = await stage();
+    const { context, owner, outcome } = await stage();
     const { id } = await createProspect(context, owner, {});
     for (const first of await bothKinds(context, owner)) {
       const next: SentOperation = { ...operation("note.create", { id, fields: { body: "x" } }), opId: first.opId };
@@ -240,37 +185,14 @@ describe("the opId of a creation or deletion", () => {
       db.plan((name) => (name === "TransactWriteItems" ? transaction() : pass));
       const slow = outcome(first);
       await reached;
-      time.nowMs += 1_000;
-      expect(await outcome(next)).toBe("retry");
-      expect(await outcome({ ...create(), opId: first.opId })).toBe("retry");
+      expect(await outcome(next)).toBe("applied");
       release();
-      expect(await slow).toBe("applied");
-      expect(await outcome(next)).toBe(MISMATCH);
+      expect(await slow).toBe(MISMATCH);
+      expect(await outcome(next)).toBe("duplicate");
     }
-    for await (const note of listNotes(context, owner, id)) expect.fail(`the note ${note.id} was created`);
-  });
-
-  test("never belongs to two applied operations, even if the first one is sent again while the next one reads its claim", async () => {
-    const { time, outcome } = await stage();
-    const [first, next] = [create({ name: "a" }), create({ name: "b" })];
-    const other = { ...next, opId: first.opId };
-    expect(await outcomeInTime("TransactWriteItems", () => outcome(first))).toBe("retry");
-    time.nowMs += limits.claimHeldMs + 1_000;
-    const { reached, release, transaction } = slowTransaction();
-    let again = Promise.resolve("not sent");
-    const meanwhile = async () => {
-      again = outcome(first);
-      await reached;
-    };
-    let reads = 0;
-    db.plan((name): Fault => {
-      if (name === "TransactWriteItems") return transaction();
-      return name === "BatchGetItem" && ++reads === 1 ? { kind: "late", meanwhile } : pass;
-    });
-    expect(await outcome(other)).toBe("retry");
-    release();
-    expect(await again).toBe("applied");
-    expect(await outcome(other)).toBe(MISMATCH);
+    const notes = [];
+    for await (const note of listNotes(context, owner, id)) notes.push(note);
+    expect(notes).toHaveLength(2);
   });
 });
 
