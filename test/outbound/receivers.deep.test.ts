@@ -30,7 +30,7 @@ const drips = (socket: Socket, first: string, drop: string) => {
  */
 const BEYOND_MS = 500;
 
-/** This test uses the real clock. The tests in deadline.test.ts use a simulated timer. */
+/** This test uses the real clock. The tests in deadline.deep.test.ts use a simulated timer. */
 test("a receiver that exceeds the deadline in any way is cut off within half a second", async () => {
   const late = await Promise.all([
     tcp(() => undefined),

@@ -45,7 +45,7 @@ test("a measure without a test, with a missing file or with another title is a f
   expect(faults("")).toEqual(["it breaks: names no test"]);
   expect(faults("a review")).toEqual(["it breaks: names no test"]);
   expect(faults("[x](../test/no.test.ts)")).toEqual(["it breaks: test/no.test.ts does not exist"]);
-  const own = "../test/security/threats.test.ts";
+  const own = "../test/security/threats.deep.test.ts";
   expect(faults(`[no such ${"title"}](${own})`)).toEqual([expect.stringContaining("has no test")]);
   expect(faults(`[each measure names a test that exists](${own})`)).toEqual([undefined]);
 });
