@@ -11,6 +11,7 @@ import { BasemapOrigins } from "../settings/values.ts";
 import { cachedTemplates } from "../template-cache.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
+import type { Thread, ThreadOptions } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { Warmth } from "./function.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
@@ -54,6 +55,8 @@ export interface LocalOptions extends TemplateOptions {
    * minutes, and all idle environments together use about an eighth of this machine's memory.
    */
   readonly warmth?: Warmth;
+  /** Starts the threads of execution environments. Tests replace this function with one that runs all functions in their own process. */
+  readonly startThread?: (options: ThreadOptions) => Thread;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */

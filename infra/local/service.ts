@@ -134,6 +134,7 @@ async function run(parts: Parts): Promise<LocalService> {
   const functions = createFunctions(stack, {
     variables: { ...servers.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
     worker: dir.worker,
+    startThread: options.startThread,
     compileCache: dir.compileCache,
     warm,
     log({ name, file, LoggingConfig }, text) {
