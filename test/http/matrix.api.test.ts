@@ -59,8 +59,8 @@ test("the matrix has a row for every route, and no other", () => {
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
 /**
- * Returns some of the callers in `alike`, for whom the row has the same expected status. `npm run test:wide` uses all of them. The other
- * test commands use only one of them, and vary it from row to row.
+ * Returns some of the callers in `alike`, for whom the row has the same expected status. The size `wide` uses all of them, and
+ * the other runs use one of them, which varies from row to row.
  */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
