@@ -157,7 +157,7 @@ const rare: readonly RareGrants[] = [
     ],
     grants: ["PutItem indexTexts", "BatchGetItem indexTexts", "Query indexTexts"],
     reason:
-      "A text of more than 256 bytes has a row of its own until the flush: test/company-index/long-texts.test.ts, test/company-index/long-texts.api.test.ts.",
+      "A text of more than 256 bytes has a row of its own until the flush: test/company-index/long-texts.deep.test.ts, test/company-index/long-texts.api.test.ts.",
   },
   {
     files: ["prospects/bulk", "territories/runs"],
