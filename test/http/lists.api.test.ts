@@ -4,6 +4,8 @@
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -152,19 +154,20 @@ describe("pages visit each record once", () => {
 
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
-    const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-    // Two functions create addresses. Each of them takes ids from its own block of 128 ids, so the addresses of the list are in more than
-    // one block.
-    const ways = [
-      (zip: string) => made("/api/addresses", { ...home, zip }, client),
-      async (zip: string) => {
-        const WithAddress = z.object({ address: Identified });
-        const answer = await client("POST", "/api/prospects", { address: { ...home, zip } });
-        return bodyOf(answer, 201, WithAddress).address.id;
-      },
-    ];
-    const ids: number[] = [];
-    for (let i = 0; i < COUNT; i++) ids.push((await ways[i % 2]?.(`${i}`)) ?? 0);
+    // An import takes ids from blocks of its own, so the addresses of the list are in more than one block of 128 ids.
+    const IMPORTED = 10;
+    const rows = Array.from({ length: IMPORTED }, (_, i) => `1 Main St,Denver,CO,${i}`);
+    const form = csvForm(["address1,city,state,zip", ...rows].join("\n"));
+    const headers = { Authorization: `Bearer ${await tokenOf(client.email)}` };
+    expect((await send("POST", "/api/prospects/import", { headers, body: form })).body).toMatchObject({
+      imported: IMPORTED,
+    });
+    const WithAddress = z.object({ items: z.array(z.object({ address: z.nullable(Identified) })) });
+    const { items } = bodyOf(await client("GET", "/api/prospects?pageSize=500"), 200, WithAddress);
+    const ids = items.flatMap(({ address }) => (address === null ? [] : [address.id]));
+    expect(ids).toHaveLength(IMPORTED);
+    const home = { address1: "1 Main St", city: "Denver", state: "CO" };
+    while (ids.length < COUNT) ids.push(await made("/api/addresses", { ...home, zip: `${ids.length}` }, client));
     ids.sort((a, b) => a - b);
     expect(Math.floor((ids.at(0) ?? 0) / 128)).not.toBe(Math.floor((ids.at(-1) ?? 0) / 128));
     for (const size of sizes) {
