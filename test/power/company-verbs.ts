@@ -24,6 +24,7 @@ import { JobLease, sweepJobs } from "#shared/jobs/lease.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { changeUser, disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { createUser } from "#shared/reference/invite.ts";
 import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
@@ -71,6 +72,19 @@ const names: Group<Company & { readonly statuses: readonly number[]; readonly ta
     "new prospect with a status": ["inactive status"],
     "new prospect of the rep": ["disabled rep"],
     "new prospect of the rep with a status": ["inactive status", "disabled rep"],
+  },
+  refusals: {
+    "new tag": { "new tag": "conflict", "new tags of an import": "conflict" },
+    "renamed tag": { "new tag": "conflict" },
+    "colour of the tag": { "deletion of the tag": "not_found" },
+    "new status": { "new status": "conflict" },
+    "renamed status": { "new status": "conflict" },
+    "new prospect with a status": { "inactive status": "validation_failed" },
+    "new prospect of the rep": { "disabled rep": "validation_failed" },
+    "new prospect of the rep with a status": {
+      "inactive status": "validation_failed",
+      "disabled rep": "validation_failed",
+    },
   },
   verbs: {
     "new tag": (context, { caller }) => createTag(context, caller.companyId, { value: "Hail" }),
@@ -122,6 +136,12 @@ const users: Group<Users> = {
     withdrawal: ["first sign-in", "rights of the invited"],
     "first sign-in": ["rights of the invited", "withdrawal", "name of the invited"],
   },
+  refusals: {
+    "new user": { "new user by the admin": "conflict" },
+    "new user by the admin": { "new user": "conflict", "admin loses the role": "permission_denied" },
+    "name of the invited": { "admin loses the role": "permission_denied" },
+    "first sign-in": { withdrawal: "unauthenticated" },
+  },
   verbs: {
     "new user": (context, { caller }) => createUser(context, identities, caller, { ...MAIL, role: "sales" }),
     "new user by the admin": (context, { admin }) => createUser(context, identities, admin, { ...MAIL, role: "sales" }),
@@ -153,6 +173,10 @@ const territories: Group<Company & { readonly id: number }> = {
     delete: ["name", "polygon", "delete"],
     create: ["create"],
     import: ["import", "create"],
+  },
+  refusals: {
+    name: { delete: "not_found" },
+    delete: { delete: "not_found" },
   },
   verbs: {
     name: (context, { caller, id }) => updateTerritory(context, caller, id, { name: "z" }),
@@ -256,6 +280,14 @@ const jobs: Group<Jobs> = {
     "give the import up": ["complete the import"],
     "complete the import": ["cancel the import"],
   },
+  refusals: {
+    "pause the running": { end: "conflict" },
+    "resume the running": { end: "conflict" },
+    "pause the queued": { "cancel the queued": "conflict" },
+    undo: { undo: "conflict" },
+    "cancel the import": { "complete the import": "conflict" },
+    "complete the import": { "cancel the import": "conflict" },
+  },
   verbs: {
     "pause the running": (context, { caller, running }) => pauseJob(context, context.jobs, caller, running, quiet),
     "resume the running": (context, { caller, running }) => resumeJob(context, context.jobs, caller, running),
@@ -318,6 +350,9 @@ const index: Group<Company & { readonly id: number }> = {
     "released lock": ["lock"],
     note: ["note", "other note", "late note"],
   },
+  refusals: {
+    note: { "other note": "idempotency_mismatch" },
+  },
   verbs: {
     lock,
     "renewed lock": (context, { caller }) => renewCompactionLock(context, caller.companyId, "first"),
@@ -337,6 +372,11 @@ const records = replacesNothing({
     status: (context, { caller }) => createStatus(context, caller.companyId, { value: now(context) }),
     user: (context, { caller }) =>
       createUser(context, identities, caller, { ...MAIL, email: `${now(context)}@x.test`, role: "sales" }),
+    company: (context) =>
+      createCompany(context, {
+        name: "c",
+        owner: { email: `owner-${now(context)}@x.test`, firstName: "O", lastName: "O", sub: now(context) },
+      }),
     territory: (context, { caller }) => createTerritory(context, caller, part("a")),
     job: newJob,
     import: (context, { caller }) => beginImport(context, links, caller, {}),

@@ -32,6 +32,8 @@ export interface Group<At> {
   readonly verbs: Readonly<Record<string, Verb<At>>>;
   /** For each verb that is interrupted, the verbs that compete with it: those that write the same rows. */
   readonly pairs: Readonly<Record<string, readonly string[]>>;
+  /** For each verb, how it is refused after another one. After all others it succeeds. */
+  readonly refusals?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
   readonly warm?: Verb<At>;
   /** Finishes the work that both calls have begun, for example the messages of the queue. */
@@ -256,6 +258,9 @@ export async function startInterleaving() {
         const allowed = [
           lazily(async () => {
             const { answers, rows } = await inTurn([secondProcess(), other], [firstProcess(table), verb]);
+            const expected = group.refusals?.[name]?.[otherName] ?? "done";
+            if (answers.join() !== `done,${expected}`)
+              throw new Error(`"${name}" after "${otherName}": expected done,${expected}, is ${answers}`);
             return { own: answers[1], other: answers[0], rows };
           }),
           lazily(async () => {

@@ -85,6 +85,17 @@ const changes: Group<At> = {
     "renamed appointment": ["moved appointment", "delete"],
     "deletion of the appointment": ["renamed appointment", "new appointment"],
   },
+  refusals: {
+    status: { delete: "not_found" },
+    "new appointment": { delete: "not_found" },
+    "new note": { delete: "not_found" },
+    "renamed appointment": { delete: "not_found" },
+    "deletion of the note": { delete: "not_found" },
+    "new note of the rep": { delete: "not_found", assignment: "not_found" },
+    "change of the note": { delete: "not_found", "deletion of the note": "not_found" },
+    "change of the note by the rep": { delete: "not_found", assignment: "not_found" },
+    "moved appointment": { "deletion of the appointment": "not_found" },
+  },
   verbs: {
     status: (context, { caller, id, statuses }) =>
       updateProspect(context, caller, id, { currentStatusId: statuses[1] }),

@@ -78,6 +78,15 @@ const settings: Group<Webhook> = {
     "changed registration": ["deleted registration", "filter of the registration", "deletion"],
     "deleted registration": ["deleted registration", "deletion"],
   },
+  refusals: {
+    name: { deletion: "not_found" },
+    rotation: { deletion: "not_found" },
+    pause: { deletion: "not_found" },
+    deletion: { deletion: "not_found" },
+    "new registration": { deletion: "not_found" },
+    "changed registration": { deletion: "not_found", "deleted registration": "not_found" },
+    "deleted registration": { deletion: "not_found", "deleted registration": "not_found" },
+  },
   verbs: {
     "new webhook": (context, { companyId }) => createWebhook(context, companyId, newWebhook),
     name: (context, { companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "z" }),
@@ -140,6 +149,9 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     "publication again": ["publication again", "attempt"],
     sweep: ["attempt", "redelivery", "sweep"],
   },
+  refusals: {
+    redelivery: { deletion: "not_found", "deletion of the registration": "conflict" },
+  },
   verbs: {
     attempt,
     "failed attempt": (context, at) => attempt(answers(context, { status: 500 }), at),
@@ -177,6 +189,9 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
     step: ["step", "pause", "deletion", "attempt"],
     replay: ["replay of a part", "deletion"],
     redelivery: ["replay"],
+  },
+  refusals: {
+    replay: { deletion: "not_found", "replay of a part": "conflict" },
   },
   verbs: {
     pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
@@ -246,6 +261,10 @@ const manual: Group<Webhook> = {
   pairs: {
     trigger: ["trigger", "deletion", "deleted registration"],
     "test delivery": ["deletion"],
+  },
+  refusals: {
+    trigger: { deletion: "not_found", "deleted registration": "not_found" },
+    "test delivery": { deletion: "not_found" },
   },
   verbs: {
     trigger: (context, { caller, prospectId, registrationId }) =>
