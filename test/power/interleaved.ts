@@ -34,6 +34,8 @@ export interface Group<At> {
   readonly pairs: Readonly<Record<string, readonly string[]>>;
   /** For each verb, how it is refused after another one. After all others it succeeds. */
   readonly refusals?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Verbs that change nothing, because they repeat what the stage has done. */
+  readonly repeats?: readonly string[];
   /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
   readonly warm?: Verb<At>;
   /** Finishes the work that both calls have begun, for example the messages of the queue. */
@@ -251,6 +253,8 @@ export async function startInterleaving() {
     for (const [name, others] of Object.entries(group.pairs)) {
       const verb = named(name);
       const alone = await inTurn([firstProcess(table), verb]);
+      if (group.repeats?.includes(name) && alone.rows.size > 0)
+        throw new Error([`"${name}" must change nothing`, ...differenceOf(new Map(), alone.rows)].join("\n"));
       // A process with full caches makes other calls.
       const { names } = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
       for (const otherName of others) {

@@ -59,7 +59,7 @@ export function newScratch(): Scratch {
 }
 
 /** Time after which a run counts as failed, because a fault may make the service wait for ever. */
-const HANGS_MS = 600_000;
+const HANGS_MS = 300_000;
 
 async function firstFailure(
   cwd: string,

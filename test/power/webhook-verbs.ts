@@ -140,6 +140,7 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
   ignoredTypes: ["gate"],
   // The sweeper may mark a delivery that the other call has already sent.
   ignored: ["sweptAt"],
+  repeats: ["publication again"],
   pairs: {
     attempt: ["attempt", "pause", "redelivery", "deletion"],
     "failed attempt": ["failed attempt", "redelivery", "deletion"],
@@ -236,6 +237,7 @@ const windows: Group<Webhook> = {
   },
   ignoredTypes: ["gate"],
   ignored: ["registrationsVersion", "delayChangedAt"],
+  repeats: ["the same event"],
   pairs: {
     attempt: ["event in time", "late event", "deletion", "attempt"],
     "event in time": ["another event in time", "attempt", "late event", "the same event"],
