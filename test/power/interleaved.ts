@@ -282,7 +282,8 @@ export async function startInterleaving() {
           const { own, answered, state } = await interleaved(verb, other, gap);
           if (answered === undefined) break;
           const reasons: string[][] = [];
-          for (const order of allowed) {
+          // A call that has ended before the verb began comes first, although the caches of the verb do not know it.
+          for (const order of gap === 1 ? allowed.slice(0, 1) : allowed) {
             const expected = await order();
             if (expected.own !== own || expected.other !== answered) {
               reasons.push([`expected "${name}" ${expected.own}, "${otherName}" ${expected.other}`]);
