@@ -6,7 +6,7 @@ import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { absent, equals } from "#shared/db/expression.ts";
+import { equals } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
@@ -69,8 +69,8 @@ export async function createAppointment(
 
 /** The rows of the appointment: in the partition of its prospect, in the calendar, and the locator. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
-  { put: { ...keyOf(appointment), ...datedItem(appointment) }, when: absent },
-  { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
+  { put: { ...keyOf(appointment), ...datedItem(appointment) } },
+  { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" } },
   locatorWrite(attachedKeys.appointmentLocator(appointment.companyId, appointment.id), appointment.prospectId),
 ];
 
@@ -130,7 +130,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
     await context.table.transact([
       ...(await prospectWrites(context, prospect, { before: current, after: undefined }, nowMs)),
       { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...attachedKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
+      { put: { ...attachedKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone } },
       { remove: entryOf(current) },
       { remove: attachedKeys.appointmentLocator(caller.companyId, id) },
     ]);

@@ -110,7 +110,7 @@ export const insertNote = (note: StoredNote, assignee?: number | null): Write[] 
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
-  { put: { ...keyOfNote(note), ...datedItem(note) }, when: absent },
+  { put: { ...keyOfNote(note), ...datedItem(note) } },
   ...noteDelta(note.companyId, indexNote(note), { ...loggedNote(note, assignee), fact: factOfNote(note) }),
   noteLocatorWrite(note),
 ];
@@ -143,7 +143,10 @@ const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
 /** A locator is the row that finds a note or appointment by its id. Stored rows have the older name `place` as their type. */
 const Locator = z.object({ type: z.literal("place"), prospectId: Id });
 
-/** Returns the write of a locator. Put it into the transaction that writes the note or appointment. */
+/**
+ * Returns the write of a locator. Put it into the transaction that writes the note or appointment. It fails if the id is in use, so the other
+ * writes of the transaction need no condition.
+ */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "place", prospectId },
   when: absent,

@@ -38,7 +38,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     return written;
   };
   const isConflict = ({ failed }: ConditionFailed) =>
-    failed.every(({ index, item }) => index === 0 || item?.type === "identity");
+    failed.some(({ index, item }) => index === 0 || item?.type === "identity");
   return optimistic(work, isConflict).catch((error: unknown) => {
     throw error instanceof ConditionFailed ? roleChanged() : error;
   });

@@ -196,7 +196,7 @@ export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
 
 /** The same transaction must also contain `countWrite` and `territoriesChangeInHead`. */
 export const territoryWrites = (territory: StoredTerritory): Write[] => [
-  { put: { ...keyOf(territory), ...territory }, when: absent },
+  { put: { ...keyOf(territory), ...territory } },
   {
     put: {
       ...keys.territoryLocator(territory.companyId, territory.id),
@@ -285,7 +285,7 @@ export function deleteTerritory(context: ApiContext, { companyId, userId }: Call
     await context.table.transact([
       countWrite(companyId, -1, -current.polygonBytes),
       { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...keys.deletedTerritory(companyId, id), ...gone }, when: absent },
+      { put: { ...keys.deletedTerritory(companyId, id), ...gone } },
       { remove: keys.territoryLocator(companyId, id) },
       logged(gone),
       territoriesChangeInHead(companyId),

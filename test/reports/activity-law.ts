@@ -10,10 +10,10 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
+import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
-import { createNote, deleteNote } from "#shared/prospects/notes.ts";
+import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -60,6 +60,7 @@ export interface Step {
     | "rename"
     | "note"
     | "appointment"
+    | "edit"
     | "remove"
     | "delete"
     | "import"
@@ -77,6 +78,7 @@ const weights = {
   rename: 1,
   note: 3,
   appointment: 2,
+  edit: 2,
   remove: 2,
   delete: 1,
   import: 1,
@@ -94,6 +96,7 @@ const step: fc.Arbitrary<Step> = fc
         "rename",
         "note",
         "appointment",
+        "edit",
         "remove",
         "delete",
         "import",
@@ -106,6 +109,21 @@ const step: fc.Arbitrary<Step> = fc
   )
   .chain((kind) => fc.record({ kind: fc.constant(kind), a: fc.nat(1_000), b: fc.nat(1_000) }));
 export const scripts = fc.array(step, { minLength: 10, maxLength: 50 });
+
+const whole = { a: 0, b: 4 };
+/** Scripts that are rare among random ones: each kind of change just before and just after a whole flush, and twice. */
+export const rareScripts: [Step[]][] = (
+  ["status", "note", "appointment", "edit", "remove", "rename", "delete"] as const
+).map((kind) => {
+  const prepared: Step[] = [
+    { kind: "create", a: 1, b: 2 },
+    { kind: "note", a: 0, b: 2 },
+    { kind: "appointment", a: 0, b: 2 },
+  ];
+  const change = (b: number): Step => ({ kind, a: 0, b });
+  const flushed: Step = { kind: "flush", ...whole };
+  return [[...prepared, change(5), flushed, change(2), { kind: "report", a: 100, b: 0 }, flushed, change(3)]];
+});
 
 export class Run {
   readonly #context: ApiContext;
@@ -201,6 +219,11 @@ export class Run {
       const input = { title: "Visit", startAt: "2027-01-01T10:00:00.000Z" };
       live.appointmentIds.push((await createAppointment(context, owner, id, input, arrival)).id);
       this.#done.push({ kind: "appointments", userId, at, statusId: null, prospectId: id });
+    } else if (kind === "edit") {
+      // A changed note or appointment is no new fact.
+      const [note, appointment] = [live.noteIds.at(-1), live.appointmentIds.at(-1)];
+      if (note !== undefined) await updateNote(context, owner, note, { body: `edited ${b}` });
+      if (appointment !== undefined) await updateAppointment(context, owner, appointment, { title: `edited ${b}` });
     } else if (kind === "remove") {
       const [note, appointment] = [live.noteIds.pop(), live.appointmentIds.pop()];
       if (note !== undefined) await deleteNote(context, owner, note);

@@ -46,7 +46,7 @@ export async function startJob(
     const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && dueNow(nowMs)) };
     const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
     const made = presentJob(stored, names);
-    const all = [...writes, { put: row, when: absent }, { put: entry, when: absent }, ...change.writes];
+    const all = [...writes, { put: row, when: absent }, { put: entry }, ...change.writes];
     await context.commit(all, made);
     return { answer: made, admitted: change.admitted };
   }, isOfQueue);

@@ -1,0 +1,394 @@
+/** The verbs of users, names, territories, jobs, imports and the index, for the general law of conditional writes (interleaved.ts). */
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { readHead } from "#shared/company-index/manifest.ts";
+import {
+  releaseCompactionLock,
+  renewCompactionLock,
+  takeCompactionLock,
+} from "#shared/company-index/repair/compaction-lock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import type { Request } from "#shared/http/request.ts";
+import { readRequest } from "#shared/http/request.ts";
+import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
+import { startJob } from "#shared/jobs/bulk/start.ts";
+import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { beginUndo } from "#shared/jobs/bulk/undo.ts";
+import { beginExport } from "#shared/jobs/export/requests.ts";
+import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
+import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
+import { JobLease, sweepJobs } from "#shared/jobs/lease.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { changeUser, disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
+import { createTag, deleteTag, ensureTags, updateTag } from "#shared/reference/tags.ts";
+import { importTerritories } from "#shared/territories/import.ts";
+import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
+import { proxyEvent } from "../harness/proxy-event.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
+
+interface Company {
+  readonly caller: Caller;
+  readonly repId: number;
+}
+
+/** Gives each e-mail address always the same subject. */
+const identities: IdentityProvider = {
+  takesSubjects: false,
+  answersAfterMs: 0,
+  invite: async (email, known) => ({ sub: known ?? `sub of ${email}` }),
+  withdraw: async () => undefined,
+};
+
+const warm: Verb<Company> = (context, { caller }) => freshDictionary(context, caller.companyId);
+
+const names: Group<Company & { readonly statuses: readonly number[]; readonly tag: number; readonly other: number }> = {
+  stage: async (context) => {
+    const company = await newCompany(context);
+    const { companyId } = company.caller;
+    const { id: tag } = await createTag(context, companyId, { value: "roof" });
+    const { id: other } = await createTag(context, companyId, { value: "door" });
+    const { statuses } = await freshDictionary(context, companyId);
+    return { ...company, statuses: [...statuses.keys()], tag, other };
+  },
+  warm,
+  pairs: {
+    "new tag": ["new tag", "new tags of an import"],
+    "new tags of an import": ["new tag"],
+    "renamed tag": ["colour of the tag", "new tag"],
+    "colour of the tag": ["renamed tag", "deletion of the tag"],
+    "deletion of the tag": ["colour of the tag"],
+    "new status": ["new status", "new tag"],
+    "inactive status": ["renamed status"],
+    "renamed status": ["inactive status", "new status"],
+    "new prospect with a status": ["inactive status"],
+    "new prospect of the rep": ["disabled rep"],
+    "new prospect of the rep with a status": ["inactive status", "disabled rep"],
+  },
+  refusals: {
+    "new tag": { "new tag": "conflict", "new tags of an import": "conflict" },
+    "renamed tag": { "new tag": "conflict" },
+    "colour of the tag": { "deletion of the tag": "not_found" },
+    "new status": { "new status": "conflict" },
+    "renamed status": { "new status": "conflict" },
+    "new prospect with a status": { "inactive status": "validation_failed" },
+    "new prospect of the rep": { "disabled rep": "validation_failed" },
+    "new prospect of the rep with a status": {
+      "inactive status": "validation_failed",
+      "disabled rep": "validation_failed",
+    },
+  },
+  verbs: {
+    "new tag": (context, { caller }) => createTag(context, caller.companyId, { value: "Hail" }),
+    "new tags of an import": (context, { caller }) => ensureTags(context, caller.companyId, ["hail", "roof"]),
+    "renamed tag": (context, { caller, tag }) => updateTag(context, caller.companyId, tag, { value: "hail" }),
+    "colour of the tag": (context, { caller, tag }) => updateTag(context, caller.companyId, tag, { color: "#000000" }),
+    "deletion of the tag": (context, { caller, tag }) => deleteTag(context, caller.companyId, tag),
+    "new status": (context, { caller }) => createStatus(context, caller.companyId, { value: "Later" }),
+    "inactive status": (context, { caller, statuses }) =>
+      updateStatus(context, caller.companyId, statuses[0] ?? 0, { isActive: false }),
+    "renamed status": (context, { caller, statuses }) =>
+      updateStatus(context, caller.companyId, statuses[0] ?? 0, { value: "later" }),
+    "disabled rep": (context, { caller, repId }) => updateUser(context, caller, repId, { isActive: false }),
+    "new prospect": (context, { caller }) => createProspect(context, caller, { name: "a" }),
+    "new prospect with a status": (context, { caller, statuses }) =>
+      createProspect(context, caller, { currentStatusId: statuses[0] }),
+    "new prospect of the rep": (context, { caller, repId }) =>
+      createProspect(context, caller, { assignedToUserId: repId }),
+    "new prospect of the rep with a status": (context, { caller, repId, statuses }) =>
+      createProspect(context, caller, { assignedToUserId: repId, currentStatusId: statuses[0] }),
+  },
+};
+
+const MAIL = { email: "new@x.test", firstName: "N", lastName: "N", permissions: [] };
+
+interface Users extends Company {
+  readonly admin: Caller;
+  readonly invited: number;
+  readonly sub: string;
+}
+
+const users: Group<Users> = {
+  // An invitation that fails counts too, because its mail may have been sent.
+  ignored: ["used"],
+  stage: async (context) => {
+    const company = await newCompany(context);
+    const { caller } = company;
+    const admin = await createUser(context, identities, caller, { ...MAIL, email: "admin@x.test", role: "admin" });
+    await lookUpCaller(context, admin.sub);
+    const invited = await createUser(context, identities, caller, { ...MAIL, email: "invited@x.test", role: "sales" });
+    const adminCaller: Caller = { companyId: caller.companyId, userId: admin.id, role: "admin", permissions: [] };
+    return { ...company, admin: adminCaller, invited: invited.id, sub: invited.sub };
+  },
+  pairs: {
+    "new user": ["new user by the admin"],
+    "new user by the admin": ["admin loses the role", "new user"],
+    "name of the invited": ["rights of the invited", "withdrawal", "first sign-in", "admin loses the role"],
+    "rights of the invited": ["name of the invited", "first sign-in", "withdrawal"],
+    withdrawal: ["first sign-in", "rights of the invited"],
+    "first sign-in": ["rights of the invited", "withdrawal", "name of the invited"],
+  },
+  refusals: {
+    "new user": { "new user by the admin": "conflict" },
+    "new user by the admin": { "new user": "conflict", "admin loses the role": "permission_denied" },
+    "name of the invited": { "admin loses the role": "permission_denied" },
+    "first sign-in": { withdrawal: "unauthenticated" },
+  },
+  verbs: {
+    "new user": (context, { caller }) => createUser(context, identities, caller, { ...MAIL, role: "sales" }),
+    "new user by the admin": (context, { admin }) => createUser(context, identities, admin, { ...MAIL, role: "sales" }),
+    "name of the invited": (context, { admin, invited }) => updateUser(context, admin, invited, { firstName: "Z" }),
+    "rights of the invited": (context, { caller, invited }) =>
+      changeUser(context, identities, caller, invited, { permissions: ["canViewAllProspects"] }),
+    withdrawal: (context, { caller, invited }) => disableOrWithdraw(context, identities, caller, invited),
+    "first sign-in": (context, { sub }) => lookUpCaller(context, sub),
+    "admin loses the role": (context, { caller, admin }) =>
+      updateUser(context, caller, admin.userId, { role: "sales" }),
+  },
+};
+
+const square = (west: number): [number, number][] => [
+  [west, 1],
+  [west, 2],
+  [west + 1, 2],
+];
+const part = (name: string) => ({ name, polygon: square(5), totalProperties: 1, assignedToUserId: null });
+
+const territories: Group<Company & { readonly id: number }> = {
+  stage: async (context) => {
+    const company = await newCompany(context);
+    return { ...company, ...(await createTerritory(context, company.caller, part("north"))) };
+  },
+  pairs: {
+    name: ["polygon", "delete"],
+    polygon: ["name", "create"],
+    delete: ["name", "polygon", "delete"],
+    create: ["create"],
+    import: ["import", "create"],
+  },
+  refusals: {
+    name: { delete: "not_found" },
+    delete: { delete: "not_found" },
+  },
+  verbs: {
+    name: (context, { caller, id }) => updateTerritory(context, caller, id, { name: "z" }),
+    polygon: (context, { caller, id }) => updateTerritory(context, caller, id, { polygon: square(7.5) }),
+    delete: (context, { caller, id }) => deleteTerritory(context, caller, id),
+    create: (context, { caller }) => createTerritory(context, caller, part("south")),
+    import: (context, { caller }) =>
+      importTerritories({ ...context, requestKey: "key" }, caller, {
+        type: "FeatureCollection",
+        features: [feature("east"), feature("north")],
+      }),
+  },
+};
+const feature = (name: string) => ({
+  type: "Feature" as const,
+  properties: { name },
+  geometry: {
+    type: "Polygon",
+    coordinates: [
+      [
+        [1, 1],
+        [2, 1],
+        [2, 2],
+        [1, 1],
+      ],
+    ],
+  },
+});
+
+const quiet = { tries: 0, ms: 0 };
+
+interface Jobs extends Company {
+  readonly running: number;
+  readonly queued: number;
+  readonly paused: number;
+  readonly ended: number;
+  readonly upload: number;
+}
+
+async function newJob(context: Process, { caller }: Company): Promise<number> {
+  const id = await context.ids.next();
+  const dictionary = await freshDictionary(context, caller.companyId);
+  const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: 1, chunks: 1, action: {} };
+  await startJob(context, context.jobs, caller, dictionary, job);
+  return id;
+}
+
+const leaseOf = async ({ table, clock }: Process, { caller, running }: Jobs) => {
+  const key = keys.bulkJob(caller.companyId, running);
+  const stored = StoredBulk.parse(await table.get(key));
+  return new JobLease(
+    { table, clock },
+    key,
+    (item) => StoredBulk.parse(item),
+    stored,
+    () => 900_000,
+  );
+};
+const links = {
+  download: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),
+  upload: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),
+};
+
+const jobs: Group<Jobs> = {
+  // A request that pauses a job answers `conflict` if the job is cancelled just after it. The version then counts both.
+  ignored: ["version"],
+  stage: async (context) => {
+    const company = await newCompany(context);
+    const { caller } = company;
+    const running = await newJob(context, company);
+    const [ended, queued, paused] = [
+      await newJob(context, company),
+      await newJob(context, company),
+      await newJob(context, company),
+    ];
+    await pauseJob(context, context.jobs, caller, paused, quiet);
+    await cancelJob(context, context.jobs, caller, ended, quiet);
+    const { table } = context;
+    const { companyId } = caller;
+    await table.write({ update: keys.bulkJob(companyId, ended), change: { set: { state: "completed", changed: 1 } } });
+    await table.write({
+      update: keys.bulkJob(companyId, running),
+      change: { set: { state: "running", isOpen: true, wanted: "paused" } },
+    });
+    const upload = await beginImport(context, links, caller, {});
+    await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running" } } });
+    return { ...company, ended, running, queued, paused, upload: upload.id };
+  },
+  pairs: {
+    "pause the running": ["heartbeat", "end"],
+    "resume the running": ["end", "cancel the running"],
+    "pause the queued": ["cancel the queued", "new job", "start the queued"],
+    "cancel the queued": ["pause the queued", "new job", "start the queued"],
+    "resume the paused": ["new job", "resume the paused"],
+    "new job": ["new job", "cancel the queued"],
+    undo: ["undo", "new job"],
+    heartbeat: ["heartbeat", "end", "sweep"],
+    end: ["heartbeat"],
+    sweep: ["sweep", "heartbeat"],
+    "cancel the import": ["complete the import", "sweep"],
+    "give the import up": ["complete the import"],
+    "complete the import": ["cancel the import"],
+  },
+  refusals: {
+    "pause the running": { end: "conflict" },
+    "resume the running": { end: "conflict" },
+    "pause the queued": { "cancel the queued": "conflict" },
+    undo: { undo: "conflict" },
+    "cancel the import": { "complete the import": "conflict" },
+    "complete the import": { "cancel the import": "conflict" },
+  },
+  verbs: {
+    "pause the running": (context, { caller, running }) => pauseJob(context, context.jobs, caller, running, quiet),
+    "resume the running": (context, { caller, running }) => resumeJob(context, context.jobs, caller, running),
+    "pause the queued": (context, { caller, queued }) => pauseJob(context, context.jobs, caller, queued, quiet),
+    "cancel the queued": (context, { caller, queued }) => cancelJob(context, context.jobs, caller, queued, quiet),
+    "resume the paused": (context, { caller, paused }) => resumeJob(context, context.jobs, caller, paused),
+    "new job": newJob,
+    undo: (context, { caller, ended }) => beginUndo(context, context.jobs, caller, ended, {}),
+    // What a heartbeat writes depends on what it has read.
+    heartbeat: async (context, at) => {
+      const lease = await leaseOf(context, at);
+      await lease.save({ done: lease.stored.done + 1 });
+    },
+    "cancel the running": (context, { caller, running }) => cancelJob(context, context.jobs, caller, running, quiet),
+    "start the queued": async (context, at) =>
+      (await leaseOf(context, { ...at, running: at.queued })).save({ state: "running", isOpen: true }),
+    "complete the import": async (context, { caller, upload }) => {
+      const stored = await findImport(context, caller.companyId, upload);
+      if (stored.state !== "running") throw new ConditionFailed([]);
+      await context.table.transact(completion(stored, { state: "completed" }, context.clock.now()));
+    },
+    end: async (context, at) => (await leaseOf(context, at)).end({ state: "completed" }),
+    sweep: (context) => sweepJobs(context),
+    "cancel the import": (context, { caller, upload }) => cancelImport(context, caller.companyId, upload),
+    "give the import up": async (context, { caller, upload }) =>
+      failUnlessCompleted(context, await findImport(context, caller.companyId, upload)),
+  },
+};
+
+const lock: Verb<Company> = async (context, { caller: { companyId } }) => {
+  const head = readHead(await context.table.get(keys.indexHead(companyId)));
+  if ((await takeCompactionLock(context, companyId, head, `${await context.ids.next()}`)) === undefined) {
+    throw new ConditionFailed([]);
+  }
+};
+const note =
+  (body: string): Verb<Company & { readonly id: number }> =>
+  async (context, { caller, id }) => {
+    const request: Request = {
+      ...readRequest(proxyEvent({})),
+      method: "POST",
+      headers: new Map([["idempotency-key", ["same"]]]),
+      body,
+    };
+    return idempotently(context, caller, request, (own) => createNote(own, caller, id, { body }));
+  };
+
+const index: Group<Company & { readonly id: number }> = {
+  stage: async (context) => {
+    const company = await newCompany(context);
+    const { id } = await createProspect(context, company.caller, { name: "a" });
+    await takeCompactionLock(context, company.caller.companyId, readHead(undefined), "first");
+    return { ...company, id };
+  },
+  // The names of pieces and the encrypted answers are random.
+  ignored: ["answer", "run"],
+  pairs: {
+    lock: ["lock", "names change"],
+    "renewed lock": ["lock"],
+    "released lock": ["lock"],
+    note: ["note", "other note", "late note"],
+  },
+  refusals: {
+    note: { "other note": "idempotency_mismatch" },
+  },
+  verbs: {
+    lock,
+    "renewed lock": (context, { caller }) => renewCompactionLock(context, caller.companyId, "first"),
+    "released lock": (context, { caller }) => releaseCompactionLock(context, caller.companyId, "first"),
+    "names change": (context, { caller }) => createTag(context, caller.companyId, { value: "x" }),
+    note: note("a"),
+    "other note": note("b"),
+    "late note": (context, at) => note("a")({ ...context, clock: { now: () => context.clock.now() + 31_000 } }, at),
+  },
+};
+
+const now = ({ clock }: Process): string => `${clock.now()}`;
+const records = replacesNothing({
+  stage: newCompany,
+  verbs: {
+    tag: (context, { caller }) => createTag(context, caller.companyId, { value: now(context) }),
+    status: (context, { caller }) => createStatus(context, caller.companyId, { value: now(context) }),
+    user: (context, { caller }) =>
+      createUser(context, identities, caller, { ...MAIL, email: `${now(context)}@x.test`, role: "sales" }),
+    company: (context) =>
+      createCompany(context, {
+        name: "c",
+        owner: { email: `owner-${now(context)}@x.test`, firstName: "O", lastName: "O", sub: now(context) },
+      }),
+    territory: (context, { caller }) => createTerritory(context, caller, part("a")),
+    job: newJob,
+    import: (context, { caller }) => beginImport(context, links, caller, {}),
+    export: (context, { caller }) => beginExport(context, context.jobs, caller, {}),
+  },
+});
+
+export const laws: Readonly<Record<string, Law>> = {
+  "names of statuses and tags, and prospects that use them": holds(names),
+  "users, invitations and rights": holds(users),
+  territories: holds(territories),
+  "jobs and imports": holds(jobs),
+  "locks of the index and idempotency keys": holds(index),
+  "a record with an id that is in use replaces no other record": records,
+};

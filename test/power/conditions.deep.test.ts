@@ -1,0 +1,4 @@
+/** A competing call between any two table calls of a verb loses nothing. */
+import { testLaws } from "./laws.ts";
+
+testLaws("all");

@@ -1,0 +1,4 @@
+/** A competing call before each write of a verb loses nothing. */
+import { testLaws } from "./laws.ts";
+
+testLaws("writes");

@@ -1,0 +1,362 @@
+/**
+ * The general law of conditional writes: a competing call runs between any two table calls of a verb, and nothing is lost. The rows
+ * afterwards are those of one of the two calls after the other, or those of one call if the other one was refused with a conflict.
+ */
+import { once } from "node:events";
+import { Agent, type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import type { AppContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Ids } from "#shared/db/ids.ts";
+import type { Table } from "#shared/db/table.ts";
+import { openTable } from "#shared/db/table.ts";
+import { ApiError, ConditionFailed, TableBusy } from "#shared/errors.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
+import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
+import { calledBy } from "../harness/killable.ts";
+import { plainClient } from "../harness/plain-dynamodb.ts";
+import { memoryBucket } from "../jobs/faulty-jobs.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+/** All rows of the table by their keys, as JSON texts whose parts are sorted. */
+type Rows = ReadonlyMap<string, string>;
+
+/** One process of the service. It has its own caches, ids and clock. */
+export type Process = AppContext;
+export type Verb<At> = (context: Process, at: At) => Promise<unknown>;
+
+export interface Group<At> {
+  /** Creates the records on which the verbs work. */
+  readonly stage: (context: Process) => Promise<At>;
+  readonly verbs: Readonly<Record<string, Verb<At>>>;
+  /** For each verb that is interrupted, the verbs that compete with it: those that write the same rows. */
+  readonly pairs: Readonly<Record<string, readonly string[]>>;
+  /** For each verb, how it is refused after another one. After all others it succeeds. */
+  readonly refusals?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Verbs that change nothing, because they repeat what the stage has done. */
+  readonly repeats?: readonly string[];
+  /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
+  readonly warm?: Verb<At>;
+  /** Finishes the work that both calls have begun, for example the messages of the queue. */
+  readonly settle?: Verb<At>;
+  /** Fields whose values are random or of no importance. */
+  readonly ignored?: readonly string[];
+  /** Random parts of keys and values. */
+  readonly random?: RegExp;
+  /** Rows of these types are not compared. */
+  readonly ignoredTypes?: readonly string[];
+}
+
+/** The time at which the stage is created. Both calls run a minute later. */
+export const START = Date.UTC(2026, 5, 1);
+
+const refused = (error: unknown): string => {
+  if (error instanceof ApiError) return error.code === "request_in_progress" ? "conflict" : error.code;
+  if (error instanceof Error && /^(ConditionFailed|TableBusy|LeaseLost|Outdated)$/.test(error.name)) return "conflict";
+  throw error;
+};
+
+/** Secrets that encrypt nothing, because an encrypted text is a different one each time. */
+const readableSecrets: Secrets = {
+  seal: async (_, { sk }, text) => Buffer.from(`${sk} ${text}`),
+  open: async (_, { sk }, sealed) =>
+    Buffer.from(sealed)
+      .toString()
+      .slice(sk.length + 1),
+};
+
+function idsFrom(first: number): Ids {
+  let next = first;
+  const take = async (count = 1): Promise<number> => {
+    next += count;
+    return next - count;
+  };
+  return {
+    next: () => take(),
+    nextProspect: () => take(),
+    nextAddress: () => take(),
+    takeProspects: async (_, count) => {
+      const from = await take(count);
+      return Array.from({ length: count }, (__, i) => from + i);
+    },
+    takeForImport: (_, __, count) => take(count),
+    take,
+  };
+}
+
+/** Sorts the parts of an item whose order means nothing: attributes, and members of sets. DynamoDB returns them in any order. */
+function sorted(value: unknown, name = ""): unknown {
+  if (Array.isArray(value)) return /^(SS|NS|BS)$/.test(name) ? value.toSorted() : value.map((one) => sorted(one));
+  if (typeof value !== "object" || value === null) return value;
+  const parts = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(parts.map(([part, one]) => [part, sorted(one, part)]));
+}
+
+/**
+ * Replaces the ids that the two calls have made by their ranks. A call that has tried twice has used more ids.
+ */
+function renumbered(rows: readonly (readonly [string, string])[]): Rows {
+  const own = /(?<![1-9]\d*)[23]\d{6}(?!\d)/g;
+  const ids = [...new Set(rows.flatMap((row) => row.join(" ").match(own) ?? []))].toSorted();
+  const ranks = new Map(ids.map((id) => [id, `${id[0]}-${ids.filter((other) => other[0] === id[0]).indexOf(id)}`]));
+  const ranked = (text: string): string => text.replaceAll(own, (id) => ranks.get(id) ?? id);
+  const numbered = new Map<string, string>();
+  for (const [key, content] of rows.toSorted(([, a], [, b]) => (a < b ? -1 : 1))) {
+    // Rows whose keys differ only in a random part have the same name here.
+    let name = ranked(key);
+    while (numbered.has(name)) name += "'";
+    numbered.set(name, ranked(content));
+  }
+  return numbered;
+}
+
+/** Where the competing call runs: before each table call of the verb, or only before each of its writes. */
+export type Gaps = "all" | "writes";
+type Interleaving = Awaited<ReturnType<typeof startInterleaving>>;
+export type Law = (on: Interleaving, gaps: Gaps) => Promise<unknown>;
+
+export const holds =
+  <At>(group: Group<At>): Law =>
+  (on, gaps) =>
+    on.holds(group, gaps);
+export const replacesNothing =
+  <At>(group: Pick<Group<At>, "stage" | "verbs">): Law =>
+  (on) =>
+    on.replacesNothing(group);
+
+const WRITES = /^(write|transact|insert|batch(Put|Remove))$/;
+
+export async function startInterleaving() {
+  const server = await startDynamoDb(undefined);
+  await createTable(server.endpoint);
+  const table = openTable(TABLE, plainClient(server.endpoint));
+
+  const bucket = memoryBucket();
+  const agent = new Agent({ keepAlive: true });
+  const headers = {
+    "content-type": "application/x-amz-json-1.0",
+    "x-amz-date": "20260101T000000Z",
+    authorization:
+      "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+  };
+
+  /** Sends a request without the SDK, because the driver reads and restores the whole table for each run. */
+  async function send(operation: string, body: Row) {
+    const target = `DynamoDB_20120810.${operation}`;
+    const sent = request(server.endpoint, { method: "POST", agent, headers: { ...headers, "x-amz-target": target } });
+    sent.end(JSON.stringify(body));
+    const [answer]: IncomingMessage[] = await once(sent, "response");
+    if (answer === undefined) throw new Error("the server has sent no response");
+    const content = await text(answer);
+    if (answer.statusCode !== 200) throw new Error(`${operation}: ${content}`);
+    return JSON.parse(content);
+  }
+
+  /** All rows of the table as JSON texts, by their keys. */
+  async function rows(): Promise<Rows> {
+    const found = new Map<string, string>();
+    for (let from: unknown; ; ) {
+      const start = from !== undefined && { ExclusiveStartKey: from };
+      const page = await send("Scan", { TableName: TABLE, ConsistentRead: true, ...start });
+      for (const item of page.Items) found.set(`${item.pk.S} ${item.sk.S}`, JSON.stringify(sorted(item)));
+      from = page.LastEvaluatedKey;
+      if (from === undefined) return found;
+    }
+  }
+
+  /** Restores the rows of the stage. Writes only the rows that differ. */
+  async function restore(stage: Rows, now: Rows): Promise<void> {
+    const changed = [...stage].filter(([key, item]) => now.get(key) !== item);
+    const added = [...now].filter(([key]) => !stage.has(key));
+    const requests = [
+      ...changed.map(([, item]) => ({ PutRequest: { Item: JSON.parse(item) } })),
+      ...added.map(([, item]) => {
+        const { pk, sk } = JSON.parse(item);
+        return { DeleteRequest: { Key: { pk, sk } } };
+      }),
+    ];
+    for (let at = 0; at < requests.length; at += 25) {
+      await send("BatchWriteItem", { RequestItems: { [TABLE]: requests.slice(at, at + 25) } });
+    }
+  }
+
+  const processOn = (on: Table, firstId: number, nowMs: number): Process => ({
+    // Caches belong to a table object, so each process has its own.
+    ...contextOn({ ...on }, { now: () => nowMs }, readableSecrets),
+    ids: idsFrom(firstId),
+    wait: async () => undefined,
+    objects: bucket,
+    jobs: { send: async () => undefined, returnIn: async () => undefined },
+    queue: { send: async () => undefined, returnIn: async () => undefined },
+    post: async () => ({ status: 200, error: null, answer: "", retryAfter: undefined, latencyMs: 1 }),
+    savePoisonRecord: () => Promise.reject(new Error("no poison record is expected")),
+    timeScale: 1,
+    senders: 10,
+  });
+
+  /** Tests the law for all pairs of verbs of a group. Returns the number of runs. Throws at the first pair that breaks the law. */
+  async function holds<At>(group: Group<At>, gaps: Gaps): Promise<number> {
+    await restore(new Map(), await rows());
+    const at = await group.stage(processOn(table, 1_000_000, START));
+    const stage = await rows();
+    const ignored = new Set(["writeId", ...(group.ignored ?? [])]);
+    const ignoredTypes = new Set(group.ignoredTypes);
+    let runs = 0;
+
+    /** Returns the rows that differ from those of the stage, and restores the stage. */
+    async function stateAfter(): Promise<Rows> {
+      await group.settle?.(processOn(table, 4_000_000, START + 600_000), at);
+      const now = await rows();
+      await restore(stage, now);
+      const plain = (content: string): string => (group.random ? content.replaceAll(group.random, "?") : content);
+      const kept = (item: string): string =>
+        plain(JSON.stringify(JSON.parse(item, (name, value) => (ignored.has(name) ? undefined : value))));
+      const isIgnored = (item: string): boolean => ignoredTypes.has(JSON.parse(item).type?.S);
+      const changed = [...now].filter(([key, item]) => stage.get(key) !== item && !isIgnored(item));
+      const removed = [...stage.keys()].filter((key) => !now.has(key));
+      return renumbered([
+        ...changed.map(([key, item]) => [plain(key), kept(item)] as const),
+        ...removed.map((key) => [key, "removed"] as const),
+      ]);
+    }
+    const firstProcess = (on: Table) => processOn(on, 2_000_000, START + 60_000);
+    const secondProcess = () => processOn(table, 3_000_000, START + 60_000);
+    const answer = (work: Promise<unknown>): Promise<string> => work.then(() => "done", refused);
+
+    /** Runs `calls` one after the other. */
+    async function inTurn(...calls: readonly (readonly [Process, Verb<At>])[]) {
+      runs++;
+      const answers: string[] = [];
+      for (const [context, verb] of calls) answers.push(await answer(verb(context, at)));
+      return { answers, rows: await stateAfter() };
+    }
+
+    /** Runs `verb`, and `other` just before its table call number `gap`. */
+    async function interleaved(verb: Verb<At>, other: Verb<At>, gap: number) {
+      runs++;
+      const names: string[] = [];
+      let isWarm = group.warm === undefined;
+      let answered: string | undefined;
+      const on = calledBy(async (work, call) => {
+        if (isWarm && names.push(call) === gap) answered = await answer(other(secondProcess(), at));
+        return work();
+      }, table);
+      const context = firstProcess(on);
+      await group.warm?.(context, at);
+      isWarm = true;
+      const own = await answer(verb(context, at));
+      return { own, answered, names, state: await stateAfter() };
+    }
+
+    const named = (name: string): Verb<At> => group.verbs[name] ?? (() => Promise.reject(new Error(`no verb ${name}`)));
+    for (const [name, others] of Object.entries(group.pairs)) {
+      const verb = named(name);
+      const alone = await inTurn([firstProcess(table), verb]);
+      if (group.repeats?.includes(name) && alone.rows.size > 0)
+        throw new Error([`"${name}" must change nothing`, ...differenceOf(new Map(), alone.rows)].join("\n"));
+      // A process with full caches makes other calls.
+      const { names } = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
+      for (const otherName of others) {
+        const other = named(otherName);
+        const allowed = [
+          lazily(async () => {
+            const { answers, rows } = await inTurn([secondProcess(), other], [firstProcess(table), verb]);
+            const expected = group.refusals?.[name]?.[otherName] ?? "done";
+            if (answers.join() !== `done,${expected}`)
+              throw new Error(`"${name}" after "${otherName}": expected done,${expected}, is ${answers}`);
+            return { own: answers[1], other: answers[0], rows };
+          }),
+          lazily(async () => {
+            const { answers, rows } = await inTurn([firstProcess(table), verb], [secondProcess(), other]);
+            return { own: answers[0], other: answers[1], rows };
+          }),
+          lazily(async () => {
+            const { answers, rows } = await inTurn([secondProcess(), other]);
+            return { own: "conflict", other: answers[0], rows };
+          }),
+          async () => ({ own: alone.answers[0], other: "conflict", rows: alone.rows }),
+        ];
+        for (let gap = group.warm === undefined ? 2 : 1; gap <= names.length; gap++) {
+          if (gaps === "writes" && !WRITES.test(names[gap - 1] ?? "")) continue;
+          const { own, answered, state } = await interleaved(verb, other, gap);
+          if (answered === undefined) break;
+          const reasons: string[][] = [];
+          // A call that has ended before the verb began comes first, although the caches of the verb do not know it.
+          for (const order of gap === 1 ? allowed.slice(0, 1) : allowed) {
+            const expected = await order();
+            if (expected.own !== own || expected.other !== answered) {
+              reasons.push([`expected "${name}" ${expected.own}, "${otherName}" ${expected.other}`]);
+              continue;
+            }
+            reasons.push(differenceOf(expected.rows, state));
+            if (reasons.at(-1)?.length === 0) break;
+          }
+          if (reasons.at(-1)?.length === 0) continue;
+          const place = `"${otherName}" before table call ${gap} of ${names.length} (${names[gap - 1]}) of "${name}"`;
+          throw new Error([`${place}: "${name}" ${own}, "${otherName}" ${answered}`, ...reasons.flat()].join("\n"));
+        }
+      }
+    }
+    return runs;
+  }
+
+  /**
+   * Calls each verb twice with the same ids, for example because the counter of ids was restored from a backup. The second call is refused,
+   * or takes other ids: it replaces no row of the first one.
+   */
+  async function replacesNothing<At>(group: Pick<Group<At>, "stage" | "verbs">): Promise<void> {
+    await restore(new Map(), await rows());
+    const at = await group.stage(processOn(table, 1_000_000, START));
+    const stage = await rows();
+    for (const [name, verb] of Object.entries(group.verbs)) {
+      const added: (number | "refused")[] = [];
+      for (const secondId of [3_000_000, 2_000_000]) {
+        await verb(processOn(table, 2_000_000, START + 60_000), at);
+        const first = await rows();
+        const second = processOn(impatient(table), secondId, START + 61_000);
+        const answer = await verb(second, at).then(() => "done", refused);
+        const both = await rows();
+        await restore(stage, both);
+        added.push(answer === "done" ? both.size - first.size : "refused");
+      }
+      const [withOthers, withSame] = added;
+      if (withOthers === "refused" || withOthers === 0) throw new Error(`"${name}" creates no rows`);
+      if (withSame !== "refused" && withSame !== withOthers)
+        throw new Error(`"${name}" with the same ids has added ${withSame} rows instead of ${withOthers}`);
+    }
+  }
+
+  return { table, holds, replacesNothing, stop: () => server.stop() };
+}
+
+/** Names the rows that differ: what is expected of each row, and what it is. */
+function differenceOf(expected: Rows, actual: Rows): string[] {
+  return [...new Set([...expected.keys(), ...actual.keys()])]
+    .filter((key) => expected.get(key) !== actual.get(key))
+    .flatMap((key) => [
+      `row ${key}`,
+      `  expected ${expected.get(key) ?? "none"}`,
+      `  is       ${actual.get(key) ?? "none"}`,
+    ]);
+}
+
+function lazily<T>(work: () => Promise<T>): () => Promise<T> {
+  let begun: Promise<T> | undefined;
+  return () => {
+    begun ??= work();
+    return begun;
+  };
+}
+
+/** Gives up after a few failed conditions, because a call that always takes the same id would try for seconds. */
+function impatient(table: Table): Table {
+  let left = 3;
+  return calledBy(
+    (work) =>
+      work().catch((error: unknown) => {
+        throw error instanceof ConditionFailed && --left === 0 ? new TableBusy("as planned", { cause: error }) : error;
+      }),
+    table,
+  );
+}

@@ -1,0 +1,171 @@
+/** The verbs of prospects and of what belongs to them, for the general law of conditional writes (interleaved.ts). */
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { createAddress, updateAddress } from "#shared/prospects/addresses.ts";
+import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { writeByJob } from "#shared/prospects/bulk-write.ts";
+import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
+import { createTag } from "#shared/reference/tags.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
+
+interface At {
+  readonly caller: Caller;
+  readonly rep: Caller;
+  readonly id: number;
+  readonly deleted: number;
+  readonly statuses: readonly number[];
+  readonly tags: readonly number[];
+  readonly note: number;
+  readonly appointment: number;
+  readonly address: number;
+  readonly bare: number;
+}
+
+const STREET = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
+
+async function stage(context: Process): Promise<At> {
+  const { caller, repId } = await newCompany(context);
+  const { companyId } = caller;
+  const rep: Caller = { companyId, userId: repId, role: "sales", permissions: [] };
+  const tags: number[] = [];
+  for (const value of ["roof", "hail"]) tags.push((await createTag(context, companyId, { value })).id);
+  const { statuses: named } = await freshDictionary(context, companyId);
+  const statuses = [...named.keys()];
+  const { id: address } = await createAddress(context, companyId, STREET);
+  const fields = { currentStatusId: statuses[0], assignedToUserId: repId, addressId: address };
+  const { id } = await createProspect(context, caller, { name: "a", ...fields });
+  const note = await createNote(context, caller, id, { body: "first" });
+  const visit = { title: "visit", startAt: "2026-06-20T10:00:00.000Z" };
+  const appointment = await createAppointment(context, caller, id, visit);
+  const { id: bare } = await createProspect(context, caller, { name: "b", assignedToUserId: repId });
+  const { id: deleted } = await createProspect(context, caller, { name: "c" });
+  await byJob(context, { caller }, deleted, { deletedAt: "2026-06-01T00:00:00.000Z" });
+  return { caller, rep, id, deleted, statuses, tags, note: note.id, appointment: appointment.id, address, bare };
+}
+
+async function byJob(
+  context: Process,
+  { caller }: Pick<At, "caller">,
+  id: number,
+  after: Parameters<typeof writeByJob>[3],
+) {
+  const { table } = context;
+  const current = storedProspect(await table.get(keys.prospect(caller.companyId, id)));
+  const dictionary = await currentDictionary(context, caller.companyId);
+  return writeByJob(context, caller, current, after, { jobId: 7, events: "each" }, dictionary);
+}
+
+const warm: Verb<At> = (context, { caller }) => freshDictionary(context, caller.companyId);
+
+const changes: Group<At> = {
+  stage,
+  warm,
+  // The assignee in the entry of a note is only a hint: a call that does not know it leaves it out.
+  ignored: ["assignee"],
+  pairs: {
+    status: ["another status", "delete"],
+    name: ["status"],
+    assignment: ["another status", "new note"],
+    tags: ["status"],
+    "no address": ["status"],
+    delete: ["status", "new appointment", "new note"],
+    "change by a job": ["another status"],
+    "new note": ["delete", "assignment", "new note"],
+    "new note of the rep": ["delete", "assignment"],
+    "change of the note": ["change of the note by the rep", "deletion of the note", "assignment", "delete"],
+    "change of the note by the rep": ["change of the note", "assignment", "delete"],
+    "deletion of the note": ["change of the note", "another status", "delete"],
+    "new appointment": ["moved appointment", "delete", "status"],
+    "moved appointment": ["renamed appointment", "deletion of the appointment"],
+    "renamed appointment": ["moved appointment", "delete"],
+    "deletion of the appointment": ["renamed appointment", "new appointment"],
+  },
+  refusals: {
+    status: { delete: "not_found" },
+    "new appointment": { delete: "not_found" },
+    "new note": { delete: "not_found" },
+    "renamed appointment": { delete: "not_found" },
+    "deletion of the note": { delete: "not_found" },
+    "new note of the rep": { delete: "not_found", assignment: "not_found" },
+    "change of the note": { delete: "not_found", "deletion of the note": "not_found" },
+    "change of the note by the rep": { delete: "not_found", assignment: "not_found" },
+    "moved appointment": { "deletion of the appointment": "not_found" },
+  },
+  verbs: {
+    status: (context, { caller, id, statuses }) =>
+      updateProspect(context, caller, id, { currentStatusId: statuses[1] }),
+    "another status": (context, { caller, id, statuses }) =>
+      updateProspect(context, caller, id, { currentStatusId: statuses[2] }),
+    name: (context, { caller, id }) => updateProspect(context, caller, id, { name: "z" }),
+    assignment: (context, { caller, id }) => updateProspect(context, caller, id, { assignedToUserId: caller.userId }),
+    tags: (context, { caller, id, tags }) => setTags(context, caller, id, { tagIds: [...tags] }),
+    "no address": (context, { caller, id }) => updateProspect(context, caller, id, { addressId: null }),
+    delete: (context, { caller, id }) => deleteProspect(context, caller, id),
+    "change by a job": (context, at) => byJob(context, at, at.id, { statusId: at.statuses[3] ?? null }),
+    "new note": (context, { caller, id }) => createNote(context, caller, id, { body: "n" }),
+    "new note of the rep": (context, { rep, id }) => createNote(context, rep, id, { body: "n" }),
+    "change of the note": (context, { caller, note }) => updateNote(context, caller, note, { body: "second" }),
+    "change of the note by the rep": (context, { rep, note }) => updateNote(context, rep, note, { body: "third" }),
+    "deletion of the note": (context, { caller, note }) => deleteNote(context, caller, note),
+    "new appointment": (context, { caller, id }) =>
+      createAppointment(context, caller, id, { title: "t", startAt: "2026-06-10T10:00:00.000Z" }),
+    "moved appointment": (context, { caller, appointment }) =>
+      updateAppointment(context, caller, appointment, { startAt: "2026-06-05T10:00:00.000Z" }),
+    "renamed appointment": (context, { caller, appointment }) =>
+      updateAppointment(context, caller, appointment, { title: "other" }),
+    "deletion of the appointment": (context, { caller, appointment }) =>
+      deleteAppointment(context, caller, appointment),
+  },
+};
+
+const addresses: Group<At> = {
+  stage,
+  pairs: {
+    "other street": ["other city", "no address", "same address", "delete"],
+    "other city": ["other street"],
+    "no address": ["other street", "same address"],
+    "same address": ["other street", "no address", "new address"],
+    "new address": ["same address"],
+    "new prospect": ["other street"],
+    delete: ["other street"],
+    restoration: ["restoration"],
+  },
+  verbs: {
+    "other street": (context, { caller, address }) =>
+      updateAddress(context, caller, address, { address1: "2 Main St" }),
+    "other city": (context, { caller, address }) => updateAddress(context, caller, address, { city: "Boulder" }),
+    "no address": (context, { caller, id }) => updateProspect(context, caller, id, { addressId: null }),
+    "same address": (context, { caller, bare, address }) =>
+      updateProspect(context, caller, bare, { addressId: address }),
+    "new address": (context, { caller, bare }) => updateProspect(context, caller, bare, { address: STREET }),
+    "new prospect": (context, { caller, address }) => createProspect(context, caller, { addressId: address }),
+    delete: (context, { caller, id }) => deleteProspect(context, caller, id),
+    restoration: (context, at) => byJob(context, at, at.deleted, { deletedAt: null }),
+  },
+};
+
+const records = replacesNothing({
+  stage,
+  verbs: {
+    prospect: (context, { caller }) => createProspect(context, caller, { name: "a" }),
+    "prospect with a client's id": (context, { caller }) =>
+      createProspect(context, caller, {
+        clientRecordId: `00000000-0000-4000-8000-${context.clock.now()}`.slice(0, 36),
+      }),
+    note: (context, { caller, id }) => createNote(context, caller, id, { body: "n" }),
+    appointment: (context, { caller, id }) =>
+      createAppointment(context, caller, id, { title: "t", startAt: iso(context.clock.now()) }),
+    address: (context, { caller }) => createAddress(context, caller.companyId, STREET),
+  },
+});
+
+export const laws: Readonly<Record<string, Law>> = {
+  "changes of one prospect, its notes and its appointments": holds(changes),
+  "addresses and their copies": holds(addresses),
+  "a prospect or an attached record with an id that is in use replaces no other one": records,
+};

@@ -1,0 +1,297 @@
+/** The verbs of webhooks, registrations and deliveries, for the general law of conditional writes (interleaved.ts). */
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Exchange } from "#shared/outbound/post.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { consume } from "#shared/webhooks/deliver/consume.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
+import { readDeliveries } from "#shared/webhooks/delivery.ts";
+import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import {
+  messageFor,
+  pausedDrainMessage,
+  type QueueMessage,
+  replayMessage,
+  throttledDrainMessage,
+} from "#shared/webhooks/messages.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import {
+  createRegistration,
+  deleteRegistration,
+  updateRegistration,
+} from "#shared/webhooks/subscriptions/registrations.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { createWebhook, rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { createdProspect } from "../webhooks/delivery-pipeline.ts";
+import { type Group, holds, type Law, type Process, replacesNothing, START } from "./interleaved.ts";
+
+const URL = "http://127.0.0.1:1/";
+const SECRET = "0123456789abcdef";
+const automatic = {
+  event: "prospect.created",
+  filter: null,
+  delayMinutes: 0,
+  triggerMode: "automatic" as const,
+  manualTriggerButtonText: null,
+};
+
+const newWebhook = { name: "v", url: URL, secretKey: SECRET, registrations: [automatic] };
+
+interface Webhook {
+  readonly caller: Caller;
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly registrationId: number;
+  readonly prospectId: number;
+}
+
+async function stage(
+  context: Process,
+  registration: Parameters<typeof createRegistration>[3] = automatic,
+): Promise<Webhook> {
+  const { caller } = await newCompany(context);
+  const { companyId } = caller;
+  const { id: prospectId } = await createProspect(context, caller, { name: "a" });
+  const input = { name: "w", url: URL, secretKey: SECRET, registrations: [] };
+  const { id: webhookId } = await createWebhook(context, companyId, input);
+  const { id: registrationId } = await createRegistration(context, companyId, webhookId, registration);
+  return { caller, companyId, webhookId, registrationId, prospectId };
+}
+
+const settings: Group<Webhook> = {
+  stage: (context) =>
+    stage(context, { ...automatic, triggerMode: "manual", event: "button", manualTriggerButtonText: "b" }),
+  // A request that changes a registration to its present values counts as a change if another request has made the same change meanwhile.
+  ignored: ["registrationsVersion", "registrationsChangedAt", "delayChangedAt"],
+  pairs: {
+    "new webhook": ["new webhook"],
+    name: ["deletion", "pause"],
+    rotation: ["rotation", "deletion", "name"],
+    pause: ["deletion", "rotation", "pause"],
+    deletion: ["new registration", "deleted registration", "deletion"],
+    "new registration": ["deletion", "new registration"],
+    "changed registration": ["deleted registration", "filter of the registration", "deletion"],
+    "deleted registration": ["deleted registration", "deletion"],
+  },
+  refusals: {
+    name: { deletion: "not_found" },
+    rotation: { deletion: "not_found" },
+    pause: { deletion: "not_found" },
+    deletion: { deletion: "not_found" },
+    "new registration": { deletion: "not_found" },
+    "changed registration": { deletion: "not_found", "deleted registration": "not_found" },
+    "deleted registration": { deletion: "not_found", "deleted registration": "not_found" },
+  },
+  verbs: {
+    "new webhook": (context, { companyId }) => createWebhook(context, companyId, newWebhook),
+    name: (context, { companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "z" }),
+    rotation: (context, { companyId, webhookId }) =>
+      rotateSecret(context, companyId, webhookId, { secretKey: `${context.clock.now()}${SECRET}` }),
+    pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
+    resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
+    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+    "new registration": (context, { companyId, webhookId }) =>
+      createRegistration(context, companyId, webhookId, automatic),
+    "changed registration": (context, { companyId, webhookId, registrationId }) =>
+      updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 5 }),
+    "filter of the registration": (context, { companyId, webhookId, registrationId }) =>
+      updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
+    "deleted registration": (context, { companyId, webhookId, registrationId }) =>
+      deleteRegistration(context, companyId, webhookId, registrationId),
+  },
+};
+
+const answers = (context: Process, exchange: Partial<Exchange>): Process => ({
+  ...context,
+  post: async (post) => ({ ...(await context.post(post)), ...exchange }),
+});
+
+async function receive(context: Process, message: QueueMessage): Promise<void> {
+  const [end] = await consume(context, [{ message, isRepeat: false }]);
+  if (end?.status === "rejected") throw end.reason;
+}
+
+/** Handles the first message of each delivery. */
+async function attempt(context: Process, at: Webhook): Promise<void> {
+  for await (const delivery of readDeliveries(context.table, at, {}))
+    await receive(context, messageFor({ ...delivery, attempt: 1 }));
+}
+
+const change = (context: Process, { companyId }: Webhook, id: number, version: number) => {
+  const updatedAt = iso(START + version * 1_000);
+  const after = { ...createdProspect(companyId, id), version, updatedAt };
+  const before = version === 1 ? undefined : { ...createdProspect(companyId, id), version: version - 1 };
+  return publishChanges(context, batchReads(context), [{ before, after: { ...after, name: `name ${version}` } }]);
+};
+
+const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
+  stage: async (context) => {
+    const at = await stage(context);
+    await change(context, at, 4_711, 1);
+    for await (const { id } of readDeliveries(context.table, at, {})) return { ...at, deliveryId: id };
+    throw new Error("no delivery");
+  },
+  // The limiter may count an attempt of the other call. Its own law is in limiter-kills.deep.test.ts.
+  ignoredTypes: ["gate"],
+  // The sweeper may mark a delivery that the other call has already sent.
+  ignored: ["sweptAt"],
+  repeats: ["publication again"],
+  pairs: {
+    attempt: ["attempt", "pause", "redelivery", "deletion"],
+    "failed attempt": ["failed attempt", "redelivery", "deletion"],
+    gone: ["gone", "pause", "deletion"],
+    "unsent attempt": ["attempt"],
+    redelivery: ["attempt", "deletion", "deletion of the registration"],
+    "publication again": ["publication again", "attempt"],
+    sweep: ["attempt", "redelivery", "sweep"],
+  },
+  refusals: {
+    redelivery: { deletion: "not_found", "deletion of the registration": "conflict" },
+  },
+  verbs: {
+    attempt,
+    "failed attempt": (context, at) => attempt(answers(context, { status: 500 }), at),
+    gone: (context, at) => attempt(answers(context, { status: 410 }), at),
+    "unsent attempt": (context, at) => attempt(answers(context, { status: null, isUnsent: true }), at),
+    pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
+    redelivery: (context, { companyId, webhookId, deliveryId }) =>
+      redeliver(context, context.queue, companyId, webhookId, deliveryId),
+    "deletion of the registration": (context, { companyId, webhookId, registrationId }) =>
+      deleteRegistration(context, companyId, webhookId, registrationId),
+    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+    "publication again": (context, at) => change(context, at, 4_711, 1),
+    sweep: (context) => sweep(context, { assume: "messages-kept" }),
+  },
+};
+
+/** Deliveries of a webhook that was paused and is active again: one in the paused backlog, one exhausted. */
+const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
+  stage: async (context) => {
+    const at = await deliveries.stage(context);
+    const { companyId, webhookId } = at;
+    await pauseWebhook(context, companyId, webhookId);
+    await change(context, at, 4_712, 1);
+    await attempt(context, at);
+    await resumeWebhook(context, context.queue, companyId, webhookId);
+    const key = keys.delivery(companyId, webhookId, at.deliveryId);
+    await context.table.write({ update: key, change: { set: { state: "exhausted" }, remove: ["dueShard"] } });
+    return at;
+  },
+  ignoredTypes: ["gate"],
+  ignored: ["id", "replayId"],
+  pairs: {
+    pause: ["resumption", "step"],
+    resumption: ["pause", "step"],
+    step: ["step", "pause", "deletion", "attempt"],
+    replay: ["replay of a part", "deletion"],
+    redelivery: ["replay"],
+  },
+  refusals: {
+    replay: { deletion: "not_found", "replay of a part": "conflict" },
+  },
+  verbs: {
+    pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
+    resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
+    step: (context, { companyId, webhookId }) => receive(context, pausedDrainMessage(companyId, webhookId)),
+    replay: (context, { companyId, webhookId }) => startReplay(context, context.queue, companyId, webhookId, RANGE),
+    "replay of a part": (context, { companyId, webhookId }) =>
+      startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
+    "step of the throttled backlog": (context, { companyId, webhookId }) =>
+      receive(context, throttledDrainMessage(companyId, webhookId)),
+    redelivery: (context, { companyId, webhookId, deliveryId }) =>
+      redeliver(context, context.queue, companyId, webhookId, deliveryId),
+    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+    attempt,
+  },
+};
+const RANGE = { from: iso(START), deliveries: "undelivered" as const };
+
+const replays: Group<Webhook & { readonly deliveryId: string }> = {
+  ...backlogs,
+  stage: async (context) => {
+    const at = await backlogs.stage(context);
+    await startReplay(context, context.queue, at.companyId, at.webhookId, RANGE);
+    return at;
+  },
+  pairs: {
+    "step of the replay": ["step of the replay", "deletion", "redelivery", "attempt"],
+    replay: ["step of the replay"],
+  },
+  verbs: {
+    ...backlogs.verbs,
+    "step of the replay": (context, { companyId, webhookId }) => receive(context, replayMessage(companyId, webhookId)),
+  },
+};
+
+/** A registration with a delay of a minute. Its window is open and becomes due when the calls run. */
+const windows: Group<Webhook> = {
+  stage: async (context) => {
+    const at = await stage(context, { ...automatic, event: "prospect.updated", delayMinutes: 1 });
+    await change(context, at, 4_711, 2);
+    return at;
+  },
+  ignoredTypes: ["gate"],
+  ignored: ["registrationsVersion", "delayChangedAt"],
+  repeats: ["the same event"],
+  pairs: {
+    attempt: ["event in time", "late event", "deletion", "attempt"],
+    "event in time": ["another event in time", "attempt", "late event", "the same event"],
+    "the same event": ["the same event", "attempt"],
+    "late event": ["attempt", "event in time", "another event in time"],
+  },
+  verbs: {
+    attempt: (context, at) => attempt({ ...context, clock: { now: () => START + 70_000 } }, at),
+    "event in time": (context, at) => change(context, at, 4_711, 3),
+    "another event in time": (context, at) => change(context, at, 4_711, 4),
+    "the same event": (context, at) => change(context, at, 4_711, 2),
+    "late event": (context, at) => change(context, at, 4_711, 100),
+    "other delay": (context, { companyId, webhookId, registrationId }) =>
+      updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 0 }),
+    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+  },
+};
+
+const manual: Group<Webhook> = {
+  stage: settings.stage,
+  ignored: ["id", "eventId", "deliveryId", "body"],
+  random: /(manual|test)-[0-9a-f-]{36}|dlv_[0-9a-z]{29}|(?<=#D#[0-9]+#)[0-9]|(?<=DUE#)[0-9]/g,
+  pairs: {
+    trigger: ["trigger", "deletion", "deleted registration"],
+    "test delivery": ["deletion"],
+  },
+  refusals: {
+    trigger: { deletion: "not_found", "deleted registration": "not_found" },
+    "test delivery": { deletion: "not_found" },
+  },
+  verbs: {
+    trigger: (context, { caller, prospectId, registrationId }) =>
+      triggerAction(context, context, caller, prospectId, registrationId),
+    "test delivery": (context, { caller, webhookId }) => sendTestDelivery(context, context.queue, caller, webhookId),
+    "deleted registration": (context, { companyId, webhookId, registrationId }) =>
+      deleteRegistration(context, companyId, webhookId, registrationId),
+    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+  },
+};
+
+const records = replacesNothing({
+  stage,
+  verbs: {
+    webhook: (context, { companyId }) => createWebhook(context, companyId, newWebhook),
+    registration: (context, { companyId, webhookId }) => createRegistration(context, companyId, webhookId, automatic),
+  },
+});
+
+export const laws: Readonly<Record<string, Law>> = {
+  "webhooks and registrations": holds(settings),
+  deliveries: holds(deliveries),
+  "a running replay": holds(replays),
+  "backlogs and replays": holds(backlogs),
+  "debounce windows": holds(windows),
+  "manual triggers": holds(manual),
+  "a webhook or a registration with an id that is in use replaces no other one": records,
+};
