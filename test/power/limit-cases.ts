@@ -1,0 +1,399 @@
+/** How each constant of limits.ts is sent at its value and one beyond. */
+import { expect } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { bearerToken } from "#shared/auth/token.ts";
+import { delaySecondsUntil } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import { readRequest } from "#shared/http/request.ts";
+import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
+import { undoableUntilMs } from "#shared/jobs/bulk/read.ts";
+import { NewBulk } from "#shared/jobs/bulk/schema.ts";
+import { requireRoom } from "#shared/jobs/bulk/start.ts";
+import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { beginExport, readExport } from "#shared/jobs/export/requests.ts";
+import { beginImport } from "#shared/jobs/import/requests.ts";
+import * as limits from "#shared/limits.ts";
+import { NewAddress } from "#shared/prospects/address-input.ts";
+import { linkWrite } from "#shared/prospects/addresses.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
+import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
+import { Mapping, MappingText, readHeader } from "#shared/prospects/csv/header.ts";
+import { openCsv } from "#shared/prospects/csv/read.ts";
+import { FilterText, SearchText } from "#shared/prospects/filter.ts";
+import { NewAppointment, NewNote, NewProspect } from "#shared/prospects/input.ts";
+import { ListQuery } from "#shared/prospects/list/list.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { NewTag, TagChoice } from "#shared/reference/input.ts";
+import { RingInput } from "#shared/reference/polygon.ts";
+import { invitationEndsAt, isEnded, NewUser } from "#shared/reference/user.ts";
+import { ActivityQuery, activityReport } from "#shared/reports/activity.ts";
+import { Email, PageSize } from "#shared/schema.ts";
+import { beginSession } from "#shared/sessions/sessions.ts";
+import { ChangesQuery } from "#shared/sync/changes/schema.ts";
+import { apply } from "#shared/sync/operations/apply.ts";
+import { OperationBatch } from "#shared/sync/operations/schema.ts";
+import { NewTerritories } from "#shared/territories/import-schema.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
+import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
+import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
+import { proxyEvent } from "../harness/proxy-event.ts";
+import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import {
+  type Case,
+  company,
+  countOf,
+  DAY_MS,
+  db,
+  field,
+  hook,
+  isOpenAfter,
+  LOCAL,
+  letters,
+  links,
+  NOW,
+  nested,
+  operation,
+  parses,
+  piecesOf,
+  point,
+  registration,
+  repeatedAfter,
+  standardSecret,
+  subOf,
+  succeeds,
+  texts,
+  visit,
+} from "./limit-stage.ts";
+import type { others } from "./limits-elsewhere.ts";
+
+export const cases: Record<Exclude<keyof typeof limits, keyof typeof others>, Case> = {
+  name: { most: field(NewProspect, "name") },
+  phone: { most: field(NewProspect, "phoneNumber") },
+  email: { most: (count) => parses(Email, `${letters(count - 7)}@b.test`) },
+  accessToken: { most: (count) => bearerToken(`Bearer ${letters(count - 4)}.b.c`) !== undefined },
+  subject: { most: field(NewUser, "sub", { email: "a@b.test", firstName: "a", lastName: "b", role: "sales" }) },
+  source: { most: field(NewProspect, "source") },
+  sourceId: { most: field(NewProspect, "sourceId") },
+  note: { most: field(NewNote, "body") },
+  appointmentTitle: { most: field(NewAppointment, "title", visit) },
+  appointmentLocation: { most: field(NewAppointment, "location", visit) },
+  appointmentNotes: { most: field(NewAppointment, "notes", visit) },
+  calendarDays: {
+    is: async (days) => {
+      const { context, caller } = await company();
+      const { id } = await createProspect(context, caller, {});
+      for (const [title, ms] of [
+        ["in", -1],
+        ["beyond", 1],
+      ] as const) {
+        await createAppointment(context, caller, id, { title, startAt: iso(NOW + days * DAY_MS + ms) });
+      }
+      const found: string[] = [];
+      for await (const { title } of await listAppointments(context, caller, CalendarQuery.parse({}))) found.push(title);
+      expect(found).toEqual(["in"]);
+    },
+  },
+  calendarDaysMax: {
+    most: async (days) => {
+      const { context, caller } = await company();
+      const query = CalendarQuery.parse({ from: iso(NOW), to: iso(NOW + days * DAY_MS) });
+      return succeeds(() => listAppointments(context, caller, query));
+    },
+  },
+  search: { most: (count) => parses(SearchText, letters(count)) },
+  url: { most: (count) => parses(NewWebhook, { ...hook, url: `https://a.test/${letters(count - 15)}` }) },
+  displayValue: { most: field(NewTag, "value") },
+  tagsPerProspect: { most: (count) => parses(TagChoice, { tagIds: Array.from({ length: count }, (_, i) => i + 1) }) },
+  addressLine: { most: field(NewAddress, "address1", { city: "a", state: "b", zip: "c" }) },
+  prospectsPerAddress: {
+    most: (count) =>
+      succeeds(() => {
+        const prospectIds = new Set(Array.from({ length: count - 1 }, (_, i) => i + 1));
+        const address = {
+          id: 1,
+          address1: "a",
+          address2: null,
+          city: "b",
+          state: "c",
+          zip: "d",
+          formattedAddress: "e",
+        };
+        const stored = { ...address, type: "address" as const, companyId: 1, version: 1, links: 0, prospectIds };
+        linkWrite({ ...stored, createdAt: iso(NOW), updatedAt: iso(NOW) }, count);
+      }),
+  },
+  polygonPointsMin: { least: (count) => parses(RingInput, Array.from({ length: count }, point)) },
+  polygonPointsMax: { most: (count) => parses(RingInput, Array.from({ length: count }, point)) },
+  territoryFeatures: {
+    most: (count) => parses(NewTerritories, { type: "FeatureCollection", features: Array.from({ length: count }) }),
+  },
+  eventName: { most: field(NewRegistration, "event", registration) },
+  buttonText: { most: field(NewRegistration, "manualTriggerButtonText", registration) },
+  secretKey: { most: field(NewWebhook, "secretKey", hook) },
+  secretKeyMin: { least: field(NewWebhook, "secretKey", hook) },
+  standardKeyMin: { least: (bytes) => parses(NewWebhook, { ...hook, secretKey: standardSecret(bytes) }) },
+  standardKey: { most: (bytes) => parses(NewWebhook, { ...hook, secretKey: standardSecret(bytes) }) },
+  customFieldBytes: { most: (bytes) => parses(NewProspect, { customFieldData: { a: letters(bytes - 8) } }) },
+  customFieldKeys: {
+    most: (count) =>
+      parses(NewProspect, { customFieldData: Object.fromEntries(texts(count).map((name) => [name, 1])) }),
+  },
+  customFieldDepth: { most: (depth) => parses(NewProspect, { customFieldData: nested(depth) }) },
+  pageSizeDefault: { is: (size) => expect(ListQuery.parse({}).pageSize).toBe(size) },
+  pageSizeMax: {
+    is: (size) => expect([size - 1, size, size + 1].map((n) => PageSize.parse(`${n}`))).toEqual([size - 1, size, size]),
+  },
+  notesInDetail: {
+    is: async (count) => {
+      const { context, caller } = await company();
+      const { id } = await createProspect(context, caller, {});
+      for (const body of texts(count + 1)) await createNote(context, caller, id, { body });
+      expect((await readProspect(context, caller, id)).notes.map(({ body }) => body)).not.toContain("v0");
+      expect((await readProspect(context, caller, id)).notes).toHaveLength(count);
+    },
+  },
+  queryParameter: {
+    most: (count) => parses(FilterText, letters(count)) && parses(MappingText, `{"a":null}`.padEnd(count)),
+  },
+  idempotencyKey: {
+    most: async (count) => {
+      const { context, caller } = await company();
+      const headers = new Map([["idempotency-key", [letters(count)]]]);
+      const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
+      return succeeds(() => idempotently(context, caller, request, async () => 1));
+    },
+  },
+  idempotencyKeptMs: {
+    is: async (ms) => expect([await repeatedAfter(ms - 1), await repeatedAfter(ms)]).toEqual([true, false]),
+  },
+  operationsAtOnce: {
+    most: (count) =>
+      parses(OperationBatch, { deviceId: "d", operations: Array.from({ length: count }, () => operation) }),
+  },
+  deviceId: { most: field(OperationBatch, "deviceId", { operations: [operation] }) },
+  factAgeMs: {
+    most: async (ms) => {
+      const { context, caller } = await company();
+      const { id } = await createProspect(context, caller, {});
+      const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
+      return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(NOW - ms) }, id));
+    },
+  },
+  pastAssignmentsMs: {
+    is: (ms) => {
+      const past = (until: number): [number, number, number] => [7, until - 1, until];
+      const assigned = (until: number) => ({ pastAssignments: [past(until)], assignedToUserId: 8 });
+      const kept = [ms, ms + 1].map((age) =>
+        wasAssigned(
+          { companyId: 1, userId: 7, role: "sales", permissions: [] },
+          reassignedAt({ ...assigned(NOW - age), createdAt: iso(NOW - age), assignedAt: iso(NOW - age) }, NOW),
+          iso(NOW - age),
+        ),
+      );
+      expect(kept).toEqual([true, false]);
+    },
+  },
+  jobBytes: {
+    most: async (bytes) => {
+      const { context, caller } = await company();
+      return succeeds(() => beginImport(context, links, caller, { bytes }));
+    },
+  },
+  bulkRecords: { most: (count) => succeeds(() => requireAllowedCount(count)) },
+  bulkIds: {
+    most: (count) => parses(NewBulk, { ids: Array.from({ length: count }, (_, i) => i + 1), action: { delete: true } }),
+  },
+  bulkWaiting: {
+    // The queue has room for one job less than the limit.
+    most: (count) =>
+      succeeds(() =>
+        requireRoom({
+          type: "bulkQueue",
+          running: 1,
+          waiting: Array.from({ length: count - 2 }, (_, i) => i),
+          paused: [9],
+          version: 1,
+        }),
+      ),
+  },
+  bulkKeptMs: {
+    is: (ms) => {
+      const counts = {
+        total: 1,
+        chunks: 1,
+        changed: 1,
+        unchanged: 0,
+        skipped: 0,
+        failed: 0,
+        done: 1,
+        version: 1,
+        runs: 0,
+      };
+      const times = { createdAt: iso(NOW), updatedAt: iso(NOW), endedAt: iso(NOW), runsUntil: 0 };
+      const job = { type: "bulkJob", id: 1, companyId: 1, kind: "prospect_bulk", events: "each", state: "completed" };
+      const flags = { isOpen: false, isAdmitted: false, createdBy: 1 };
+      expect(undoableUntilMs(StoredBulk.parse({ ...job, ...counts, ...times, ...flags }))).toBe(NOW + ms);
+    },
+  },
+  openJobs: {
+    most: async (count) => {
+      const { context, caller } = await company();
+      const { companyId } = caller;
+      const open = Array.from({ length: count - 1 }, (_, i) => ({
+        ...keys.openImport(companyId, i + 1),
+        type: "openImport",
+        id: i + 1,
+      }));
+      await context.table.batchPut(open);
+      return succeeds(() => beginImport(context, links, caller, {}));
+    },
+  },
+  exportKeptDays: {
+    is: async (days) => {
+      const { context, caller, now } = await company();
+      const { id } = await beginExport(
+        context,
+        { send: async () => undefined, returnIn: async () => undefined },
+        caller,
+        {},
+      );
+      const completed = { state: "completed", updatedAt: iso(NOW) };
+      await context.table.write({ update: keys.export(caller.companyId, id), change: { set: completed } });
+      const files: boolean[] = [];
+      for (const more of [-1, 0]) {
+        now.ms = NOW + days * DAY_MS + more;
+        files.push((await readExport(context, links, caller, id)).file !== null);
+      }
+      expect(files).toEqual([true, false]);
+    },
+  },
+  mappedColumns: { most: (count) => parses(Mapping, Object.fromEntries(texts(count).map((name) => [name, null]))) },
+  csvHeader: { most: (count) => parses(Mapping, { [letters(count)]: null }) },
+  ignoredColumns: {
+    is: (count) => expect(readHeader(["name", ...texts(count + 1)], { delimiter: "," }).ignored).toHaveLength(count),
+  },
+  ignoredColumn: {
+    is: (length) =>
+      expect([...readHeader(["name", letters(length + 1)], { delimiter: "," }).ignored]).toEqual([letters(length)]),
+  },
+  csvRow: {
+    most: (length) => succeeds(async () => countOf((await openCsv(piecesOf("name\n", letters(length), ""))).rows)),
+  },
+  csvBlankLines: {
+    most: (count) => succeeds(async () => countOf((await openCsv(piecesOf(`name\n${"\n".repeat(count + 1)}`))).rows)),
+  },
+  invitationMs: {
+    is: (ms) => {
+      const invitedUntil = invitationEndsAt(NOW);
+      expect([isEnded({ invitedUntil }, NOW + ms - 1), isEnded({ invitedUntil }, NOW + ms)]).toEqual([false, true]);
+    },
+  },
+  webhooksPerCompany: {
+    most: async (count) => {
+      const { context, caller } = await company();
+      const counted = { ...keys.webhookCount(caller.companyId), webhooks: count - 1 };
+      await context.table.batchPut([counted]);
+      return succeeds(() => createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] }));
+    },
+  },
+  registrationsPerWebhook: {
+    most: (count) => parses(NewWebhook, { ...hook, registrations: Array.from({ length: count }, () => registration) }),
+  },
+  failingMs: {
+    is: async (ms) => {
+      const states: unknown[] = [];
+      for (const more of [-1, 0]) {
+        const at = await newPipeline(db);
+        at.answers = () => ({ status: 500 });
+        await publish(at);
+        const key = keys.webhook(at.companyId, at.webhookId);
+        await db.direct.write({ update: key, change: { set: { failingSince: iso(at.clock - ms - more) } } });
+        const [first] = at.queue.splice(0);
+        if (first !== undefined) await consume(at, first.message, false);
+        states.push((await db.direct.get(key))?.status);
+      }
+      expect(states).toEqual(["active", "paused"]);
+    },
+  },
+  doubleTriggerMs: {
+    is: async (ms) => {
+      const { context, caller, now } = await company();
+      const { id } = await createProspect(context, caller, {});
+      const manual = NewRegistration.parse(registration);
+      const made = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [manual] });
+      const queue = { queue: { send: async () => undefined, returnIn: async () => undefined }, timeScale: 1 };
+      const trigger = () => triggerAction(context, queue, caller, id, made.registrations[0]?.id ?? 0);
+      const first = await trigger();
+      now.ms += ms - 1;
+      expect(await trigger(), "one millisecond before the end").toEqual(first);
+      now.ms += 1;
+      expect(await trigger(), "at the end").not.toEqual(first);
+    },
+  },
+  delayMinutesMax: { most: (delayMinutes) => parses(NewRegistration, { ...registration, delayMinutes }) },
+  filterDepth: { most: (depth) => parses(EventFilter, nested(depth)) },
+  filterKeys: { most: (count) => parses(EventFilter, Object.fromEntries(texts(count).map((name) => [name, 1]))) },
+  filterBytes: { most: (bytes) => parses(EventFilter, { a: letters(bytes - 8) }) },
+  replayedDeliveries: {
+    // The table is declared to have this number of delivered rows, because 100 000 real ones take minutes.
+    most: async (count) => {
+      const { context, caller } = await company();
+      const { id } = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });
+      const row = {
+        type: "delivery",
+        id: `dlv_${letters(29)}`,
+        registrationId: null,
+        state: "delivered",
+        attempt: 1,
+        planFrom: 1,
+      };
+      let partitions = 0;
+      const query: typeof context.table.query = async function* (spec) {
+        if (spec.fields === undefined) yield* context.table.query(spec);
+        else if (partitions++ === 0) for (let i = 0; i < count; i++) yield row;
+      };
+      const range = { from: iso(NOW - DAY_MS), deliveries: "undelivered" as const };
+      const queue = { send: async () => undefined, returnIn: async () => undefined };
+      return succeeds(() =>
+        startReplay({ ...context, table: { ...context.table, query } }, queue, caller.companyId, id, range),
+      );
+    },
+  },
+  queueDelaySeconds: {
+    is: (seconds) => {
+      const delays = [-1, 0, 1].map((more) => delaySecondsUntil(NOW + (seconds + more) * 1_000, NOW));
+      expect(delays).toEqual([seconds - 1, seconds, seconds]);
+    },
+  },
+  activityDays: {
+    most: async (days) => {
+      const { context, caller } = await company();
+      // The range may be an hour longer, because a day may have 25 hours.
+      const query = ActivityQuery.parse({
+        from: iso(NOW),
+        to: iso(NOW + days * DAY_MS + (days === limits.activityDays ? 3_600_000 : 0)),
+        groupBy: "day",
+      });
+      return succeeds(() => activityReport(context, caller, query));
+    },
+  },
+  changesDefault: { is: (count) => expect(ChangesQuery.parse({}).limit).toBe(count) },
+  changesMax: { most: (count) => parses(ChangesQuery, { limit: `${count}` }) },
+  changesCursor: { most: field(ChangesQuery, "cursor") },
+  sessionMs: {
+    is: async (ms) => {
+      const begin = async (_: Caller, on: Awaited<ReturnType<typeof company>>) => {
+        const tokens = { sub: await subOf(on), access: "a", accessUntil: NOW + 60_000, refresh: undefined };
+        return (await beginSession(on.context, "client", tokens, undefined)).id;
+      };
+      expect([await isOpenAfter(ms - 1, begin), await isOpenAfter(ms, begin)]).toEqual([true, false]);
+    },
+  },
+};
