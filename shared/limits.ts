@@ -122,10 +122,7 @@ export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
  * 61 of them.
  */
 export const pastAssignments = 100;
-/**
- * The row of a prospect stores the beginning and the end of this number of past assignments, the newest ones. It stores older assignments
- * in a shorter form. Functions of an earlier deployment can read only the newest ones.
- */
+/** This number of past assignments, the newest ones, always keep their user ids. */
 export const newestAssignments = 5;
 /**
  * The service allows for this difference between the clocks of two functions when it compares their times. The clocks of AWS differ much

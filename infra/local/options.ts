@@ -19,7 +19,6 @@ import { CONSOLE_CLIENT } from "./sign-in.ts";
 interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
-  readonly prospectShape?: number;
   /** A restored table, which the service uses instead of the table of the template. */
   readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
@@ -86,7 +85,6 @@ const Settings = z.object({
   DATA_DIR: z._default(z.string().check(z.minLength(1)), ".local"),
   WEBHOOK_URL_POLICY: z._default(z.enum(["public", "local"]), "local"),
   LOCAL_TIME_SCALE: z._default(Positive, 1),
-  LOCAL_PROSPECT_SHAPE: z._default(z.enum(["1", "2"]), "2"),
   ALLOWED_ORIGINS: AllowedOrigins,
   BASEMAP_STYLE_URL: z.optional(z.url()),
   BASEMAP_ORIGINS: BasemapOrigins,
@@ -115,7 +113,6 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     fresh: flags.fresh,
     webhookUrlPolicy: settings.WEBHOOK_URL_POLICY,
     timeScale: settings.LOCAL_TIME_SCALE,
-    prospectShape: Number(settings.LOCAL_PROSPECT_SHAPE),
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins: settings.ALLOWED_ORIGINS,
     ...(basemap !== undefined && { basemap }),
@@ -166,15 +163,7 @@ function readFlags(args: readonly string[]): Flags {
  * @param url the URL of the service
  */
 export async function makeTemplates(
-  {
-    webhookUrlPolicy,
-    timeScale,
-    prospectShape = 2,
-    activeTable,
-    allowedOrigins = [],
-    throttles,
-    synthesize,
-  }: TemplateOptions,
+  { webhookUrlPolicy, timeScale, activeTable, allowedOrigins = [], throttles, synthesize }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
   url: string,
   outDir: string,
@@ -185,7 +174,6 @@ export async function makeTemplates(
     audience: [AUDIENCE],
     webhookUrlPolicy,
     timeScale,
-    prospectShape,
     retention: standardRetention,
     rollout: "at-once",
     ...(activeTable !== undefined && { activeTable }),

@@ -173,7 +173,7 @@ export const people: Readonly<Record<Person, Rights>> = {
     ],
   },
   eraser: {
-    does: "creates, suspends, exports and deletes companies, [restores](keep.md) the table or a company, and [migrates](releasing.md#a-new-shape-and-back) rows",
+    does: "creates, suspends, exports and deletes companies, and [restores](keep.md) the table or a company",
     rights: [
       findsStack,
       {

@@ -36,7 +36,6 @@ export interface DeployConfig {
   /** All delays, retry intervals and debounce windows of webhooks are divided by this factor. Tests use a factor above 1. */
   readonly timeScale: number;
   /** The shape (the version of the stored fields) in which functions write the rows of prospects. */
-  readonly prospectShape: number;
   /**
    * With `canary`, a new version of a function gets a tenth of the invocations for five minutes, and then all. With `at-once`, it gets all
    * at once.

@@ -328,18 +328,6 @@ const release = {
       "with `canary`, new code of [the busiest functions](releasing.md#deploy-step-by-step) gets a tenth of the calls for five minutes. Errors undo the deployment. A deployment takes at least five minutes longer",
     cost: "none: CodeDeploy is free for Lambda",
   }),
-  prospectShape: z
-    ._default(
-      numeric("1 or 2", (shape) => shape === 1 || shape === 2),
-      2,
-    )
-    .register(settingTexts, {
-      topic: "Releases",
-      description: "the shape in which functions write the rows of prospects: 2, or 1 as in release 0.1.0",
-      effect:
-        "with 1, this release can run beside release 0.1.0 and [return to it](releasing.md#a-new-shape-and-back). Both shapes are read",
-      cost: "with 1, a list takes twice as much processor time",
-    }),
 };
 
 const rehearsal = {

@@ -7,7 +7,7 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { all, any, type Condition, equals, missing, present } from "#shared/db/expression.ts";
+import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
@@ -67,11 +67,8 @@ export const changeOfNotes = (
   ),
 });
 
-/** The condition that a prospect has this assignee. Rows of release 0.1.0 without an assignee contain null. */
 const hasAssignee = (userId: number | null): Condition =>
-  userId === null
-    ? any(missing("assignedToUserId"), equals("assignedToUserId", null))
-    : equals("assignedToUserId", userId);
+  userId === null ? missing("assignedToUserId") : equals("assignedToUserId", userId);
 
 /**
  * Returns the same write as `changeOfNotes`, but for a prospect that was read before. Its condition fails if the prospect has changed since

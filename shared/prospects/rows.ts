@@ -24,7 +24,6 @@ import { holdersOf } from "#shared/prospects/assignments.ts";
 import { copiedFields, copiedNote, indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
-  datedItem,
   type LastStatusChange,
   prospectItem,
   type StoredAppointment,
@@ -126,13 +125,13 @@ export const insertNote = (note: StoredNote, assignee?: number | null): Write[] 
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
-  { put: { ...keyOfNote(note), ...datedItem(note) }, when: absent },
+  { put: { ...keyOfNote(note), ...note }, when: absent },
   ...noteDelta(note.companyId, indexNote(note), { ...loggedNote(note, assignee), fact: factOfNote(note) }),
   noteLocatorWrite(note),
 ];
 
 export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: number | null): Write[] => [
-  { put: { ...keyOfNote(next), ...datedItem(next) }, when: equals("version", current.version) },
+  { put: { ...keyOfNote(next), ...next }, when: equals("version", current.version) },
   ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 

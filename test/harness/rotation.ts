@@ -39,7 +39,6 @@ const GROUPS: readonly (readonly string[])[] = [
   ],
   [
     "test/infra/cli/csv-export.api.deep.test.ts",
-    "test/releases/migrate-back.deep.test.ts",
     "test/webhooks/fan-out.deep.test.ts",
     "test/infra/local/process.deep.test.ts",
     "test/infra/cli/usage.deep.test.ts",

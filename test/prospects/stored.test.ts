@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import type { Address } from "#shared/prospects/address.ts";
 import {
   bulkJobOf,
+  pageProspect,
   prospectItem,
   type StoredProspect,
-  sampledProspect,
   storedProspect,
 } from "#shared/prospects/stored.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
@@ -63,23 +63,9 @@ test("a prospect that is stored and read again is unchanged, whether it is valid
     fc.property(prospect, (row) => {
       const item = throughTable(prospectItem(row));
       expect(storedProspect(item)).toEqual(row);
-      expect(sampledProspect(item)).toEqual(row);
+      expect(pageProspect(item)).toEqual(row);
     }),
     { numRuns: 500 },
-  );
-});
-
-test("a row with one attribute for each field, as earlier versions wrote it, is read", () => {
-  fc.assert(
-    fc.property(prospect, (row) => {
-      const filled = Object.entries(row).filter(
-        ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
-      );
-      const item = throughTable({ pk: "p", sk: "s", ...Object.fromEntries(filled) });
-      expect(storedProspect(item)).toEqual(row);
-      expect(sampledProspect(item)).toEqual(row);
-    }),
-    { numRuns: 200 },
   );
 });
 
@@ -87,8 +73,6 @@ test("a row is known to have no notes only if no note was added since it was wri
   const item = prospectItem(prospectRow({ noNotes: 1 }));
   expect(storedProspect(item).noNotes).toBe(1);
   expect(storedProspect({ ...item, notesVersion: 1 }).noNotes).toBeUndefined();
-  // Rows of shape 1 are for release 0.1.0, which does not count notes.
-  expect(prospectItem(prospectRow({ noNotes: 1 }), 1)).not.toHaveProperty("noNotes");
 });
 
 test("a version is of a bulk job only if the mark names this version", () => {
@@ -109,9 +93,7 @@ test.each(damaged)("a row with %s is rejected", (_, fields) => {
   expect(() => storedProspect({ ...prospectItem(prospectRow()), fields })).toThrow();
 });
 
-test("a page validates all fields of one row in 64, and the separate attributes of every row", () => {
-  const item = { ...prospectItem(prospectRow()), fields: JSON.stringify({ ...prospectRow(), name: 5 }) };
-  expect(() => Array.from({ length: 64 }, () => sampledProspect(item))).toThrow();
+test("a page validates the separate attributes of each row", () => {
   const wrong = [
     { type: "note" },
     { id: 0 },
@@ -123,11 +105,10 @@ test("a page validates all fields of one row in 64, and the separate attributes 
     { deletedAt: "yesterday" },
     { importId: 7 },
     { fields: 7 },
+    { fields: undefined },
   ];
   for (const attributes of wrong) {
-    for (let row = 0; row < 64; row++) {
-      expect(() => sampledProspect({ ...prospectItem(prospectRow()), ...attributes })).toThrow();
-    }
+    expect(() => pageProspect({ ...prospectItem(prospectRow()), ...attributes })).toThrow();
   }
 });
 

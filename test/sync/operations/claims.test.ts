@@ -12,7 +12,6 @@ import { stoppedAt } from "#shared/deadline.ts";
 import * as limits from "#shared/limits.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
-import { reshapeProspects } from "#shared/prospects/reshape.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -111,19 +110,15 @@ describe("a creation or deletion by an operation", () => {
     },
   );
 
-  test("is a duplicate with the first result after later changes, and after its row was stored in the other shape", async () => {
+  test("is a duplicate with the first result after later changes", async () => {
     const { context, owner, one } = await stage();
     const made = create({ name: "a" });
     const { id } = await one(made);
     await updateProspect(context, owner, id ?? 0, { name: "b" });
     const gone = remove(id ?? 0);
     expect(await one(gone)).toMatchObject({ outcome: "applied", id, version: shownVersion(3) });
-    for (const shape of [1, 2] as const) {
-      const reshaping = { ...context, wait: () => Promise.resolve() };
-      await reshapeProspects(reshaping, owner.companyId, shape, { unitsPerSecond: 1_000 });
-      expect(await one(made)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(1) });
-      expect(await one(gone)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(3) });
-    }
+    expect(await one(made)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(1) });
+    expect(await one(gone)).toMatchObject({ outcome: "duplicate", id, version: shownVersion(3) });
   });
 
   test("is rejected if another request has done the same", async () => {
