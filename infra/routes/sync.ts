@@ -39,12 +39,8 @@ export const syncRoutes: readonly Route[] = [
         changeLog: ["Query", "BatchGetItem"],
         prospects: ["BatchGetItem", "Query"],
         cursorDataKeys: ["GetItem", "PutItem"],
-        dataKeys: ["GetItem"],
       },
       cursors: "make",
-      // Older releases encrypted cursors with the data key of webhook secrets (`dataKeys`). A cursor is valid for 60 days, so the function
-      // must still decrypt old cursors.
-      secrets: "sign",
     },
     streamed: true,
   },

@@ -226,10 +226,10 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
  * Adds the items of many records that one change concerns, for example all records of an import. If the last page contained only some of
  * them, continues after these. Returns where the next page continues, or undefined if all items are added.
  */
-async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }: Bulk, page: PageItems) {
+async function addBulk(making: Making, cursor: Cursor, { key, stages }: Bulk, page: PageItems) {
   const { partial, types } = cursor;
   const isSameChange = partial?.key.id === key.id && partial.key.version === key.version;
-  const first: Place = { stage: 0, after: afterId === undefined || afterId === 0 ? undefined : [afterId, 0, 0] };
+  const first: Place = { stage: 0, after: undefined };
   const reads = new StageReads(making, types);
   const place = await readStages(reads, stages, isSameChange ? partial : first, page);
   return place === undefined ? undefined : { key: { id: key.id, version: key.version }, ...place };

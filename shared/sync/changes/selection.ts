@@ -34,11 +34,6 @@ export interface Selected {
   moves: boolean;
   /** True if it is known that the prospect has or had appointments which the change may show or hide. */
   movesAppointments: boolean;
-  /**
-   * True if all changes of the record were made by a release that stores past assignments. These say who may have copies of the prospect's
-   * notes and appointments.
-   */
-  hasAssignments: boolean;
   /** The position in the change log before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
 }
@@ -50,8 +45,6 @@ export interface Selected {
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** The id of the last record that the client has read of these. Only cursors of the old format 1 contain it. */
-  readonly afterId?: number;
   /** `before` and `after` are the positions in the log before and after the change. Both are undefined if the change is unflushed. */
   readonly before?: Position;
   readonly after?: Position;
@@ -243,22 +236,18 @@ export class Selection {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
     const movesAppointments = change.kind === "prospect" && change.movesAppointments === true;
-    // If the assignee before the change is not in the log, release 0.1.0 made the change. This release also removes the past assignments
-    // from the prospect's row.
-    const hasAssignments = change.kind !== "prospect" || change.before !== undefined;
     const found = this.#records.get(id);
     if (found !== undefined) {
       if (version >= found.version) [found.version, found.change, found.copies] = [version, change, copies];
       found.moves ||= moves;
       found.movesAppointments ||= movesAppointments;
-      found.hasAssignments &&= hasAssignments;
       return true;
     }
     if (this.#isFull || this.#records.size >= this.#limit) {
       this.#isFull = true;
       return false;
     }
-    this.#records.set(id, { id, version, change, copies, moves, movesAppointments, hasAssignments, before });
+    this.#records.set(id, { id, version, change, copies, moves, movesAppointments, before });
     return true;
   }
 
@@ -278,7 +267,7 @@ export class Selection {
         const stages = this.#interest.rangeStages(range);
         this.position = stages.length === 0 ? after : before;
         if (stages.length === 0) continue;
-        this.#take({ key: { id: version, version: 0 }, stages, afterId: before.offset, before, after });
+        this.#take({ key: { id: version, version: 0 }, stages, before, after });
         return;
       }
       const first = part === 0 ? 0 : this.#readOfChunk;
