@@ -66,7 +66,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   factState: FactState,
   fanOut: StoredFanOut,
   fanOutProgress: StoredProgress,
-  gate: StoredLimiter,
+  limiter: StoredLimiter,
   history: StoredStatusChange,
   idempotency: StoredClaim,
   identity: Identity,
@@ -76,14 +76,14 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   loggedFacts: LoggedFacts,
   matched: ExpectedEntry,
   note: StoredNote,
-  notePlaces: PackedLocators,
-  place: StoredNoteLocator,
-  press: StoredTrigger,
+  noteLocators: PackedLocators,
+  locator: StoredNoteLocator,
+  trigger: StoredTrigger,
   prospect: StoredProspect,
   receipt: StoredReceipt,
   registration: StoredRegistration,
   replay: StoredReplay,
-  runSheet: RunContent,
+  runManifest: RunContent,
   status: StoredStatus,
   tag: StoredTag,
   territory: StoredTerritory,
@@ -118,7 +118,7 @@ export const schemasOfRelease = (): RecordedSchemas =>
         },
       });
       const [type = name] = name.split("/");
-      return [name, { shape: type === "runSheet" ? INDEX_FORMAT : shapeOf(type), schema }];
+      return [name, { shape: type === "runManifest" ? INDEX_FORMAT : shapeOf(type), schema }];
     }),
   );
 

@@ -116,12 +116,9 @@ export const DeltaItem = z.object({
   /** The copy of the appointment that the same transaction has written, if the copy of the prospect does not contain it. */
   appointmentCopy: z.optional(z.instanceof(Uint8Array)),
   note: z.optional(z.string()),
-  /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
+  /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
-  /**
-   * Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. Also undefined in an entry of release
-   * 0.1.0, because that release does not store them.
-   */
+  /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. */
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
@@ -129,7 +126,7 @@ export const DeltaItem = z.object({
   agenda: z.optional(z.int()),
   /** 1 if the prospect never had a note. Only changes that may make the prospect visible or invisible to a user have it. */
   noNotes: z.optional(z.int()),
-  /** The time of the deletion of a prospect, in milliseconds since 1970. Undefined in an entry of an earlier deployment. */
+  /** The time of the deletion of a prospect, in milliseconds since 1970. Undefined for other changes. */
   deletedAt: z.optional(z.int()),
   /** The appointment that the same transaction has written. */
   appointment: z.optional(
@@ -138,7 +135,7 @@ export const DeltaItem = z.object({
       version: z.int(),
       isDeleted: z.boolean(),
       heldBy: z.optional(z.array(z.int())),
-      /** The time of the change, in milliseconds since 1970. Undefined in an entry of an earlier release. */
+      /** The time of the change, in milliseconds since 1970. */
       at: z.optional(z.int()),
     }),
   ),
@@ -185,16 +182,15 @@ function keepEntry(item: Item, { entries, notes, changes, attached }: Kept, visi
       changes.push(more.shared);
       return { pk, sk };
     }
-    const later = before === undefined ? undefined : (more.updated ?? 0);
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, later), copy: copyOf(more) };
+        : { id, version, ...fieldsOf(row, more.updated), copy: copyOf(more) };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
-    const assignees = { before: before === undefined ? undefined : before || null, after };
+    const assignees = { before: before || null, after };
     const [isRestored, movesAppointments, hasNoNotes] = [more.restored === 1, more.agenda === 1, more.noNotes === 1];
     const { deletedAt } = more;
     const flags = { isDeleted, isRestored, movesAppointments, hasNoNotes };
@@ -216,12 +212,22 @@ function copyOf({ copy, copyWithNext, appointment }: Partial<DeltaItem>): Packed
   return bytes && { bytes, hasNext: copyWithNext !== undefined, appointmentAt: appointment?.at };
 }
 
-/** @param later milliseconds from the creation to the last change, or undefined if they are unknown */
-function fieldsOf(row: string, later: number | undefined) {
+/** @param later milliseconds from the creation to the last change */
+function fieldsOf(row: string, later = 0) {
   const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
-  const updatedAt = later === undefined ? undefined : createdAt + later;
-  return { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
+  return {
+    createdAt,
+    updatedAt: createdAt + later,
+    statusId,
+    assignedToUserId,
+    tagIds,
+    city,
+    lat,
+    lng,
+    text,
+    phoneDigits,
+  };
 }
 
 export interface Filled {

@@ -209,7 +209,7 @@ export const territoryWrites = (territory: StoredTerritory): Write[] => [
   {
     put: {
       ...keys.territoryLocator(territory.companyId, territory.id),
-      ...{ type: "place", createdAt: territory.createdAt },
+      ...{ type: "locator", createdAt: territory.createdAt },
     },
     when: absent,
   },

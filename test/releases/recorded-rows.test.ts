@@ -23,10 +23,11 @@ describe("the last release", () => {
   test("each of its rows is read", () => {
     for (const row of rows) {
       const { type } = row;
-      const schema = typeof type === "string" && type !== "prospect" && type !== "runSheet" ? schemas[type] : undefined;
-      // A locator is a row that finds a record by its id. All locators have the type `place`, but those of notes and of appointments have
+      const schema =
+        typeof type === "string" && type !== "prospect" && type !== "runManifest" ? schemas[type] : undefined;
+      // A locator is a row that finds a record by its id. All locators have the type `locator`, but those of notes and of appointments have
       // different fields. No single schema fits them, so they are not checked.
-      if (schema !== undefined && type !== "place") expect(z.safeParse(schema, row).error, row.sk).toBeUndefined();
+      if (schema !== undefined && type !== "locator") expect(z.safeParse(schema, row).error, row.sk).toBeUndefined();
     }
     for (const row of ofType("prospect")) expect(storedProspect(row)).toMatchObject({ id: row.id });
   });
@@ -65,7 +66,7 @@ describe("the last release", () => {
         }
       }
     }
-    for (const run of ofType("runSheet")) {
+    for (const run of ofType("runManifest")) {
       if (run.fewOverrides === undefined) continue;
       const { prospects, notes } = decodeOverrides("overrides", bytesOf(run.fewOverrides));
       const listed = ({ ids, versions }: typeof prospects) =>

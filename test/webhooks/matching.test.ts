@@ -30,7 +30,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { createdProspect, deliveriesOf } from "./delivery-pipeline.ts";
+import { createdItem, deliveriesOf } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 
 const db = faultyDynamoDb();
@@ -313,7 +313,7 @@ describe("a warm function finds", () => {
     const context = { ...at.context, table: warmFunction() };
     const [webhookId = 0] = at.webhookIds;
     const publish = (id: number) => {
-      const after = createdProspect(at.companyId, id);
+      const after = createdItem(at.companyId, id);
       return publishChanges(context, batchReads(context), [{ before: undefined, after }]);
     };
     const api = contextOn(db.direct, { now: () => at.clock });

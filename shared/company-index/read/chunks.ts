@@ -12,7 +12,7 @@ import type { Reads } from "#shared/db/reads.ts";
 
 const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
-const assignees = { before: z.optional(Assignee), after: Assignee };
+const assignees = { before: Assignee, after: Assignee };
 const copied = { lacksCopy: z.optional(z.boolean()) };
 const holders = { heldBy: z.optional(z.array(z.int())) };
 

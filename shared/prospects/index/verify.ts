@@ -218,7 +218,7 @@ export interface Fingerprint {
   /** A hash of the content. It has 48 bits, because a JavaScript number represents integers exactly only up to 53 bits. */
   readonly hash: number;
   readonly prospectId: number;
-  /** Undefined for notes, and in parts of the index that release 0.1.0 has written. */
+  /** Undefined for notes. */
   readonly updatedAt: number | undefined;
 }
 

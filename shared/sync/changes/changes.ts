@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/change-log.ts";
+import { type Change, POSITION_MS } from "#shared/company-index/change-log.ts";
 import { EntryCopies } from "#shared/company-index/copies/entries.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, type RowsToRead, readLog } from "#shared/company-index/read/chunks.ts";
@@ -247,6 +247,6 @@ const logOf = ({ logId }: Head): string =>
     .slice(0, 16);
 
 function requireLog({ types, logId, position }: Cursor, head: Head): void {
-  const isThere = position.version >= logBeginOf(head) && position.version <= head.version;
+  const isThere = position.version <= head.version;
   if (logId !== logOf(head) || !isThere) throw resetRequired("log_restarted", types);
 }
