@@ -1,7 +1,4 @@
-/**
- * The authorizer of API Gateway. It verifies the access token of the request, or of the console session whose id the request contains. It
- * finds the user in the user directory by the token's subject.
- */
+/** The authorizer of API Gateway. It verifies the access token of the request, or of the request's console session, and finds the user. */
 import { authorizer } from "#shared/auth/authorizer.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { verifiedSubject } from "#shared/auth/token.ts";
@@ -11,7 +8,7 @@ import { sessionIdOf } from "#shared/sessions/session-id.ts";
 
 useKeyService();
 
-/** Callers are not cached here. API Gateway already caches the result for 60 s, and a second cache would let revoked rights work longer. */
+/** API Gateway already caches the result for 60 s, and a second cache would let revoked rights work longer. */
 export const handler = authorizer(async (context, authorization) => {
   const sessionId = sessionIdOf(authorization);
   if (sessionId !== undefined) return callerOfSession(context, sessionId);

@@ -9,18 +9,17 @@ import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();
-// Read the settings before the build. The build takes most of the time, so wrong settings are reported early.
+// The build takes most of the time, so wrong settings are reported early.
 const config = configOrExit(app.node.getAllContext(), placeIn(process.env));
 const bundles = join(app.outdir, "bundles");
-// With `CI_CACHED_BUNDLES=1`, the bundles come from a cache if their sources have not changed. Only CI and tests set this variable. A
-// deployment always builds the bundles.
+// Only CI and tests set this variable. A deployment always builds the bundles.
 const build = process.env.CI_CACHED_BUNDLES === "1" ? cachedBundle : bundle;
 await build(functionFiles(), bundles);
 createStacks(app, config, bundles);
 await addRulePacks(app);
 app.synth();
 
-/** Returns the settings. If they are wrong, it prints a line for each wrong context key and ends the process with exit code 1. */
+/** Prints a line for each wrong context key and ends the process with exit code 1. */
 function configOrExit(context: Readonly<Record<string, unknown>>, place: Place): DeployConfig {
   try {
     return readConfig(context, place);
@@ -31,8 +30,8 @@ function configOrExit(context: Readonly<Record<string, unknown>>, place: Place):
 }
 
 /**
- * Returns the region and the account of the deployment. The command `cdk` determines both in the same way as for a deployment, and passes
- * them to this process in environment variables. Without AWS credentials, it passes no account.
+ * The command `cdk` determines both as for a deployment, and passes them in environment variables. Without AWS credentials, it passes no
+ * account.
  */
 function placeIn({ CDK_DEFAULT_REGION, CDK_DEFAULT_ACCOUNT, AWS_REGION }: NodeJS.ProcessEnv): Place {
   return { region: CDK_DEFAULT_REGION ?? AWS_REGION, account: CDK_DEFAULT_ACCOUNT };

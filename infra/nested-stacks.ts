@@ -1,6 +1,6 @@
 /**
- * Replaces each nested stack of a template by the resources in it. The local service, the documents and the tests then read one template.
- * In AWS, the stacks stay separate, because each stack has its own limit on the number of resources.
+ * Replaces each nested stack of a template by its resources, so that the local service, the documents and the tests read one template. In
+ * AWS they stay separate, because each stack has its own limit on resources.
  */
 import * as z from "zod/mini";
 
@@ -21,7 +21,7 @@ const Template = z.looseObject({
 type Template = z.infer<typeof Template>;
 type Resource = Template["Resources"][string];
 
-/** Returns the value that replaces a reference such as `Ref` or `Fn::GetAtt`. Returns undefined if the reference must not be replaced. */
+/** Returns undefined if the reference must not be replaced. */
 type Replace = (value: Readonly<Record<string, unknown>>) => unknown;
 
 function replaced(value: unknown, replace: Replace): unknown {
@@ -32,17 +32,13 @@ function replaced(value: unknown, replace: Replace): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, replaced(part, replace)]));
 }
 
-/**
- * Returns the template with the resources of its nested stacks in the place of these stacks.
- * @param read returns the template of a nested stack
- */
+/** `read` returns the template of a nested stack. */
 export function withoutNesting(template: unknown, read: (resource: Resource) => unknown): unknown {
   const parent = Template.parse(template);
   const stacks = Object.entries(parent.Resources).filter(([, { Type }]) => Type === NESTED);
   if (stacks.length === 0) return template;
   const inner = new Map(stacks.map(([id, resource]) => [id, innerOf(Template.parse(read(resource)), resource)]));
-  // `DependsOn` must not name a nested stack, because the result contains no nested stacks. A resource with such a `DependsOn` also refers
-  // to a resource in the nested stack, so the order of creation stays the same.
+  // The result contains no nested stacks. Such a resource also refers to a resource in the nested stack, so the order of creation stays.
   const own = Object.entries(parent.Resources)
     .filter(([, { Type }]) => Type !== NESTED)
     .map(
@@ -56,8 +52,7 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
   const twice = added.find(([id]) => id in parent.Resources);
   if (twice !== undefined) throw new Error(`${twice[0]} is a resource of a nested stack and of its parent`);
   const joined = { ...parent, Resources: Object.fromEntries([...own, ...added]) };
-  // A parent reads an output of a nested stack with `Fn::GetAtt: [id of the stack, "Outputs.NAME"]`. The value of the output replaces this
-  // expression.
+  // `Fn::GetAtt: [id of the stack, "Outputs.NAME"]` reads an output of a nested stack.
   return replaced(joined, (value) => {
     const [id, attribute] = z.safeParse(Attribute, value["Fn::GetAtt"]).data ?? [];
     return inner.get(id ?? "")?.Outputs[attribute?.replace(/^Outputs\./, "") ?? ""]?.Value;
@@ -65,7 +60,7 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
 }
 const Attribute = z.tuple([z.string(), z.string()]);
 
-/** Returns the template of a nested stack. Replaces each reference to a parameter by the value that the parent stack passes for it. */
+/** References to parameters get the values that the parent stack passes. */
 function innerOf(template: Template, resource: Resource): Template {
   const { Parameters } = Nested.parse(resource).Properties;
   const passed = ({ Ref }: Readonly<Record<string, unknown>>): unknown =>

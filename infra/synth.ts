@@ -104,8 +104,13 @@ export async function templatesInOrder(
   config: DeployConfig,
   outDir: string,
   options: Parameters<typeof cachedBundle>[2] = {},
+  caches?: string,
+  onBundled: () => void = () => undefined,
 ): Promise<CloudFormationTemplate[]> {
-  const { data, service } = await synthesize(config, outDir, (files, bundles) => cachedBundle(files, bundles, options));
+  const { data, service } = await synthesize(config, outDir, async (files, bundles) => {
+    await cachedBundle(files, bundles, options, caches);
+    onBundled();
+  });
   return [data, service];
 }
 

@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import * as z from "zod/mini";
 import {
   type BundleOptions,
@@ -14,9 +15,12 @@ import {
   publish,
   removeOldEntries,
 } from "./build/bundle-cache.ts";
+import { inOwnProcess } from "./build/own-process.ts";
+import { codeOf, pathOf } from "./command/error.ts";
 import type { DeployConfig } from "./settings/config.ts";
+import type { SynthInput } from "./synth-process.ts";
 
-const CACHE = join(CACHES, "templates");
+const SYNTH = fileURLToPath(new URL("synth-process.ts", import.meta.url));
 
 /**
  * Number of cached sets of templates. A set is smaller than 1 MB. The tests start services with about ten different settings, and each
@@ -40,13 +44,34 @@ type LocalConfig = DeployConfig & { readonly issuer: string; readonly jwksUri: s
 
 /**
  * Does the same as `templatesInOrder()`. If neither the settings nor the sources have changed, it reads the templates from the cache, and
- * writes only the bundles into `outDir`.
+ * writes only the bundles into `outDir`. If the cache cannot be written, it uses a cache beside `outDir`.
+ * @param onStep is called with what was done, when a step has ended
+ * @param caches the folder of all build caches
  */
 export async function cachedTemplates(
   config: LocalConfig,
   outDir: string,
   options: BundleOptions,
-  cache: string = CACHE,
+  onStep: (step: string) => void = () => undefined,
+  caches: string = CACHES,
+): Promise<readonly unknown[]> {
+  const own = resolve(outDir, "../caches");
+  try {
+    return await templatesFrom(existsSync(own) ? own : caches, config, outDir, options, onStep);
+  } catch (error) {
+    // Errors of a full disk name no path. `refuseFullDisk` has found space in DATA_DIR, so the disk of the cache is the full one.
+    if (codeOf(error) !== "ENOSPC" && pathOf(error)?.startsWith(caches) !== true) throw error;
+    console.error(`${caches} cannot be written (${codeOf(error)}), so this start builds in ${own}`);
+    return templatesFrom(own, config, outDir, options, onStep);
+  }
+}
+
+async function templatesFrom(
+  caches: string,
+  config: LocalConfig,
+  outDir: string,
+  options: BundleOptions,
+  onStep: (step: string) => void,
 ): Promise<readonly unknown[]> {
   const issuer = issuerOn(new URL(config.issuer));
   const localUrl = config.console?.localUrl;
@@ -57,9 +82,9 @@ export async function cachedTemplates(
     jwksUri: config.jwksUri.replace(config.issuer, issuer),
     ...(console !== undefined && { console: { ...config.console, localUrl: console } }),
   };
-  const entry = join(cache, `${cacheKey([JSON.stringify(general), JSON.stringify(options)])}.json`);
+  const entry = join(caches, "templates", `${cacheKey([JSON.stringify(general), JSON.stringify(options)])}.json`);
   const isCached = existsSync(entry);
-  if (!isCached) await addEntry(entry, general, outDir, options);
+  if (!isCached) await addEntry(entry, { config: general, outDir, options, caches }, onStep);
   const { files, templates } = Entry.parse(
     read(entry, {
       [issuer]: config.issuer,
@@ -67,19 +92,18 @@ export async function cachedTemplates(
       ...(console !== undefined && localUrl !== undefined && { [console]: localUrl }),
     }),
   );
-  if (isCached) await cachedBundle(files, join(outDir, "bundles"), options);
+  if (isCached) await cachedBundle(files, join(outDir, "bundles"), options, caches);
   markUsed(entry);
+  onStep(isCached ? "copied the functions" : "built the templates");
   return templates;
 }
 
-async function addEntry(entry: string, config: DeployConfig, outDir: string, options: BundleOptions): Promise<void> {
-  const { functionFiles, templatesInOrder } = await import("./synth.ts");
-  const templates = await templatesInOrder(config, outDir, options);
-  const text = JSON.stringify({ files: functionFiles(), templates });
+async function addEntry(entry: string, input: SynthInput, onStep: (step: string) => void): Promise<void> {
   const cache = join(entry, "..");
   mkdirSync(cache, { recursive: true });
+  const text = JSON.stringify(await inOwnProcess(SYNTH, input, onStep));
   const made = `${entry}-${process.pid}`;
-  writeFileSync(made, text.replaceAll(resolve(outDir), DIRECTORY));
+  writeFileSync(made, text.replaceAll(resolve(input.outDir), DIRECTORY));
   publish(made, entry);
   removeOldEntries(cache, KEPT);
 }

@@ -1,17 +1,17 @@
 /**
- * Functions that wait for several promises. Each function settles only after all its promises have settled. Otherwise, when one promise
- * fails, the caller would handle the error while the other promises still run.
+ * Waits for several promises. Each function settles only after all its promises have settled, so that nothing still runs when a caller
+ * handles a failure.
  */
 
-/** Waits until both promises have settled, and returns both results. If both fail, throws the error of `a`. */
+/** If both fail, throws the error of `a`. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
 }
 
 /**
- * Calls `work` for each entry in the order of the list, with at most `parallel` calls at the same time. Returns the results in the order of
- * the list. After a failure no further call starts, and the failure is thrown when the running calls have ended.
+ * Returns the results in the order of the list, with at most `parallel` calls at the same time. After a failure no further call starts, and
+ * the failure is thrown when the running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
@@ -37,9 +37,7 @@ export async function mapConcurrently<T, R>(
   return results;
 }
 
-/**
- * Waits until all promises have settled, and returns their results. If several fail, throws the error of the one that is first in the list.
- */
+/** If several fail, throws the error of the one that is first in the list. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

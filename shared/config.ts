@@ -15,7 +15,7 @@ const List = z.pipe(
 /** A URL. The schema is not `z.url()`, because that would add 2 KB to every bundle. */
 const Url = z.string().check(z.refine((value) => URL.canParse(value)));
 
-/** The schemas of all settings. A function reads a setting only when it needs it, so all other settings may be missing. */
+/** A function reads a setting only when it needs it, so all other settings may be missing. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
   BUCKET_NAME: z.string().check(z.minLength(1)),
@@ -24,36 +24,29 @@ const settings = {
   IMPORT_QUEUE_URL: Url,
   EXPORT_QUEUE_URL: Url,
   BULK_QUEUE_URL: Url,
-  /** The URL of the OpenID Connect issuer. It must equal the `iss` claim of the tokens. */
+  /** Must equal the `iss` claim of the tokens. */
   ISSUER: Url,
-  /**
-   * The URL of the issuer's key set (JWKS). If it is not set, the authorizer reads the URL from the issuer's discovery document, which
-   * costs one more request at a cold start.
-   */
+  /** The URL of the issuer's key set (JWKS). The default is in the issuer's discovery document, which costs a request at a cold start. */
   JWKS_URI: z.optional(Url),
-  /** The client ids or audiences that an access token may have. */
+  /** Client ids or audiences that an access token may have. */
   AUDIENCE: List.check(z.minLength(1)),
-  /** The name of the SSM parameter with the secret of the console's client. It is not set for a client without a secret. */
+  /** The SSM parameter with the secret of the console's client, if it has one. */
   CONSOLE_SECRET_PARAMETER: z.optional(z.string().check(z.minLength(1))),
-  /** The scopes that the console requests from the issuer in addition to `openid`, separated by blanks. */
+  /** Scopes that the console requests in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
   /**
-   * The prefix of the API keys by which API Gateway counts and limits the requests of companies. An API key is this prefix and a number
-   * from a hash of the company's id, so several companies may share a key.
+   * API Gateway limits the requests of companies by API key: this prefix and a number from a hash of the company's id. Several companies
+   * may share a key.
    */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
-  /** The ARN of the KMS key that encrypts the companies' data keys. */
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
-  /** The value `local` permits webhooks to http and loopback addresses. Use it only for development. */
+  /** `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
-  /**
-   * Maximum number of delivery functions that run concurrently in the deployment. The minimum is 2, because one webhook may never use all
-   * of them.
-   */
+  /** Maximum concurrent executions of the deliverer. The minimum is 2, because one webhook may never use all of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** Delivery delays and retry gaps are divided by this factor. It is 1 in a deployment, and greater than 1 in tests. */
+  /** Delivery delays and retry gaps are divided by this factor, which is greater than 1 only in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
 } as const;
 

@@ -1,13 +1,10 @@
-/** Stores the descriptions and examples that the OpenAPI document shows for a schema and its fields. */
+/** Descriptions and examples of schemas in the OpenAPI document. */
 import * as z from "zod/mini";
 
 export interface ParameterText {
   readonly description: string;
   readonly example: string | number;
-  /**
-   * The JSON Schema that the OpenAPI document shows for this parameter. Set it if the service parses the parameter's string into another
-   * type, for example into a page size.
-   */
+  /** Set it if the service parses the parameter's string into another type, for example into a page size. */
   readonly schema?: Readonly<Record<string, unknown>>;
 }
 
@@ -20,10 +17,7 @@ type FieldOf<S> = S extends z.ZodMiniType ? Extract<keyof z.input<S>, string> : 
 
 const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
-/**
- * Stores descriptions and examples for the schemas. Write the call as a statement beside the schema, and mark it `@__PURE__`. Nothing uses
- * its result, so esbuild then removes the call and its strings from the bundles of the functions.
- */
+/** Call it as a statement beside the schema, marked `@__PURE__`: esbuild then removes the call and its strings from the bundles. */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,
   read: () => SchemaText<FieldOf<S[number]>>,

@@ -1,4 +1,4 @@
-/** The errors of the service: ApiError for the error codes of the API, and classes for other failures, for example of the table. */
+/** The errors of the service: ApiError for the codes of the API, and classes for other failures. */
 import type { Fault, ProblemCode, ProblemMembers } from "#shared/problem.ts";
 
 export class ApiError extends Error {
@@ -7,12 +7,9 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** Members of the problem body that only some error codes have, such as `actualCount`. */
   readonly members: ProblemMembers;
-  /** True if the response shows `detail` although its status is 5xx. Otherwise only the log contains the detail of a 5xx error. */
+  /** True if the response shows `detail` in spite of a 5xx status. */
   readonly showsDetail: boolean;
-  /**
-   * The path and query of the resource to which the `Location` header points, for example the unfinished job because of which a request
-   * gets `conflict`.
-   */
+  /** The target of the `Location` header, for example the unfinished job because of which a request gets `conflict`. */
   readonly location: string | undefined;
 
   constructor(
@@ -40,10 +37,7 @@ export class ApiError extends Error {
 
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
-/**
- * Returns the error for body fields that contain the id of an unusable record. The message does not say whether the record is missing,
- * inactive or hidden. Otherwise a caller could find out which records exist that the caller may not see.
- */
+/** Does not say whether the record is missing, inactive or hidden, so that a caller does not learn which hidden records exist. */
 export function badReference(
   record: "an active status" | "an active user" | "a user" | "an address" | "a tag",
   ...fields: readonly string[]
@@ -54,10 +48,7 @@ export function badReference(
   });
 }
 
-/**
- * The condition of a write has failed. `failed` has one entry for each write whose condition failed: the index of the write in the
- * transaction, and the stored item, if it exists.
- */
+/** `failed`: for each failed condition, the index of the write in the transaction, and the stored item, if it exists. */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
   readonly failed: ReadonlyArray<{ readonly index: number; readonly item: Record<string, unknown> | undefined }>;
@@ -70,7 +61,7 @@ export class ConditionFailed extends Error {
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
-/** A device has sent a change that is based on an outdated version of the record. `record` is the current record as the API shows it. */
+/** A change of a device is based on an outdated version. `record` is the current record as the API shows it. */
 export class Outdated extends Error {
   override readonly name = "Outdated";
   readonly id: number;
@@ -82,39 +73,36 @@ export class Outdated extends Error {
   }
 }
 
-/** A request to DynamoDB has failed in all attempts: because of throttling, or because other writers kept changing the same records. */
+/** DynamoDB throttled all attempts, or other writers kept changing the same records. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** Shortly before the deadline, SQS has still not accepted all messages, because it throttles or fails. */
+/** Shortly before the deadline, SQS has still not accepted all messages. */
 export class QueueBusy extends Error {
   override readonly name = "QueueBusy";
 }
 
-/** The work was stopped at its deadline. A request to DynamoDB that was already sent may still take effect. */
+/** A request to DynamoDB that was already sent may still take effect. */
 export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed";
 }
 
-/**
- * A later release has written this row in a shape (version of its fields) that the running release does not know. The row is not changed.
- */
+/** A later release has written this row in a shape that this release does not know. The row is not changed. */
 export class NewerShape extends Error {
   override readonly name = "NewerShape";
 }
 
-/** S3 still fails after all retries, for a reason other than a missing or replaced file. */
+/** S3 still fails after all retries. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }
 
-/** A file does not exist, or another file has replaced it since the job first saw it. */
+/** A file is missing, or another file has replaced it since the job first saw it. */
 export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** An environment variable of the function is missing or has a wrong value. */
 export class InvalidSetting extends Error {
   override readonly name = "InvalidSetting";
 }
@@ -123,10 +111,7 @@ export class InvalidSetting extends Error {
 const transient =
   /Busy|Unavailable|DeadlinePassed|NewerShape|Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer/;
 
-/**
- * Returns true if a retry may succeed: after throttling, a 5xx status, a time-out or a broken connection. It is also true for NewerShape,
- * because the retry may run in the later release.
- */
+/** Returns true if a retry may succeed. For NewerShape, it may run in the later release. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (transient.test(error.name)) return true;
@@ -137,15 +122,9 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/**
- * The names of errors by which AWS refuses credentials, a permission or a KMS key, or says that the table or the queue does not exist. Also
- * contains InvalidSetting.
- */
+/** AWS refuses credentials, a permission or a KMS key, or does not know the table or the queue. */
 const deployment =
   /AccessDenied|NotAuthorized|ExpiredToken|RequestExpired|UnrecognizedClient|InvalidClientToken|InvalidSecurity|MissingAuthentication|Credentials|Signature|OptInRequired|KMS|Kms|ResourceNotFound|QueueDoesNotExist|NonExistentQueue|InvalidSetting/;
 
-/**
- * Returns true if the credentials, the permissions, a KMS key or the settings of the deployment are at fault. The same request succeeds as
- * soon as an operator has repaired the deployment.
- */
+/** Returns true if the deployment is at fault. The same request succeeds as soon as an operator has repaired it. */
 export const isDeploymentFault = (error: unknown): boolean => error instanceof Error && deployment.test(error.name);

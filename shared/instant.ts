@@ -2,12 +2,12 @@
 import * as z from "zod/mini";
 import type { Timestamp } from "#shared/schema.ts";
 
-// The patterns are the same as in `z.regexes`, but importing `z.regexes` would add all patterns of zod to each bundle (6 KB).
+// `z.regexes` would add all patterns of zod to each bundle (6 KB).
 const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
 
 /**
- * A time or a day in ISO 8601. Seconds are optional, the colon of an offset is optional, and a time without an offset is UTC. Days that
- * do not exist, the hour 24 and leap seconds are rejected.
+ * ISO 8601. Seconds and the colon of an offset are optional. Without an offset it is UTC. Days that do not exist, the hour 24 and leap
+ * seconds are rejected.
  */
 export const IsoTime = z
   .string()
@@ -20,22 +20,19 @@ export const IsoTime = z
 
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
-/**
- * Converts a value that `IsoTime` accepts to milliseconds since 1970. A day without a time means 00:00 UTC. Fractions of a millisecond are
- * ignored.
- */
+/** Converts to milliseconds since 1970. A day means 00:00 UTC. Fractions of a millisecond are ignored. */
 export function instantOf(value: string): number {
   if (isDay(value)) return Date.parse(value);
   const written = value.replace(/([+-]\d\d)(\d\d)$/, "$1:$2");
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
 }
 
-/** A time or a day in a request. The output is the time as the API formats it: ISO 8601 in UTC with milliseconds. */
+/** The output is the time as the API formats it. */
 export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // The conversion to UTC can move the time into the year -1 or 10000, which the API's format does not support.
+    // The conversion to UTC can lead to the year -1 or 10000.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );

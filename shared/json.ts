@@ -10,8 +10,7 @@ interface Entry {
 }
 
 /**
- * Rejects numbers that JSON.stringify cannot write. `1e999` is valid JSON, but JSON.parse returns Infinity for it, which JSON.stringify
- * writes as null. Use this check only for values of limited size and depth.
+ * `1e999` is valid JSON, but JSON.parse returns Infinity, which JSON.stringify writes as null. Only for values of limited size and depth.
  */
 export const finiteNumbers = /* @__PURE__ */ z.check<Record<string, unknown>>(({ value: object, issues }) => {
   const entries: Entry[] = [{ value: object, path: [] }];

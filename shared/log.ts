@@ -1,7 +1,4 @@
-/**
- * Writes each log entry as one line of JSON. Context such as request id, company and route is added to each line (AsyncLocalStorage).
- * Never log payloads, secrets or e-mail addresses.
- */
+/** Writes each log entry as one line of JSON, with the context of the request. Never log payloads, secrets or e-mail addresses. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
@@ -10,12 +7,9 @@ type Level = "debug" | "info" | "warn" | "error";
 const order: Record<Level, number> = { debug: 10, info: 20, warn: 30, error: 40 };
 const context = new AsyncLocalStorage<LogFields>();
 
-/**
- * Maximum characters of a string in a log entry. CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line.
- */
+/** CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line. */
 const LOGGED_TEXT = 4_000;
 
-/** Runs `work` and adds these fields to every line that `work` logs. */
 export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Promise<T> {
   return context.run({ ...context.getStore(), ...fields }, work);
 }
@@ -33,10 +27,7 @@ export const log = {
   error: (event: string, fields?: LogFields): void => write("error", event, fields),
 };
 
-/**
- * Returns the name, message and stack of an error, and the name and message of its cause. Error messages must contain no values of the
- * request, because they are logged.
- */
+/** Error messages must contain no values of the request, because they are logged. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const { name, message, stack, cause } = error;
@@ -44,17 +35,14 @@ export function errorFields(error: unknown): LogFields {
   return { error: name, message, stack, ...because };
 }
 
-/**
- * Writes one entry. In Lambda, the runtime adds time, level and request id. It puts the fields into the member `message` of the line, where
- * metric filters expect them.
- */
+/** In Lambda, the runtime adds time, level and request id, and puts the fields into `message`, where metric filters expect them. */
 function write(level: Level, event: string, fields: LogFields = {}): void {
   const message = bounded({ event, ...context.getStore(), ...fields });
   if (process.env.AWS_LAMBDA_LOG_FORMAT === "JSON") console[level](message);
   else if (order[level] >= threshold()) writeToStderr(level, message);
 }
 
-/** Outside Lambda, log entries go to standard error, because command-line tools print their results to standard output. */
+/** Command-line tools print their results to standard output. */
 function writeToStderr(level: Level, message: LogFields): void {
   const line = { timestamp: new Date().toISOString(), level: level.toUpperCase(), message };
   process.stderr.write(`${JSON.stringify(line)}\n`);

@@ -1,12 +1,9 @@
-/**
- * The schema of the body of every error response (RFC 9457). Functions import only the types of this file, so no bundle contains the
- * schema.
- */
+/** The body of every error response (RFC 9457). Functions import only types of this file, so no bundle contains the schema. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { named } from "#shared/schema.ts";
 
-/** The complete list of error codes. Clients may rely on the list, so adding a code is a change of the API. */
+/** Clients may rely on the list, so adding a code is a change of the API. */
 export const ProblemCode = z.enum([
   "validation_failed",
   "malformed_json",
@@ -27,9 +24,7 @@ export const ProblemCode = z.enum([
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
-/**
- * One fault in a request. `pointer` is a JSON pointer to a field of the body. `parameter` is the name of a path, query or header parameter.
- */
+/** `pointer` is a JSON pointer to a field of the body. `parameter` is the name of a path, query or header parameter. */
 export const Fault = named(
   "Fault",
   z.object({

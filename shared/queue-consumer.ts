@@ -1,7 +1,4 @@
-/**
- * Makes the handler of a Lambda function that reads an SQS queue. The handler reports the failed messages, so that only these return to the
- * queue.
- */
+/** Makes the handler of a function that reads an SQS queue. Only failed messages return to the queue. */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
 import { withDeadline } from "#shared/deadline.ts";
@@ -10,22 +7,15 @@ import { errorFields, log } from "#shared/log.ts";
 export interface Received<Message> {
   readonly message: Message;
   readonly isRepeat: boolean;
-  /** Returns the milliseconds until Lambda stops the function. */
   readonly remainingMs: () => number;
 }
 
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/**
- * Returns the seconds after which a failed message becomes visible in the queue again: 2 after the first failure, then 4, 8 and so on, at
- * most 60. Without this, the message would become visible only at the end of the queue's visibility timeout.
- */
+/** Without this, a failed message would become visible only at the end of the queue's visibility timeout. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
-/**
- * Returns the Lambda handler. `work` handles a batch and returns one result for each message, in the same order. `returnIn` makes a failed
- * message visible again after a number of seconds.
- */
+/** `work` returns one result for each message, in the same order. `returnIn` makes a failed message visible again after some seconds. */
 export function queueConsumer<S extends z.ZodMiniType>(
   schema: S,
   work: (batch: readonly Received<z.output<S>>[]) => Promise<Ends>,
@@ -36,7 +26,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // An error is ignored here, because it only means that the message becomes visible later, after the queue's visibility timeout.
+    // The message only becomes visible later, after the queue's visibility timeout.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -46,7 +36,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // An invalid message fails each time it is received, so SQS finally moves it to the dead-letter queue.
+      // SQS finally moves an invalid message to the dead-letter queue.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
@@ -65,7 +55,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** Runs `work`. If it throws, every message of the batch counts as failed with this error. */
+  /** If `work` throws, every message of the batch counts as failed. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);
@@ -75,7 +65,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** Converts a function for a single message to one for a batch. It handles the messages of a batch concurrently. */
+/** The messages of a batch are handled concurrently. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>
@@ -83,7 +73,7 @@ export const eachAlone =
 
 const receiveCount = ({ attributes }: SQSRecord): number => Number(attributes.ApproximateReceiveCount);
 
-/** Returns undefined if the text is not JSON. The message then fails the check of its schema, because no schema accepts undefined. */
+/** No schema accepts undefined. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

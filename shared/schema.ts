@@ -1,6 +1,4 @@
-/**
- * The schemas of single values that the whole service shares. Each schema validates requests, parses stored rows, and describes the API.
- */
+/** Schemas of single values, for requests, stored rows and the API's description. */
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 
@@ -11,19 +9,16 @@ export function named<S extends z.ZodMiniType>(id: string, schema: S, descriptio
 
 export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
 
-/** A positive integer below 2^53. It is unique in the whole service. */
+/** Unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/**
- * Returns a value for the option `error` of a zod schema. If a text has the wrong format, the fault gets the text `message`. Other faults,
- * such as a wrong type, keep zod's messages.
- */
+/** A value for the option `error` of a zod schema: a wrong format gets this message. Other faults, such as a wrong type, keep zod's. */
 export const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
     code === "invalid_format" ? message : undefined;
 
-/** An id in a path. Only digits are allowed. `Number` alone would also accept `1e3`, `0x10` and ` 1`. */
+/** `Number` alone would also accept `1e3`, `0x10` and ` 1`. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
@@ -36,7 +31,7 @@ export const PositiveInteger = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** The page size of a query. A number above the maximum is replaced by the maximum. */
+/** A number above the maximum is replaced by the maximum. */
 export const PageSize = z.pipe(
   digits("must be a positive integer"),
   z.pipe(
@@ -50,13 +45,10 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins. It is 0 for the first page. */
+/** 0 for the first page. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
-/**
- * A string of `min` to `max` code points, the unit in which JSON Schema also counts. Lone surrogates (halves of a UTF-16 pair) are
- * rejected, because a response in UTF-8 cannot contain them.
- */
+/** The lengths are in code points, as in JSON Schema. Lone surrogates are rejected, because a response in UTF-8 cannot contain them. */
 export function text(max: number, min = 0) {
   return z.string().check(
     z.refine((value) => value.isWellFormed(), { error: "must be well-formed Unicode", abort: true }),
@@ -68,16 +60,13 @@ export function text(max: number, min = 0) {
   );
 }
 
-/**
- * A name that users see: a string of `min` to `max` code points, at least one of which is visible. A name that consists only of blanks,
- * control characters and format characters would be invisible on a page.
- */
+/** A name that users see: at least one code point is visible on a page. */
 export const label = (max: number, min = 1) =>
   text(max, min).check(
     z.refine((value) => value === "" || hasVisible(value), { error: "must have a visible character" }),
   );
 
-/** Returns true if a character of the text is neither a blank nor a control or format character. */
+/** Blanks, control and format characters are not visible. */
 export const hasVisible = (value: string): boolean => /[^\p{Cc}\p{Cf}\p{Z}]/u.test(value);
 
 export function codePoints(value: string): number {
@@ -88,9 +77,7 @@ export function codePoints(value: string): number {
 
 export const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
-/**
- * An e-mail address: a dot-atom (RFC 5322), `@`, and a host name with at least one dot. Quoted local parts and IP addresses are rejected.
- */
+/** A dot-atom (RFC 5322), `@`, and a host name with at least one dot. No quoted local parts and IP addresses. */
 const mailbox =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
 
@@ -112,10 +99,7 @@ export function degrees(limit: number) {
   );
 }
 
-/**
- * Default descriptions of fields in docs/openapi.json. A key is the name of a field. Each field of this name that has no description of its
- * own gets this one.
- */
+/** Default descriptions of fields in docs/openapi.json, by name. */
 export const recordTexts = {
   id: "Unique in the whole service.",
   companyId: "The company that owns the record.",

@@ -1,10 +1,7 @@
-/** The schema of UUIDs that clients make. It is in a separate file, so that only bundles that need it contain it. */
+/** UUIDs that clients make. In a separate file, so that only bundles that need it contain it. */
 import * as z from "zod/mini";
 
-/**
- * UUIDs are case-insensitive, so compare and store them in lower case. The pattern accepts every UUID version. The schema is not `z.uuid`,
- * because that would add the patterns of all UUID versions to the bundles.
- */
+/** Compare and store them in lower case. `z.uuid` would add the patterns of all UUID versions to the bundles. */
 export const Uuid = z
   .string()
   .check(

@@ -50,7 +50,6 @@ const rooms = [
   CONTEXT,
   "shared/geometry",
   "shared/company-index",
-  "shared/company-index/copies",
   "shared/company-index/activity",
   "shared/company-index/search",
   "shared/company-index/read",

@@ -1,6 +1,6 @@
 /**
- * Does what README.md and docs/ tell a newcomer, in a fresh clone. It runs every shell block as written, compares the output with the
- * answers in the documents, and then runs the tests of receivers, spreadsheets and client tools. It stops at the first difference.
+ * Does what README.md and docs/ tell a newcomer, in a fresh clone. It runs every shell block as written, and compares the output with
+ * the answers in the documents. It stops at the first difference.
  *
  * The words after the three backticks of a block say what happens with the block:
  * - `sh` runs. If the block prints `ready` or `listening on`, it serves requests. It then keeps running, and the next blocks run in a new
@@ -18,11 +18,10 @@ import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { optionsOrExit } from "../infra/command/options.ts";
 
-const usage = `npm run newcomer -- [options]
+const usage = `npm run newcomer
     does in a fresh clone what the documents tell a newcomer, and compares the results with the documents
-    --documents   only follows the documents, and does not run the tests of receivers, spreadsheets and client tools
 exit code 0: success, 1: a difference or a failed test, 2: wrong usage`;
-const options = optionsOrExit({ documents: { type: "boolean" } }, usage);
+optionsOrExit({}, usage);
 
 const root = resolve(import.meta.dirname, "..");
 const temporary = realpathSync(mkdtempSync(join(tmpdir(), "newcomer-")));
@@ -168,35 +167,11 @@ const documents = (): string[] => [
     .sort(),
 ];
 
-/**
- * The test suites that run in the clone, each with its name, its projects in vitest.config.ts, and its files. CI leaves them out here,
- * because each of its runs executes these files in `npm run test:ci`.
- */
-const suites = [
-  ["receivers in each installed language", ["api"], "test/webhooks/receivers.api.test.ts"],
-  ["CSV files as spreadsheet programs save them", ["api"], "test/jobs/spreadsheets.api.test.ts"],
-  ["Spectral, and the client generators", ["deep", "deep-api"], "test/clients"],
-  ["Prism, with the requests of the API tests", ["deep-prism"], "test"],
-] as const;
-
 async function main(): Promise<void> {
   const { stdout } = spawnSync("git", ["status", "--porcelain"], { cwd: root, encoding: "utf8" });
   if (stdout !== "") console.log("note   the clone has no changes that are not committed");
   await follow("README.md");
   for (const document of documents().filter((file) => file !== "README.md")) await follow(document);
-  if (options.documents === true) return;
-  for (const [program, ...version] of [
-    ["python3", "--version"],
-    ["go", "version"],
-    ["java", "-version"],
-  ] as const) {
-    const isInstalled = spawnSync(program, version, { env }).status === 0;
-    if (!isInstalled) console.log(`note   ${program} is not installed, so the tests that need it do not run`);
-  }
-  for (const [name, projects, files] of suites) {
-    const selected = projects.map((project) => `--project ${project}`).join(" ");
-    await step(name, () => new Terminal(clone).run(`npx vitest run ${selected} ${files}`));
-  }
 }
 
 try {

@@ -11,7 +11,7 @@ import { afterAll, expect, test } from "vitest";
 const directory = mkdtempSync(join(tmpdir(), "canvassing-runs-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-const TEST = "test/infra/local/kms.test.ts";
+const TEST = "test/harness/once.test.ts";
 const root = resolve(import.meta.dirname, "..");
 
 /**
@@ -19,7 +19,7 @@ const root = resolve(import.meta.dirname, "..");
  * grandchild could remain in the list of processes and would look as if it were still running.
  */
 const run = () =>
-  spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "direct", TEST], {
+  spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), "run", "--project", "unit", TEST], {
     cwd: root,
     env: { ...process.env, TMPDIR: directory },
     stdio: "ignore",

@@ -1,7 +1,4 @@
-/**
- * Handles the messages of the delivery queue. Most messages ask for one attempt of a webhook delivery. shared/webhooks/messages.ts defines
- * all kinds of messages.
- */
+/** Handles the messages of the delivery queue. shared/webhooks/messages.ts defines all kinds of messages. */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { eventContext } from "#shared/webhooks/context.ts";

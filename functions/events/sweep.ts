@@ -1,6 +1,6 @@
 /**
- * Runs every minute. Sends a new queue message for each overdue webhook delivery and each overdue job, because the first message was
- * probably lost. Also starts each requested flush of a search index whose time has come.
+ * The sweeper. Sends a new queue message for each overdue delivery and job, because the first message was probably lost, and starts
+ * requested flushes.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";

@@ -1,6 +1,5 @@
 /**
- * POST /api/prospects/exports: starts an export job that writes a file to the bucket. Companies with very many prospects need it, because a
- * streamed response would take too long.
+ * POST /api/prospects/exports: starts an export job that writes a file. Very many prospects would take too long for a streamed response.
  */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

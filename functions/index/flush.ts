@@ -1,7 +1,4 @@
-/**
- * Merges recent changes into the company index (the search index of a company), so that reads of the index stay fast. The table's stream
- * triggers the function.
- */
+/** Flushes the company index, so that reads of it stay fast. The table's stream triggers the function. */
 import { flushStream } from "#shared/company-index/write/flush-stream.ts";
 import { apiContext } from "#shared/context.ts";
 

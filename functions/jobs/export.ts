@@ -1,6 +1,4 @@
-/**
- * Handles the messages of the export queue. A message starts an export job, or continues a job that an earlier invocation did not finish.
- */
+/** Handles the messages of the export queue. A message starts an export job, or continues one that an earlier invocation did not finish. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { ExportMessage, runExport } from "#shared/jobs/export/job.ts";
 

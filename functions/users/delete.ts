@@ -20,8 +20,7 @@ export const handler = endpoint(
     try {
       await disableOrWithdraw(context, identityProvider(), caller, path.id);
     } finally {
-      // Wait until no job of the user writes with the user's old rights. Wait even if `disableOrWithdraw` throws `not_found`, because an
-      // earlier request may have disabled the user while the user's job is still running.
+      // Wait even if `disableOrWithdraw` throws `not_found`: after an earlier request, a job may still write with the user's old rights.
       await untilJobsHaveRights(context, caller.companyId, path.id);
     }
     return { id: path.id };

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -18,6 +19,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod/mini";
 import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
+import { inOwnProcess } from "./own-process.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -26,32 +28,36 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
  * checkout. A test in CI that clones the repository then copies the bundles that CI has already built from the same sources.
  */
 export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/canvassing");
-const CACHE = join(CACHES, "bundles");
+
+const BUILD = fileURLToPath(new URL("bundle-process.ts", import.meta.url));
 
 /** The files that determine the content of the bundles. package-lock.json determines the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
-/** Number of cached sets of bundles. A set is about 30 MB large. Four sets are enough for switching between a few branches. */
+/** Number of cached sets of bundles. A set is up to 36 MB large. Four sets are enough for switching between a few branches. */
 const KEPT = 4;
 
 export interface BundleOptions {
   readonly signIn?: LocalSignIn;
+  /** If true, the bundles are those of `bundleShared`. */
+  readonly isShared?: boolean;
 }
 
 const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modules: z.array(z.string()) })]));
 
 /**
- * Does the same as `bundle()`, but copies the bundles from the cache if their sources have not changed. The options change only the page of
- * the API reference, which is written after the copy. So all options can use the same cached bundles.
+ * Does the same as `bundle()` or `bundleShared()`, but copies the bundles from the cache if their sources have not changed. `signIn` changes
+ * only the page of the API reference, which is written after the copy. So services with different users can use the same cached bundles.
+ * @param caches the folder of all build caches
  */
 export async function cachedBundle(
   files: readonly string[],
   outDir: string,
-  { signIn }: BundleOptions = {},
-  cache: string = CACHE,
+  { signIn, isShared = false }: BundleOptions = {},
+  caches: string = CACHES,
 ): Promise<Map<string, z.infer<typeof Bundles>[number][1]>> {
-  const entry = join(cache, cacheKey(files));
-  if (!existsSync(entry)) await built(entry, files);
+  const entry = join(caches, "bundles", cacheKey([...files, isShared ? "shared" : "deployed"]));
+  if (!existsSync(entry)) await built(entry, files, isShared);
   markUsed(entry);
   rmSync(outDir, { recursive: true, force: true });
   cpSync(join(entry, "code"), outDir, { recursive: true });
@@ -65,26 +71,37 @@ export async function cachedBundle(
  */
 const building = new Map<string, Promise<void>>();
 
-function built(entry: string, files: readonly string[]): Promise<void> {
-  const build = building.get(entry) ?? addEntry(entry, files).finally(() => building.delete(entry));
+function built(...[entry, files, isShared]: Parameters<typeof addEntry>): Promise<void> {
+  const build = building.get(entry) ?? addEntry(entry, files, isShared).finally(() => building.delete(entry));
   building.set(entry, build);
   return build;
 }
 
-async function addEntry(entry: string, files: readonly string[]): Promise<void> {
+async function addEntry(entry: string, files: readonly string[], isShared: boolean): Promise<void> {
   const made = `${entry}-${process.pid}`;
-  // Import the bundlers only if they are needed, because the import takes a fifth of a second.
-  const { bundle } = await import("./bundle.ts");
-  const bundles = await bundle(files, join(made, "code"));
-  writeFileSync(join(made, "bundles.json"), JSON.stringify([...bundles]));
-  publish(made, entry);
+  try {
+    // Create the directory first: if it cannot be written, the start says so before the build.
+    mkdirSync(made, { recursive: true });
+    const bundles = await inOwnProcess(BUILD, { files, outDir: join(made, "code"), isShared });
+    writeFileSync(join(made, "bundles.json"), JSON.stringify(bundles));
+    publish(made, entry);
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
   removeOldEntries(join(entry, ".."), KEPT);
 }
 
-/** Sets the entry's modification time to now. `removeOldEntries` removes the entries with the oldest times. */
+/**
+ * Sets the entry's modification time to now. `removeOldEntries` removes the entries with the oldest times. A failure has no effect, because
+ * a cache that cannot be written keeps all its entries.
+ */
 export function markUsed(entry: string): void {
   const now = new Date();
-  utimesSync(entry, now, now);
+  try {
+    utimesSync(entry, now, now);
+  } catch {
+    // The entry can still be read.
+  }
 }
 
 /**

@@ -1,14 +1,11 @@
 /** Builds the console into console/dist if its sources have changed since the last build. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { promisify } from "node:util";
+import { doneAtExit } from "../command/at-exit.ts";
 import { optionsOf, runCommand } from "../command/options.ts";
 import { root } from "./bundle.ts";
-import { CACHES } from "./bundle-cache.ts";
-
-const run = promisify(execFile);
 
 const folder = join(root, "console");
 /** The directory with the built files, which CloudFront or the local service sends to browsers. */
@@ -31,23 +28,42 @@ const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "pack
 export async function buildConsole(): Promise<boolean> {
   const hash = hashOfSources();
   if (isBuilt(hash)) return false;
-  mkdirSync(CACHES, { recursive: true });
-  const made = join(CACHES, `console-${process.pid}`);
-  // Tests call this function with NODE_ENV=test, and Vite would then bundle the larger and slower development build of React. So Vite runs
-  // in a separate process with NODE_ENV=production.
-  await run(
-    process.execPath,
-    [join(root, "node_modules/vite/bin/vite.js"), "build", folder, "--outDir", made, "--emptyOutDir"],
-    {
-      env: { ...process.env, NODE_ENV: "production" },
-    },
-  );
+  const made = `${consoleDirectory}-${process.pid}`;
+  await runVite(made);
   // If another process has built the same sources meanwhile, keep its files and delete the files of this build. A browser may be loading
   // the files of the other process.
   if (isBuilt(hash)) rmSync(made, { recursive: true, force: true });
   else publish(made);
   writeFileSync(STATE, hash);
   return true;
+}
+
+/**
+ * Builds the console into `outDir` in a process of its own, which ends with this process. Tests call this function with NODE_ENV=test, with
+ * which Vite would bundle the larger and slower development build of React, so Vite gets NODE_ENV=production.
+ */
+async function runVite(outDir: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  // Node.js itself loads Vite's configuration. By default, Vite would write a bundle of it into node_modules.
+  const options = ["--outDir", outDir, "--emptyOutDir", "--configLoader", "native"];
+  const child = execFile(
+    process.execPath,
+    [join(root, "node_modules/vite/bin/vite.js"), "build", folder, ...options],
+    { env: { ...process.env, NODE_ENV: "production" } },
+    (error, _, stderr) => {
+      if (error === null) resolve();
+      else reject(new Error(/^\w*Error: E[A-Z]+: .*/m.exec(stderr)?.[0] ?? (stderr.trim() || error.message)));
+    },
+  );
+  const end = doneAtExit(() => child.kill());
+  try {
+    await promise;
+  } catch (error) {
+    rmSync(outDir, { recursive: true, force: true });
+    throw error;
+  } finally {
+    end();
+  }
 }
 
 const isBuilt = (hash: string): boolean =>

@@ -1,6 +1,5 @@
 /**
- * Implements `npm run canary -- create`: it creates the company and the user of the scheduled smoke test, or gives this user a new
- * password.
+ * Implements `npm run canary -- create`, which creates the company and user of the scheduled smoke test, or gives the user a new password.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,9 +23,7 @@ npm run canary -- create --sub SUBJECT
 ${stackUsage}
 exit code 0: done, 1: failed, 2: wrong usage`;
 
-/**
- * The e-mail address of the smoke test's user. No mail is ever sent to it, because `.invalid` is reserved for domains that do not exist.
- */
+/** No mail is ever sent to it, because `.invalid` is reserved for domains that do not exist. */
 const EMAIL = "smoke-test@canary.invalid";
 const COMPANY = "Smoke test";
 
@@ -46,16 +43,15 @@ export interface CanarySetup {
 }
 
 /**
- * Creates the company if it does not exist, and stores new credentials of its user. The user is in the stack's user pool, or is the OAuth
- * client `client` of an external identity provider. Returns a sentence that says what it has done. Throws WrongUsage if there is neither a
- * user pool nor a client.
+ * Creates the company if it does not exist, and stores new credentials of its user, who is in the user pool or is the OAuth client of an
+ * external identity provider. Returns a sentence for the operator. Throws WrongUsage if there is neither a user pool nor a client.
  */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
   const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
   const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
-    // A conflict means that this user already has a company, which an earlier run of this command created.
+    // This user already has a company, which an earlier call created.
     if (error instanceof ApiError && error.code === "conflict") return undefined;
     throw error;
   });
@@ -65,9 +61,7 @@ export async function createCanary({ stackName, table, parameters, pool, client 
     : `company ${made.company.id} "${COMPANY}" has the user ${EMAIL}`;
 }
 
-/**
- * Gives the user a random password that no person knows. If the user is not in the user pool, adds the user first without sending a mail.
- */
+/** Gives the user a random password that no person knows. Adds a missing user without sending a mail. */
 async function userOf(pool: UserPool) {
   const user = (await findPoolUser(pool, EMAIL)) ?? (await createPoolUser(pool, EMAIL, { mail: false }));
   if (user?.sub === undefined) throw new Error("the user pool gave the user no subject");

@@ -1,4 +1,4 @@
-/** Defines the options `--stage` and `--stack`. With one of them, an operator chooses the deployment for an admin command. */
+/** The options `--stage` and `--stack`, which choose a deployment. */
 
 import { shown } from "../command/accepted.ts";
 import { WrongUsage } from "../command/options.ts";
@@ -14,10 +14,7 @@ export interface ChosenStack {
   readonly stack?: string | undefined;
 }
 
-/**
- * Returns the name of the chosen CDK stack, or undefined if neither option is given. Throws WrongUsage if both are given or if one of the
- * names is not valid.
- */
+/** Undefined if neither option is given. Throws WrongUsage if both are given or if a name is not valid. */
 export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
   if (stage !== undefined && stack !== undefined)
     throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");

@@ -7,7 +7,7 @@ import { argumentsOf, checked, runCommand, unknownCommand } from "../command/opt
 import { chosenStack, stackOptions } from "./chosen-stack.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The function of a command. It resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
+/** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
@@ -16,10 +16,7 @@ const Input = z.object({
   stack: z.optional(z.string()),
 });
 
-/**
- * Runs the command and sets the exit code of the process. It is the code that the command returns, 2 after wrong usage, or 1 for an unknown
- * company or after any other error.
- */
+/** Sets the exit code: that of the command, 2 after wrong usage, or 1 for an unknown company or after any other error. */
 export const companyCommand = (usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> =>
   runCommand(async () => {
     const { work, company, stack } = readInput(usage, commands);

@@ -1,6 +1,6 @@
 /**
- * Implements `npm run index -- verify|rebuild|repair-activity --company N`. It compares a company's search index with the company's rows,
- * rebuilds the index from the rows, or removes damaged rows of the company's activity (what users have done, for reports).
+ * Implements `npm run index -- verify|rebuild|repair-activity --company N`: compares a company index with its rows, rebuilds it, or removes
+ * damaged rows of activity.
  */
 import { systemClock } from "#shared/clock.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";

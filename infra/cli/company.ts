@@ -1,6 +1,6 @@
 /**
- * Implements `npm run company -- COMMAND`, which creates, suspends, resumes, exports, deletes and checks a company. The company is in a
- * deployed stack or in the local service.
+ * Implements `npm run company -- COMMAND`, which creates, suspends, resumes, exports, deletes and checks a company, in a deployed stack or
+ * in the local service.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -66,10 +66,7 @@ const Outputs = z.object({
 
 interface Context extends ErasureContext {
   readonly retention: DeployedRetention | undefined;
-  /**
-   * Finds the tables that were restored from the service's table or from a table in `others`, directly or by way of another restored table.
-   * It leaves out the tables in `others`.
-   */
+  /** Restored directly or by way of another restored table, from the service's table or one in `others`. Leaves out the latter. */
   readonly findRestored: () => Promise<readonly RowStore[]>;
 }
 
@@ -101,17 +98,14 @@ async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: I
   };
 }
 
-/** Returns a function that opens a table. The limits `--read-units` and `--write-units` apply to all opened tables together. */
+/** The limits `--read-units` and `--write-units` apply to all opened tables together. */
 function storesAt(dynamoDb: ClientSettings, input: Input): (tableName: string) => RowStore {
   const client = dynamoClient(dynamoDb);
   const [reads, writes] = [new Pace(input["read-units"]), new Pace(input["write-units"])];
   return (tableName) => ({ client, tableName, table: openTable(tableName, client), reads, writes });
 }
 
-/**
- * Throws CommandRefused unless a restore has made this table. Otherwise a mistyped name could make the command erase rows in the table of
- * another deployment.
- */
+/** A mistyped name could make the command erase rows in the table of another deployment. Throws CommandRefused. */
 async function assertRestored(client: DynamoDBClient, name: string): Promise<void> {
   const found = await describeTable(client, name);
   if (found?.RestoreSummary !== undefined) return;
@@ -120,7 +114,7 @@ async function assertRestored(client: DynamoDBClient, name: string): Promise<voi
   );
 }
 
-/** The function of a command. It prints a report and resolves with the exit code. */
+/** Prints a report and resolves with the exit code. */
 type Command = (context: Context, input: Input) => Promise<number>;
 
 const commands: Readonly<Record<string, Command>> = {
@@ -151,8 +145,8 @@ const commands: Readonly<Record<string, Command>> = {
 };
 
 /**
- * Counts the rows and files that are left of a company. Throws CommandRefused if there are none and no erasure of this company is recorded.
- * Otherwise a mistyped id would look like a completed erasure.
+ * Counts what is left of a company. Throws CommandRefused if there is nothing and no erasure is recorded: a mistyped id would look like a
+ * completed erasure.
  */
 async function check(context: Context, company: number): Promise<number> {
   const restored = await context.findRestored();

@@ -1,5 +1,5 @@
 /**
- * Implements `npm run company -- create --name NAME --owner EMAIL`. It creates a company with its owner, in a deployed stack or in the
+ * Implements `npm run company -- create --name NAME --owner EMAIL`, which creates a company with its owner, in a deployed stack or in the
  * local service.
  */
 import * as z from "zod/mini";
@@ -27,7 +27,6 @@ const Input = z.object({
   sub: z.optional(textUpTo(255)),
 });
 
-/** The table in which the company is created, and the identity provider in which the owner gets an account. */
 interface Target {
   readonly label: string;
   readonly table: Table;
@@ -35,8 +34,8 @@ interface Target {
 }
 
 /**
- * Returns the table and the identity provider for a new company. `--sub` names the owner's subject at an external identity provider. The
- * local service never uses an external identity provider, so with `--sub` the function always chooses a deployed stack.
+ * `--sub` names the owner's subject at an external identity provider. The local service never uses one, so `--sub` chooses a deployed
+ * stack.
  */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
@@ -56,7 +55,7 @@ function ownPool(userPoolId: string | undefined, settings: ClientSettings): Iden
   return userPool(userPoolId, cognitoClient(settings));
 }
 
-/** @param usage the text that is printed if the arguments are wrong */
+/** `usage` is printed if the arguments are wrong. */
 export async function createCommand(args: readonly string[], usage: string): Promise<void> {
   const names = ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"];
   const input = checked(Input, optionsOf(args, texts(names), usage), usage);

@@ -1,6 +1,4 @@
-/**
- * Implements `npm run csv -- import FILE | export FILE` with import and export jobs of a running service. It resumes interrupted transfers.
- */
+/** Implements `npm run csv -- import FILE | export FILE` with jobs of a running service, and resumes interrupted transfers. */
 import { setTimeout as wait } from "node:timers/promises";
 import { messageOf } from "../command/error.ts";
 import { answerHelp, nameTarget, runCommand } from "../command/options.ts";
@@ -10,12 +8,12 @@ import { readOptions, usage } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { hasCode, openService } from "./csv/service.ts";
 
-/** The exit code after which the same command resumes the transfer. */
+/** The same command then resumes the transfer. */
 const RESUMABLE = 3;
-/** Maximum time in milliseconds that the command waits for the second signal after Ctrl-C, which npm forwards to this process. */
+/** Wait for the second signal after Ctrl-C, which npm forwards to this process. */
 const FORWARDED_MS = 1_000;
 
-// After Ctrl-C, the command stops its work and prints how to resume. Another Ctrl-C two seconds later ends it at once.
+// Stops the work and prints how to resume. Another Ctrl-C two seconds later ends the command at once.
 const interrupt = new AbortController();
 const second = onSignal(
   () => interrupt.abort(),
@@ -35,8 +33,7 @@ await runCommand(async () => {
     progress.end();
     if (!(signal.aborted || hasCode(error, "cutOff"))) throw error;
     console.error(signal.aborted ? progress.hint : `${messageOf(error)}\n${progress.hint}`);
-    // After Ctrl-C, npm forwards a second signal to this process. If it arrived while Node.js is ending, the process would end without the
-    // exit code. So wait for this signal first.
+    // If npm's second signal arrived while Node.js is ending, the process would end without the exit code.
     if (signal.aborted && process.env.npm_lifecycle_event !== undefined) {
       await Promise.race([second, wait(FORWARDED_MS)]);
     }

@@ -1,6 +1,6 @@
 /**
- * Implements `npm run dead-letters -- list | redrive QUEUE`. It counts the messages of the dead-letter queues, or processes the messages of
- * one queue again after an operator has removed the cause of the failure.
+ * Implements `npm run dead-letters -- list | redrive QUEUE`, which counts the messages of the dead-letter queues, or processes them again
+ * after an operator has removed the cause.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
@@ -20,17 +20,15 @@ import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
- * The dead-letter queues. `url` is the name of the stack output that contains the queue's URL. `source` is the name of the output with the
- * URL of the original queue. A dead-letter queue without `source` contains messages about records of the table's stream that its `consumer`
- * failed to process.
+ * `url` and `source` are the stack outputs with the URLs of the queue and of its original queue. Without `source`, its messages are about
+ * stream records that its `consumer` failed to process.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
   exports: { url: "ExportsDeadLettersUrl", source: "ExportsUrl" },
   "bulk-jobs": { url: "BulkJobsDeadLettersUrl", source: "BulkJobsUrl" },
-  // This queue contains the poison records: stream records that the publisher could not process. Its older name is `parked`. The name
-  // stays, because operators and the commands of earlier releases use it.
+  // The poison records. Operators use the older name `parked`.
   "parked-records": { url: "ParkedRecordsUrl", consumer: "events" },
   "unflushed-indexes": { url: "UnflushedIndexesUrl", consumer: "indexes" },
 } as const;
@@ -76,10 +74,7 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/**
- * Returns for each dead-letter queue how its messages are processed again. If the dead-letter queue has an original queue, the message is
- * sent back to the original queue. Otherwise the message is about stream records, and their consumer processes them in this process.
- */
+/** Sends messages back to the original queue. Without one, their consumer processes the stream records in this process. */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {
     const value = outputs[name];
@@ -103,8 +98,7 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // For the consumer `indexes`, nothing is lost if the stream has already deleted the record. The record would only start a flush, which
-    // merges recent changes into the company's search index. The company's next write starts a flush, too.
+    // The lost record would only start a flush of the company index, as the company's next write does.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -128,10 +122,7 @@ const sendBack =
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
 
-/**
- * Returns SQS's estimate of the number of messages, visible or not. Messages that have just failed again are not visible, but they are
- * counted.
- */
+/** SQS's estimate. Messages that have just failed again are not visible, but they count. */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

@@ -21,34 +21,23 @@ export interface Redrive {
 export interface Redriven {
   readonly done: number;
   readonly failed: number;
-  /**
-   * False if the command has stopped after `IDLE_BATCHES` consecutive batches that contained only messages to skip. The queue may then
-   * still contain messages that the command should have processed.
-   */
+  /** False after `IDLE_BATCHES` consecutive batches of messages to skip. The queue may then contain further messages to process. */
   readonly isComplete: boolean;
 }
 
 const BATCH = 10;
-/**
- * Duration of a long poll in seconds. A long poll asks all servers of the queue. A short poll (0 s) asks only some of them and may miss
- * messages.
- */
+/** Seconds of a long poll, which asks all servers of the queue. A short poll may miss messages. */
 const POLL_SECONDS = 1;
-/**
- * Time in seconds for which a received message is hidden from other consumers. If its processing fails, the message becomes visible again
- * after this time.
- */
+/** A message whose processing fails becomes visible again after these seconds. */
 const VISIBILITY_SECONDS = 120;
 /**
- * Maximum number of consecutive batches that contain only messages to skip: messages that were sent after the start of the command or that
- * have already failed. Without a maximum, the command would not end while new messages arrive.
+ * Consecutive batches that contain only newer or failed messages. Without a maximum, the command would not end while new messages arrive.
  */
 const IDLE_BATCHES = 100;
 
 /**
- * Processes each message that was sent up to `begunMs` (milliseconds since 1970) once, and deletes it if `work` succeeds. It skips newer
- * messages, because a message that `work` sends back to its original queue can fail there again and return here in an endless loop. SQS
- * returns messages in any order, so a batch can contain only newer messages while older messages wait.
+ * Processes each message up to `begunMs` (milliseconds since 1970) once, and deletes it if `work` succeeds. A message that `work` sends
+ * back may fail again and return here, so newer ones are skipped. SQS returns messages in any order.
  */
 export async function redrive(
   sqs: SQSClient,
@@ -57,7 +46,7 @@ export async function redrive(
   idleBatches = IDLE_BATCHES,
 ): Promise<Redriven> {
   let done = 0;
-  // The ids of failed messages. They become visible again while the command runs, and must not be processed a second time.
+  // Failed messages become visible again, and must not be processed a second time.
   const failed = new Set<string>();
   for (let idle = 0; idle < idleBatches; ) {
     const messages = await receive(sqs, QueueUrl);

@@ -1,6 +1,6 @@
 /**
- * Implements `npm run restore -- COMMAND`. It restores the table as it was at an earlier time, or prepares a table that AWS Backup has
- * restored. It also checks a restored table, restores one company from a restored table, or deletes a restored table.
+ * Implements `npm run restore -- COMMAND`, which restores the table or one company, prepares a table that AWS Backup has restored, and
+ * checks or deletes a restored table.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -43,7 +43,7 @@ const shared = {
   "read-units": z._default(Units, READ_UNITS),
   "write-units": z._default(Units, WRITE_UNITS),
 };
-/** The point in time whose data is restored. DynamoDB restores a table only to whole seconds. */
+/** DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
   z.iso.datetime({ offset: true, precision: 0, ...must("a time such as 2026-11-22T10:00:00Z") }),
   z.transform((text) => new Date(text)),
@@ -88,8 +88,8 @@ async function prepare(inUse: TableInUse, input: Input<"prepare">): Promise<numb
 }
 
 /**
- * Returns the tables of a restore: the live table (which the service uses), the restored table, and the earlier table of the option
- * `--from`, if it is a different one. If the live table has been deleted, the table of `--from` takes its place.
+ * The live table, the restored table, and a different table of `--from`. If the live table has been deleted, the table of `--from` takes
+ * its place.
  */
 async function carryOf(inUse: TableInUse, input: Input<"prepare" | "table">, target: string): Promise<CarryContext> {
   const used = z.string().parse(inUse.outputs.TableName);

@@ -1,4 +1,4 @@
-/** Implements `npm run senders -- stop | start`. It stops the functions of a deployed stack that send webhooks, or lets them work again. */
+/** Implements `npm run senders -- stop | start`, which stops the functions that send webhooks, or lets them work again. */
 import { setTimeout as wait } from "node:timers/promises";
 import {
   type CloudFormationClient,
@@ -42,9 +42,8 @@ const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
 const POLL_MS = 2_000;
 
 /**
- * Stops or starts the senders (the invocations of the function that sends webhooks). It disables or enables the event source mapping
- * through which Lambda reads the delivery queue. A reserved concurrency of 0 would also stop the senders. But Lambda would then still
- * receive messages, and the queue would move them to its dead-letter queue.
+ * Disables or enables the event source mapping of the delivery queue. With a reserved concurrency of 0, Lambda would still receive
+ * messages, and they would move to the dead-letter queue.
  */
 export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
   const { lambda } = context;
@@ -52,14 +51,11 @@ export async function switchSenders(context: SendersContext, stackName: string, 
   await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: isOn }));
   const wanted = isOn ? "Enabled" : "Disabled";
   while ((await lambda.send(new GetEventSourceMappingCommand({ UUID }))).State !== wanted) await context.wait(POLL_MS);
-  // An invocation that has already begun may send webhooks until its time-out. So the command waits until then.
+  // An invocation that has already begun may send webhooks until its time-out.
   if (!isOn) await context.wait(timeoutSeconds * 1_000);
 }
 
-/**
- * Returns the name of the function that sends webhooks. The function is found by its description in the template, which is the same in all
- * deployments.
- */
+/** Finds the function by its description in the template, which is the same in all deployments. */
 async function functionOf({ cloud }: SendersContext, StackName: string): Promise<string> {
   const { TemplateBody = "{}" } = await cloud.send(
     new GetTemplateCommand({ StackName, TemplateStage: TemplateStage.Original }),
@@ -72,10 +68,7 @@ async function functionOf({ cloud }: SendersContext, StackName: string): Promise
   return z.string().parse(found?.PhysicalResourceId);
 }
 
-/**
- * Returns the id of the event source mapping of the function or of its alias. Lambda's filter by function name does not find mappings of an
- * alias, so all mappings are listed.
- */
+/** Lambda's filter by function name does not find mappings of an alias, so all are listed. */
 async function mappingOf({ lambda }: SendersContext, name: string): Promise<string> {
   for await (const { EventSourceMappings = [] } of paginateListEventSourceMappings({ client: lambda }, {})) {
     const found = EventSourceMappings.find(({ FunctionArn = "" }) => FunctionArn.split(":")[6] === name);

@@ -1,6 +1,4 @@
-/**
- * Implements `npm run smoke -- [--base URL]`. It checks over HTTP that prospects and webhooks work on a running service, local or deployed.
- */
+/** Implements `npm run smoke -- [--base URL]`: checks over HTTP that prospects and webhooks work on a running service. */
 
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";

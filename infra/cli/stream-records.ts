@@ -1,6 +1,6 @@
 /**
- * Reads the stream records of a message in a dead-letter queue. A message that the publisher function sent contains the record itself. A
- * message that Lambda sent contains only positions in the stream.
+ * Reads the stream records of a message in a dead-letter queue. The publisher sends the record itself, Lambda only its position in the
+ * stream.
  */
 import {
   type DynamoDBStreamsClient,
@@ -17,7 +17,7 @@ import { imageOf } from "../local/stream-image.ts";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const PoisonRecord = z.object({ v: z.literal(1), record: AnyRecord });
-/** The message that Lambda sends to the on-failure destination of a stream's event source. */
+/** Lambda sends it to the on-failure destination of a stream's event source. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -28,15 +28,12 @@ const Positions = z.object({
 const Body = z.union([PoisonRecord, Positions]);
 
 /**
- * Maximum number of empty answers while a shard is read. An answer may be empty although more records follow. But if the shard is open and
- * lacks the last record of the message, all further answers are empty. The maximum then ends the read.
+ * An answer may be empty although more records follow. In an open shard without the last record of the message, all further answers are
+ * empty, and this maximum ends the read.
  */
 const EMPTY_ANSWERS = 100;
 
-/**
- * Returns the stream records of a message. Returns undefined if the stream has already deleted one of them. A stream stores records for 24
- * hours.
- */
+/** Undefined if the stream, which stores records for 24 hours, has already deleted one of them. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,
@@ -85,7 +82,7 @@ async function readPositions(
   return found;
 }
 
-/** Converts a record of the SDK to the form in which Lambda passes it to functions. */
+/** The form in which Lambda passes a record to functions. */
 export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
   return {
     dynamodb: {

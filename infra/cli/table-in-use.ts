@@ -1,7 +1,4 @@
-/**
- * Finds the table for an operator's command: the table of the running local service, or of a deployed stack. The first line on stderr names
- * the target. So an operator notices if a local service runs by chance and its table is used.
- */
+/** Finds the table for an operator's command, and names it on stderr, so that an operator notices a local service that runs by chance. */
 import {
   type CloudFormationClient,
   DescribeStacksCommand,
@@ -27,7 +24,7 @@ export interface TableInUse {
   readonly sqs: ClientSettings;
   readonly secrets: () => Secrets;
   readonly isLocal: boolean;
-  /** The id of the user pool. It is undefined for the local service, and for a deployment with an external identity provider. */
+  /** Undefined for the local service, and with an external identity provider. */
   readonly userPoolId: string | undefined;
 }
 
@@ -39,10 +36,7 @@ const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/**
- * Returns the table of the named stack. Without a name, it returns the table of the running local service. If no local service is running,
- * it returns the table of the default stack.
- */
+/** Returns the table of the named stack. Without a name, it is the running local service's, or else the default stack's. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -58,7 +52,7 @@ const operator = { region: "us-east-1", credentials: { accessKeyId: "local", sec
 async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
-  // A starting local service responds with 503. Stop here, because the command must not use the deployed stack by mistake.
+  // The local service is starting. The command must not use the deployed stack by mistake.
   if (answer?.status === 503) throw new Error(`the local service at ${base} is starting: wait for the line "ready"`);
   if (answer === undefined || !answer.ok) return undefined;
   nameTarget(`local service at ${base}`);
@@ -80,7 +74,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // All clients share one credentials provider, so that the credentials are looked up only once.
+  // The credentials are looked up only once.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };

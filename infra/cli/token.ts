@@ -1,7 +1,4 @@
-/**
- * Implements `npm run --silent token -- EMAIL`. It prints an access token of the running local service to stdout and nothing else, so that
- * scripts can use the output. It prints the target to stderr.
- */
+/** Implements `npm run --silent token -- EMAIL`, which prints only an access token of the running local service to stdout, for scripts. */
 
 import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";

@@ -1,6 +1,6 @@
 /**
- * Implements `npm run webhooks -- reconcile | encrypt-secrets --company N`. It checks that no webhook delivery is lost, or encrypts webhook
- * secrets that an older release has stored as plain text.
+ * Implements `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, or encrypts secrets that an
+ * older release has stored as plain text.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
@@ -18,7 +18,7 @@ npm run webhooks -- encrypt-secrets --company N
 ${stackUsage}
 exit code 0: no faults, 1: faults, an unknown company or any other error, 2: wrong usage`;
 
-/** Number of times that a fault must be found again before it is reported. A change that is in progress can look like a fault. */
+/** A change that is in progress can look like a fault, so it must be found again this often. */
 const RECHECKS = 3;
 const BETWEEN_CHECKS_MS = 3_000;
 

@@ -1,6 +1,4 @@
-/**
- * Defines schemas of values that an operator gives in an option or a setting. Each error says what is accepted and which value was given.
- */
+/** Schemas of values in options and settings. Each error says what is accepted and which value was given. */
 import * as z from "zod/mini";
 
 /** Maximum number of characters of a wrong value that an error message contains. */
@@ -12,18 +10,13 @@ export function shown(value: unknown): string {
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`;
 }
 
-/** Returns the error of a schema. The message contains what the schema accepts, and the value that it got. */
 export const must = (what: string) => ({
   error: ({ input }: { readonly input?: unknown }): string => `must be ${what}, and not ${shown(input)}`,
 });
 
 const DECIMAL = /^\d{1,15}(?:\.\d{1,15})?$/;
 
-/**
- * Accepts a number in decimal digits: as text (from the command line) or as JSON (from cdk.json). An empty text is no number, although
- * JavaScript converts it to 0.
- * @param what the accepted numbers, for the error message
- */
+/** Decimal digits as text or JSON. An empty text is no number, although JavaScript converts it to 0. `what` is for the error message. */
 export const numeric = (what: string, accepts: (value: number) => boolean) =>
   z.pipe(
     z.custom<number | string>(
@@ -40,7 +33,6 @@ export const wholeNumber = (least: number, most: number) =>
     (value) => Number.isInteger(value) && value >= least && value <= most,
   );
 
-/** Accepts a number with or without decimals. */
 export const numberFrom = (least: number, most: number) =>
   numeric(`a number from ${least} to ${most}`, (value) => value >= least && value <= most);
 

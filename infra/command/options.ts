@@ -3,15 +3,10 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { messageOf } from "./error.ts";
 
-/** Reports arguments that a command does not accept. */
+/** Arguments that a command does not accept. */
 export class WrongUsage extends Error {}
 
-/**
- * Returns the values of the options. If the arguments contain `--help`, it prints the usage and ends the process.
- *
- * @param usage begins with the command, for example `npm run bench -- [options]`
- * @throws WrongUsage with one line, if an argument is unknown or lacks its value
- */
+/** With `--help`, it prints `usage`, which begins with the command, and ends the process. Throws WrongUsage with one line. */
 export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly string[], options: T, usage: string) {
   answerHelp(args, usage);
   try {
@@ -39,7 +34,7 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   }
 }
 
-/** Throws an error if an option that takes one value occurs twice. Node.js would use the last value, and an operator may mean the first. */
+/** Node.js would use the last value of a repeated option, and an operator may mean the first. */
 function refuseRepeated(
   tokens: readonly { readonly kind: string; readonly name?: string }[],
   options: ParseArgsOptionsConfig,
@@ -52,13 +47,12 @@ function refuseRepeated(
   }
 }
 
-/** The exit codes of all commands. A command may have further codes for interrupted work, which its usage then names. */
+/** A command may have further codes for interrupted work, which its usage then names. */
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 /**
- * Runs a command and sets the exit code of the process. The code is the result of `main`. If `main` has no result, it is the code that
- * `main` has set in `process.exitCode`, or 0 if `main` has set none. If `main` throws, the code is 2 for wrong usage and 1 for any other
- * error, and the message goes to stderr.
+ * Sets the exit code: the result of `main`, otherwise `process.exitCode`, otherwise 0. If `main` throws, it is 2 for wrong usage and 1 for
+ * any other error, and the message goes to stderr.
  */
 export async function runCommand(main: () => Promise<number | undefined>): Promise<void> {
   try {
@@ -69,10 +63,7 @@ export async function runCommand(main: () => Promise<number | undefined>): Promi
   }
 }
 
-/**
- * Returns the options of a command that has no positional arguments. If the options are wrong, it prints one line and ends the process with
- * exit code 2.
- */
+/** Returns the options of a command without positional arguments. If one is wrong, it prints a line and ends the process with code 2. */
 export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T, usage: string) {
   try {
     return optionsOf(process.argv.slice(2), options, usage);
@@ -91,8 +82,7 @@ export function answerHelp(args: readonly string[], usage: string): void {
 /** Returns an error whose message is one line: the reason, and the command that prints the usage. */
 function wrongArgument(error: unknown, usage: string): WrongUsage {
   const message = messageOf(error);
-  // Node.js adds a hint to the reason: how to pass a positional argument that begins with a dash, or that the command takes no positional
-  // arguments. No command needs the first hint, and the usage already shows the second. So both are removed.
+  // Node.js adds hints about positional arguments, which no command needs or which the usage already gives.
   const reason = message.replace(
     /\. To specify a positional argument .*| This command does not take positional arguments$/s,
     "",
@@ -101,11 +91,7 @@ function wrongArgument(error: unknown, usage: string): WrongUsage {
   return new WrongUsage(`${reason.replace(/\.$/, "")}: see ${command} -- --help`);
 }
 
-/**
- * Checks the values of options with the schema and returns the result.
- *
- * @throws WrongUsage with one line for each wrong or missing option, and the usage
- */
+/** Throws WrongUsage with one line for each wrong or missing option, and the usage. */
 export function checked<S extends z.ZodMiniType>(
   schema: S,
   values: Readonly<Record<string, unknown>>,
@@ -121,10 +107,7 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/**
- * Reads the command-line options that the schema names, and returns their checked values. Each option takes a value. If an option or a value
- * is wrong, the function prints the reason and ends the process with exit code 2.
- */
+/** Each option of the schema takes a value. If one is wrong, it prints the reason and ends the process with exit code 2. */
 export function checkedOrExit<S extends z.ZodMiniObject>(schema: S, usage: string): z.output<S> {
   try {
     return checked(schema, optionsOf(process.argv.slice(2), texts(Object.keys(schema.shape)), usage), usage);
@@ -140,7 +123,7 @@ export function unknownCommand(words: readonly string[], usage: string): WrongUs
   return new WrongUsage(`${given === "" ? "" : `${given}: unknown command\n`}usage: ${usage}`);
 }
 
-/** Returns the definitions with which `parseArgs` accepts options with these names. Each option needs a value. */
+/** Each option needs a value. */
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
   Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
 

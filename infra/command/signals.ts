@@ -1,15 +1,12 @@
-/** Handles the signals SIGINT and SIGTERM, for commands that finish some work before they end. */
+/** SIGINT and SIGTERM, for commands that finish some work before they end. */
 import type { EventEmitter } from "node:events";
 
 /** Time within which a second signal is ignored, in milliseconds. */
 const REPEAT_MS = 2_000;
 
 /**
- * Calls `stop` at the first SIGINT or SIGTERM. A signal that arrives much later calls `endNow`, for a user who does not want to wait. A
- * signal soon after the first one has no effect: Ctrl-C in a terminal signals both npm and this process, and npm forwards its signal to this
- * process.
- *
- * @returns a promise that resolves at the second signal
+ * Calls `stop` at the first signal, and `endNow` at a much later one. A signal soon after the first is ignored, because Ctrl-C signals both
+ * npm and this process, and npm forwards its signal. The promise resolves at the second signal.
  */
 export function onSignal(
   stop: () => void,

@@ -7,14 +7,15 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { doneAtExit } from "../command/at-exit.ts";
 import { codeOf, messageOf } from "../command/error.ts";
-import { doneAtExit } from "./at-exit.ts";
 import { LocalError } from "./error.ts";
 
 export interface DataDir {
@@ -97,13 +98,29 @@ async function claimed(directory: string): Promise<Lock & { at: (name: string) =
   try {
     makeDirectory(path.resolve(directory));
     const real = realpathSync(directory);
+    refuseFullDisk("DATA_DIR", real);
     const at = (name: string): string => path.join(real, name);
     return { at, ...(await lock(at("lock"))) };
   } catch (error) {
     if (error instanceof LocalError) throw error;
     const reason = codeOf(error) ?? messageOf(error);
-    throw new LocalError(`DATA_DIR: ${directory} cannot be used as a directory (${reason})`, { cause: error });
+    throw new LocalError(`DATA_DIR: ${directory} cannot be used as a directory (${reason}): set it to another one`, {
+      cause: error,
+    });
   }
+}
+
+/** Free bytes that a start needs. A first start writes 20 MB, and SQLite fails in many ways on a full disk. */
+const FREE_BYTES = 50_000_000;
+
+/** Throws a LocalError if the disk of the directory is full. `setting` is the environment variable that chooses the directory. */
+export function refuseFullDisk(setting: string, directory: string): void {
+  const { bavail, bsize } = statfsSync(directory);
+  if (bavail * bsize >= FREE_BYTES) return;
+  const megabytes = (bytes: number): string => `${Math.floor(bytes / 1_000_000)} MB`;
+  throw new LocalError(
+    `${setting}: the disk of ${directory} has only ${megabytes(bavail * bsize)} free: free ${megabytes(FREE_BYTES)}, or set ${setting} to a directory on another disk`,
+  );
 }
 
 /**
@@ -120,6 +137,7 @@ function makeDirectory(directory: string): void {
  * Returns a temporary directory for a service that stores its data in memory. It contains only build output. `release` removes it.
  */
 export function temporaryDir(): DataDir {
+  refuseFullDisk("TMPDIR", tmpdir());
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
     database: undefined,
@@ -223,6 +241,10 @@ const MAX_LOG_BYTES = 20_000_000;
 export function openLog(file: string | undefined, verbose: boolean): Log {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;
+  stream?.on("error", (error) => {
+    open = false;
+    console.error(`the functions' log ends: ${messageOf(error)}`);
+  });
   return {
     write(text) {
       if (!open) return;

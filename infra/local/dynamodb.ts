@@ -24,8 +24,8 @@ import {
   UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
+import { doneAtExit } from "../command/at-exit.ts";
 import { messageOf } from "../command/error.ts";
-import { doneAtExit } from "./at-exit.ts";
 import { dynamoDbAt } from "./clients.ts";
 import { LocalError } from "./error.ts";
 import type { Stack } from "./stack.ts";

@@ -2,9 +2,10 @@
  * Implements the execution environment of a Lambda function as a worker thread with its own environment variables. An environment runs one
  * invocation at a time, with a time limit.
  */
+import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { build } from "esbuild";
 import { messageOf } from "../command/error.ts";
 import type { LogLevel } from "./console.ts";
 
@@ -63,27 +64,59 @@ export interface ResponseSink {
   chunk(data: Uint8Array): Promise<void>;
 }
 
-export interface EnvironmentOptions {
+/** What an environment needs of its worker thread. Tests replace the thread with an object in their own process. */
+export interface Thread {
+  postMessage(message: ToWorker): void;
+  on(event: "message", listener: (message: FromWorker) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "exit", listener: () => void): unknown;
+  terminate(): Promise<unknown>;
+}
+
+export interface ThreadOptions {
+  /** The function's file below `functions/`, without its extension. */
+  readonly file: string;
   readonly worker: string;
-  /** The time limit in milliseconds for loading the code of the function. */
-  readonly initMs: number;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
-  readonly onLine: (line: string) => void;
   /** Receives output that the function did not write with `console`, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
+}
+
+export interface EnvironmentOptions extends ThreadOptions {
+  readonly startThread?: ((options: ThreadOptions) => Thread) | undefined;
+  /** The time limit in milliseconds for loading the code of the function. */
+  readonly initMs: number;
+  readonly onLine: (line: string) => void;
 }
 
 /** Size of V8's heap for new objects in each environment. V8's default size would use about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
+const run = promisify(execFile);
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
 /**
  * Bundles `worker.ts` as one JavaScript file. Without this file, each environment would spend a quarter of its start time on removing the
- * TypeScript types.
+ * TypeScript types. esbuild runs as a command, because its JavaScript API keeps a process until the service ends.
  */
 export async function writeWorker(file: string): Promise<void> {
-  const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
-  await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
+  const options = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning", `--outfile=${file}`];
+  await run(here("../../node_modules/.bin/esbuild"), [here("./worker.ts"), ...options]);
+}
+
+function startWorker({ worker, data, variables, onOutput }: ThreadOptions): Thread {
+  const thread = new Worker(worker, {
+    env: { ...variables },
+    workerData: data,
+    stdout: true,
+    stderr: true,
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: data.memoryMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+  });
+  thread.stdout.setEncoding("utf8").on("data", onOutput);
+  thread.stderr.setEncoding("utf8").on("data", onOutput);
+  return thread;
 }
 
 interface Running {
@@ -95,26 +128,17 @@ interface Running {
 export class Environment {
   readonly ready: Promise<void>;
   alive = true;
-  readonly #worker: Worker;
+  readonly #thread: Thread;
   readonly #onLine: (line: string) => void;
   #running: Running | undefined;
 
-  constructor({ worker, initMs, data, variables, onLine, onOutput }: EnvironmentOptions) {
+  constructor({ startThread = startWorker, initMs, onLine, ...options }: EnvironmentOptions) {
     this.#onLine = onLine;
-    this.#worker = new Worker(worker, {
-      env: { ...variables },
-      workerData: data,
-      stdout: true,
-      stderr: true,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
-    });
-    this.#worker.stdout.setEncoding("utf8").on("data", onOutput);
-    this.#worker.stderr.setEncoding("utf8").on("data", onOutput);
+    this.#thread = startThread(options);
     this.ready = this.#run(undefined, Date.now() + initMs, initMs).then(() => undefined);
-    this.#worker.on("message", (message: FromWorker) => this.#onMessage(message));
-    this.#worker.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
-    this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
+    this.#thread.on("message", (message: FromWorker) => this.#onMessage(message));
+    this.#thread.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
+    this.#thread.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
   /**
@@ -129,11 +153,11 @@ export class Environment {
 
   async end(): Promise<void> {
     this.#die("Runtime.ExitError", "the service is stopping");
-    await this.#worker.terminate();
+    await this.#thread.terminate();
   }
 
   #send(message: ToWorker): void {
-    this.#worker.postMessage(message);
+    this.#thread.postMessage(message);
   }
 
   #run(sink: ResponseSink | undefined, deadline: number, timeoutMs: number): Promise<string> {
@@ -176,6 +200,6 @@ export class Environment {
     const running = this.#running;
     this.#running = undefined;
     running?.fail(new InvocationError({ errorType, errorMessage }));
-    void this.#worker.terminate();
+    void this.#thread.terminate();
   }
 }

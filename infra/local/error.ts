@@ -2,6 +2,7 @@
  * Defines the errors that make a start of the local service fail. The user sees each message as one or more lines without a stack trace.
  */
 import type * as z from "zod/mini";
+import { codeOf, pathOf } from "../command/error.ts";
 
 export class LocalError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -18,4 +19,13 @@ export function faults(path: string, error: z.core.$ZodError): string {
       return issue.keys.map((key) => `${at}.${key}: not supported by the local runtime`).join("\n");
     })
     .join("\n");
+}
+
+const UNWRITABLE = ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOTDIR"];
+
+/** Returns one sentence with what to do if a start fails because a file cannot be written. Returns undefined for other errors. */
+export function unwritable(error: unknown): string | undefined {
+  const code = codeOf(error) ?? "";
+  if (!UNWRITABLE.includes(code)) return undefined;
+  return `${pathOf(error) ?? "a file"} cannot be written (${code}): set DATA_DIR to a directory that this user may write, on a disk with free space`;
 }

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import path from "node:path";
 import { messageOf } from "../command/error.ts";
-import { Environment, InvocationError, type ResponseSink } from "./environment.ts";
+import { Environment, InvocationError, type ResponseSink, type Thread, type ThreadOptions } from "./environment.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 
@@ -34,6 +34,7 @@ export interface FunctionHost {
   /** Environment variables that all functions get in addition to their own: credentials, and the addresses of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
   readonly worker: string;
+  readonly startThread?: ((options: ThreadOptions) => Thread) | undefined;
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
   readonly log: (spec: FunctionSpec, line: string) => void;
@@ -188,10 +189,12 @@ class Pool {
   }
 
   #start(initMs: number): Environment {
-    const { name, directory, MemorySize, LoggingConfig, Environment: own } = this.#spec;
+    const { name, file, directory, MemorySize, LoggingConfig, Environment: own } = this.#spec;
     const onLine = (line: string): void => this.#host.log(this.#spec, line);
     const environment = new Environment({
+      file,
       worker: this.#host.worker,
+      startThread: this.#host.startThread,
       initMs,
       data: {
         bundle: path.join(directory, "index.mjs"),

@@ -11,6 +11,7 @@ import { BasemapOrigins } from "../settings/values.ts";
 import { cachedTemplates } from "../template-cache.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { demoUsers } from "./demo-users.ts";
+import type { Thread, ThreadOptions } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { Warmth } from "./function.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
@@ -26,6 +27,10 @@ interface TemplateOptions {
   readonly throttles?: Pick<Capacity, "requests" | "company"> | undefined;
   /** Creates the templates in the order of their deployment. Tests replace this function with one that returns their own templates. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
+  /** If true, the service runs the bundles of a deployment. Otherwise it runs those of `bundleShared`, which are built faster. */
+  readonly asDeployed?: boolean;
+  /** Is called with what was done, when a step of the start has ended. */
+  readonly onStep?: (step: string) => void;
 }
 
 export interface LocalOptions extends TemplateOptions {
@@ -49,6 +54,8 @@ export interface LocalOptions extends TemplateOptions {
    * minutes, and all idle environments together use about an eighth of this machine's memory.
    */
   readonly warmth?: Warmth;
+  /** Starts the threads of execution environments. Tests replace this function with one that runs all functions in their own process. */
+  readonly startThread?: (options: ThreadOptions) => Thread;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */
@@ -163,7 +170,16 @@ function readFlags(args: readonly string[]): Flags {
  * @param url the URL of the service
  */
 export async function makeTemplates(
-  { webhookUrlPolicy, timeScale, activeTable, allowedOrigins = [], throttles, synthesize }: TemplateOptions,
+  {
+    webhookUrlPolicy,
+    timeScale,
+    activeTable,
+    allowedOrigins = [],
+    throttles,
+    synthesize,
+    asDeployed = false,
+    onStep,
+  }: TemplateOptions,
   { issuer }: Pick<Identity, "issuer">,
   url: string,
   outDir: string,
@@ -184,5 +200,6 @@ export async function makeTemplates(
     watch: { runbook: "docs/runbook.md", canary: false },
   } satisfies DeployConfig;
   if (synthesize !== undefined) return synthesize(config, outDir);
-  return cachedTemplates(config, outDir, { signIn: { tokenPath: "local/token", users: demoUsers } });
+  const options = { signIn: { tokenPath: "local/token", users: demoUsers }, isShared: !asDeployed };
+  return cachedTemplates(config, outDir, options, onStep);
 }

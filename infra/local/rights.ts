@@ -116,7 +116,7 @@ export function keyRefusal(
  * A policy statement that allows actions on the table or on its secondary index. `patterns` are the patterns of the partition keys that it
  * allows. A statement without the condition `dynamodb:LeadingKeys` has no patterns, so the local service allows no key, although IAM would
  * allow all keys. The local service is stricter on purpose: each statement about the table must name its keys
- * (test/infra/stack/rights.test.ts), and the API tests fail if the condition is missing.
+ * (test/infra/stack/rights.deep.test.ts), and the API tests fail if the condition is missing.
  */
 interface Grant {
   readonly actions: ReadonlySet<string>;

@@ -86,8 +86,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : await openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // `bothEnded` waits for both promises even if one of them fails. Otherwise the failure could end this process during a build, and esbuild
-  // would print a crash report.
+  // `bothEnded` waits for both promises even if one of them fails, so that `undo` also stops the servers that start meanwhile.
   const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
   const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
@@ -135,6 +134,7 @@ async function run(parts: Parts): Promise<LocalService> {
   const functions = createFunctions(stack, {
     variables: { ...servers.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
     worker: dir.worker,
+    startThread: options.startThread,
     compileCache: dir.compileCache,
     warm,
     log({ name, file, LoggingConfig }, text) {
@@ -234,12 +234,15 @@ function serve(
   });
 }
 
-async function loadData(outputs: Outputs, isNew: boolean, { demo = false, seed = 0 }: LocalOptions): Promise<void> {
+async function loadData(outputs: Outputs, isNew: boolean, options: LocalOptions): Promise<void> {
+  const { seed = 0, onStep } = options;
+  const demo = options.demo === true && isNew;
   if (!demo && seed === 0) return;
   const { loadDemo, loadSynthetic } = await import("./demo.ts");
   try {
-    if (demo && isNew) await loadDemo(outputs);
+    if (demo) await loadDemo(outputs);
     if (seed > 0) await loadSynthetic(outputs, seed);
+    onStep?.("loaded the demo data");
   } catch (error) {
     throw new LocalError(`the demo data cannot be loaded: ${messageOf(error)}`, { cause: error });
   }

@@ -2,7 +2,7 @@
 import { messageOf } from "../command/error.ts";
 import { exitCodes, WrongUsage } from "../command/options.ts";
 import { onSignal } from "../command/signals.ts";
-import { LocalError } from "./error.ts";
+import { LocalError, unwritable } from "./error.ts";
 import { readOptions } from "./options.ts";
 import type { LocalService } from "./service.ts";
 
@@ -15,13 +15,29 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
     if (token !== undefined) console.log(`\n# ${email}\nexport TOKEN=${token}`);
   }
   console.log(`\ncurl -H "Authorization: Bearer $TOKEN" ${url}/api/me\n`);
+  console.log(`Console    ${url}/`);
   console.log(`ready ${url}`);
+}
+
+/** Returns a function that prints what was done, with the seconds since its last call. */
+function stepPrinter(): (step: string) => void {
+  let since = performance.now();
+  return (step) => {
+    const now = performance.now();
+    console.log(`${step} in ${((now - since) / 1_000).toFixed(1)} s`);
+    since = now;
+  };
 }
 
 /** Builds the console if its sources have changed. The API does not need the console, so the service also starts if the build fails. */
 async function builtConsole(): Promise<void> {
   const { buildConsole } = await import("../build/console.ts");
-  await buildConsole().catch((error: unknown) => console.error(`the console could not be built: ${messageOf(error)}`));
+  const onStep = stepPrinter();
+  try {
+    if (await buildConsole()) onStep("built the console");
+  } catch (error) {
+    console.error(`the console could not be built, and the API works without it: ${messageOf(error)}`);
+  }
 }
 
 const PARENT_CHECK_MS = 500;
@@ -49,7 +65,7 @@ async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2), process.env);
   // Importing `service.ts` takes half a second. So it is imported after the options are read, and a wrong option is reported at once.
   const { startLocal } = await import("./service.ts");
-  const [service] = await Promise.all([startLocal(options), builtConsole()]);
+  const [service] = await Promise.all([startLocal({ ...options, onStep: stepPrinter() }), builtConsole()]);
   // Import the module only if `--webhooks` is set, so that other starts stay fast.
   if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
   await announce(service);
@@ -73,7 +89,8 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    console.error(error instanceof LocalError || error instanceof WrongUsage ? error.message : error);
+    const isPlain = error instanceof LocalError || error instanceof WrongUsage;
+    console.error(isPlain ? error.message : (unwritable(error) ?? error));
     process.exit(error instanceof WrongUsage ? exitCodes.wrongUsage : exitCodes.failed);
   }
 }

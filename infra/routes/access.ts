@@ -1,21 +1,14 @@
-/** Defines sets of IAM permissions for the table, the queues and the bucket. The route table gives these sets to its Lambda functions. */
+/** Sets of IAM permissions for the route table. */
 import type { Access, TableAccess } from "./route.ts";
 
-/** The right to read a company, user, status or tag by its id. */
 export const named: TableAccess = { reference: ["GetItem"] };
-/** The right to read the names of all statuses, tags and users of the company. */
 export const dictionary: TableAccess = { reference: ["Query"] };
 /** The rights to check whether the cached names of statuses, tags and users are current, and to read these names again. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
-/**
- * The right to read an import. The rows that an import creates become visible only when the import has completed. So a function that reads
- * rows also reads the imports that created them.
- */
+/** Rows of an import become visible when it has completed, so a function that reads rows also reads the imports. */
 export const imports: TableAccess = { imports: ["GetItem"] };
-/**
- * The right to find the next appointment of a prospect. A function needs it if the prospect's row does not contain the next appointment.
- */
+/** If the prospect's row does not contain the next appointment. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
@@ -70,7 +63,6 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
-/** The rights of a job that imports an uploaded file and writes the error report. */
 export const importJob: Access = {
   table: {
     imports: ["GetItem", "UpdateItem"],
@@ -86,7 +78,6 @@ export const importJob: Access = {
   bucket: "list",
 };
 
-/** The rights of a job that changes, deletes or restores many prospects. */
 export const bulkJob: Access = {
   table: {
     ...newIds,
@@ -104,7 +95,7 @@ export const bulkJob: Access = {
   bucket: "list",
 };
 
-/** The rights of a job that writes the file of an export. The file contains only prospects that the user who started the export may see. */
+/** The file contains only prospects that the user who started the export may see. */
 export const exportJob: Access = {
   table: {
     ...indexReads,

@@ -1,4 +1,4 @@
-/** Defines the types of the route table: routes, functions without a route, and the rights of functions. */
+/** The types of the route table, and the rights of functions. */
 import type { Family } from "#shared/db/keys.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -8,21 +8,15 @@ export interface Route {
   readonly path: string;
   /** The path of the function's file below `functions/`, without its extension. Settings in `capacity.ts` name functions by it. */
   readonly file: string;
-  /**
-   * The operation id in the OpenAPI document, for a route whose file has been renamed since a release. Code generators name methods after
-   * this id, so it must not change. All other routes get an id from `file`.
-   */
+  /** The operation id, if the file has been renamed since a release. Code generators name methods after it. The default is from `file`. */
   readonly operationId?: string;
   readonly access: Access;
-  /**
-   * True if the response is streamed, because it may exceed 6 MB, the limit of a response that is not streamed. In this case,
-   * `shared/http/streaming.ts` creates the handler.
-   */
+  /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
   readonly streamed?: true;
   readonly public?: true;
-  /** True if a POST changes nothing. It then takes no idempotency key, so it needs no rights to the rows of these keys. */
+  /** A POST that changes nothing takes no idempotency key, so it needs no rights to these rows. */
   readonly isRead?: true;
-  /** A separate throttle for this route. It applies instead of the throttle of the whole API. */
+  /** Instead of the throttle of the whole API. */
   readonly rate?: Rate;
 }
 
@@ -32,21 +26,15 @@ export interface Rate {
   readonly burst: number;
 }
 
-/**
- * A function without a route. If a queue or a stream invokes the function, `infra/stack/workers.ts` adds the right to read this queue or
- * stream.
- */
+/** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
-  /** The time-out. The visibility timeout of the function's queue is computed from it. */
+  /** The visibility timeout of the function's queue is computed from it. */
   readonly timeoutSeconds: number;
 }
 
-/**
- * DynamoDB actions by their IAM names. A transaction needs the actions of its parts. A batch of PartiQL statements needs the PartiQL
- * actions.
- */
+/** IAM names. A transaction needs the actions of its parts, a batch of PartiQL statements the PartiQL actions. */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"
@@ -60,10 +48,10 @@ export type TableAction =
 
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 
-/** The folders of the bucket: files that users upload, other files of imports, exported files, and files of bulk jobs. */
+/** Files that users upload, other files of imports, exported files, and files of bulk jobs. */
 export const folderNames = ["uploads", "imports", "exports", "bulk"] as const;
 export type Folder = (typeof folderNames)[number];
-/** The right `PutObject` includes multipart uploads. */
+/** `PutObject` includes multipart uploads. */
 type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
 
 /**
@@ -85,27 +73,23 @@ export interface Access {
   readonly console?: "sign-in";
   readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
-  /** The right to send to the queue of poison records. These are stream records from which no event can be created. */
   readonly poisonRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";
   readonly bulkQueue?: "send";
-  /** `sign` is the right to use existing webhook secrets. `make` also includes the right to create webhook secrets. */
+  /** `sign` uses existing webhook secrets, `make` also creates them. */
   readonly secrets?: "sign" | "make";
-  /** `open` is the right to decrypt the tokens of existing sessions. `make` also includes the right to create sessions. */
+  /** `open` decrypts the tokens of existing sessions, `make` also creates sessions. */
   readonly sessionTokens?: "open" | "make";
   /** The right to encrypt and decrypt cursors of `GET /api/changes`. */
   readonly cursors?: "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
-  /**
-   * The right to list the bucket. With this right, S3 responds with 404 for a missing file. Without it, S3 responds with 403, which could
-   * also mean a missing right.
-   */
+  /** Without this right, S3 responds with 403 for a missing file, which could also mean a missing right. */
   readonly bucket?: "list";
   readonly settings?: readonly Setting[];
 }
 
-/** Returns true if the function uses the KMS key. The same KMS key protects webhook secrets, session tokens and cursors. */
+/** The same key protects webhook secrets, session tokens and cursors. */
 export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
   (secrets ?? sessionTokens ?? cursors) !== undefined;
 

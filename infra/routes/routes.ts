@@ -1,7 +1,4 @@
-/**
- * Defines the route table: the method, path, function file and rights of each route. The API stack, the OpenAPI generator and the tests use
- * this table.
- */
+/** The route table: method, path, function file and rights of each route, for the API stack, the OpenAPI generator and the tests. */
 import { bulkJob, exportJob, importJob, named } from "./access.ts";
 import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
@@ -13,10 +10,7 @@ import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
-/**
- * The throttle of the public documents. It is low, because the responses are large and need no token. A client needs each document only
- * once.
- */
+/** The throttle is low, because the responses are large and need no token. A client needs each document only once. */
 const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
 /** The throttle of the health check. It is high enough for several load balancers and monitors. */
@@ -52,10 +46,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/**
- * Gives a route the rights to the rows of idempotency keys, if the route is a POST that needs a token and changes something. Only these
- * routes accept an idempotency key.
- */
+/** A POST that needs a token and changes something accepts an idempotency key. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST" || route.public || route.isRead) return route;
   const receipts = route.access.table?.idempotency ?? [];
@@ -65,22 +56,20 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** The authorizer. API Gateway invokes it with the Authorization header of a request, except for public routes. */
+/** API Gateway invokes it with the Authorization header of a request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // The function may send two requests to the issuer, and each may take three seconds. Four seconds remain for the rest of its work.
+  // Up to two requests to the issuer of three seconds each, and four seconds for the rest.
   timeoutSeconds: 10,
   access: {
     // The function reads the user's role and permissions from the identity row. If an older release wrote this row, the function reads them
     // from the user row (`reference`). The function writes only at the first sign-in of an invited user, to accept the invitation.
     table: { ...signedInUser, sessions: ["GetItem"], sessionDataKeys: ["GetItem"] },
     issuer: "verify",
-    // The function decrypts the tokens of a session.
     sessionTokens: "open",
   },
 } as const satisfies EventFunction;
 
-/** The function that responds with 405 to methods that a path does not have. */
 export const methodNotAllowed = {
   file: "method-not-allowed",
   timeoutSeconds: 5,
@@ -90,16 +79,13 @@ export const methodNotAllowed = {
 /** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
-  // All steps together take a few seconds, except for the wait for the webhook, which may take half a minute.
+  // Some seconds, and up to half a minute for the webhook.
   timeoutSeconds: 90,
   access: {},
 } as const satisfies EventFunction;
 
 export const eventFunctions = {
-  /**
-   * Reads the table's stream. For each change and each matching webhook registration, it writes a delivery and sends a queue message for
-   * it.
-   */
+  /** Writes a delivery for each change and each matching webhook registration, and sends a queue message for it. */
   publish: {
     file: "events/publish",
     timeoutSeconds: 60,
@@ -116,19 +102,15 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /**
-   * Reads the table's stream, and merges recent changes into the stored search indexes of companies. Merging large parts of an index takes
-   * minutes, so the time-out is long.
-   */
+  /** Merging large parts of an index takes minutes. */
   flush: {
     file: "index/flush",
     timeoutSeconds: 300,
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
-        cursorDataKeys: ["GetItem"],
-        flushRequests: ["BatchWriteItem"],
-        changeLog: ["PutItem", "BatchWriteItem"],
+        flushRequests: ["PutItem"],
+        changeLog: ["PutItem"],
         factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
         dayFacts: ["Query", "PutItem"],
         indexTexts: ["BatchGetItem", "BatchWriteItem"],
@@ -137,10 +119,7 @@ export const eventFunctions = {
       },
     },
   },
-  /**
-   * Sends up to ten webhook deliveries concurrently. The time-out is 10 s for the requests to the receivers, plus 5 s for reading and
-   * recording the deliveries.
-   */
+  /** 10 s for the requests to the receivers, and 5 s for reading and recording the deliveries. */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
@@ -165,10 +144,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /**
-   * Sends queue messages for overdue webhook deliveries, and for imports, exports and bulk jobs whose function ended before the work was
-   * done. Also starts the requested flushes of search indexes whose time has come.
-   */
+  /** The sweeper. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
@@ -188,11 +164,11 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports an uploaded file, and deletes the rows of failed imports. The time-out is Lambda's maximum. */
+  /** Imports a file, and deletes the rows of failed imports. The time-out is Lambda's maximum. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
-  /** Writes the file of an export. The time-out is Lambda's maximum. */
+  /** The time-out is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
-  /** Changes, deletes or restores many prospects. After a minute, a job interrupts its work to let other jobs run, and continues later. */
+  /** After a minute, a job lets other jobs run, and continues later. */
   bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },
 } as const satisfies Record<string, EventFunction>;
 

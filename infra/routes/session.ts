@@ -1,14 +1,10 @@
 /**
- * Lists the routes for the sign-in, refresh and sign-out of the console. They need no access token, because the browser uses them to get a
- * session.
+ * The routes for the console's sign-in, refresh and sign-out. They need no access token, because the browser uses them to get a session.
  */
 import { namesChange } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
-/**
- * The throttle of the session routes. Anybody can call these routes without a token, so the throttle limits the load on the service and on
- * the identity provider.
- */
+/** Anybody can call these routes without a token, so this limits the load on the service and on the identity provider. */
 const SIGN_IN: Rate = { perSecond: 15, burst: 100 };
 
 /** The rights to find a user by the subject of a token, and to accept the invitation of a user who signs in for the first time. */

@@ -36,7 +36,7 @@ export const syncRoutes: readonly Route[] = [
         calendar: ["Query"],
         territories: ["GetItem", "BatchGetItem", "Query"],
         places: ["BatchGetItem"],
-        changeLog: ["Query", "BatchGetItem"],
+        changeLog: ["Query"],
         prospects: ["BatchGetItem", "Query"],
         cursorDataKeys: ["GetItem", "PutItem"],
       },

@@ -1,6 +1,6 @@
 /**
- * Implements `npm run licenses`. It counts the packages of package-lock.json by license. It fails for two reasons: a package has a license
- * that is not allowed, or a package has an installation script that `allowScripts` in package.json does not mention.
+ * Implements `npm run licenses`, which counts packages by license. It fails for a license that is not allowed, or an installation script
+ * that `allowScripts` in package.json does not mention.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,30 +9,23 @@ import { root } from "../build/bundle.ts";
 import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { type Package, readPackages } from "./lockfile.ts";
 
-/** The allowed licenses, as SPDX identifiers. They permit commercial use without publishing the user's own code. */
+/** SPDX identifiers. They permit commercial use without publishing the user's own code. */
 const allowed: ReadonlySet<string> = new Set([
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
   ...["Python-2.0", "Unlicense", "Zlib"],
 ]);
 
-/**
- * Licenses that require publishing changes to the package. They are allowed only for packages that are used unchanged and that no function
- * contains.
- */
+/** These require publishing changes to the package, so they are allowed for unchanged packages that no function contains. */
 const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
 
 const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
 
-/**
- * Returns the packages whose installation scripts package.json mentions, as allowed or as forbidden. npm runs no other installation
- * scripts.
- */
+/** Allowed or forbidden in package.json. npm runs no other installation scripts. */
 export const namedScripts = (): ReadonlySet<string> => {
   const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   return new Set(Object.keys(z.parse(Manifest, manifest).allowScripts));
 };
 
-/** Returns one line for each package with a license that is not allowed, and for each package with an unmentioned installation script. */
 export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<string>): string[] {
   return packages.flatMap(({ name, version, license, hasInstallScript, isDevelopment }) => [
     ...(license !== undefined && isAllowed(license, isDevelopment)
@@ -44,10 +37,7 @@ export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<stri
   ]);
 }
 
-/**
- * Returns true if a license expression such as `(MIT OR GPL-3.0-or-later)` is allowed. With `OR`, one of the licenses must be allowed. With
- * `AND`, all of them must be allowed.
- */
+/** For `OR`, as in `(MIT OR GPL-3.0-or-later)`, one license must be allowed, and for `AND`, all of them. */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
   const text = expression.replaceAll(/[()]/g, "");
   return text
@@ -59,7 +49,7 @@ function isAllowed(expression: string, isDevelopment: boolean): boolean {
     );
 }
 
-/** Returns the number of packages with each license. A second column counts only the packages that are part of a function's code. */
+/** A second column counts only the packages in a function's code. */
 export function report(packages: readonly Package[]): string {
   const byLicense = Map.groupBy(packages, ({ license }) => license ?? "(none)");
   const rows = [...byLicense]

@@ -25,12 +25,9 @@ export interface Package {
   readonly version: string;
   readonly license: string | undefined;
   readonly hasInstallScript: boolean;
-  /** True if only the development of this project needs the package. No function contains it. */
+  /** No function contains it. */
   readonly isDevelopment: boolean;
-  /**
-   * True if the package supports only some platforms and is not optional. On any other platform, npm then stops the installation with
-   * EBADPLATFORM.
-   */
+  /** The package is not optional. On a platform that it does not support, npm stops the installation with EBADPLATFORM. */
   readonly needsItsPlatform: boolean;
 }
 

@@ -182,7 +182,7 @@ export function permissionsDocument(resources: Resources): string {
     "",
     "Each function has its own IAM role. The first table lists all rights of these roles, except the right to write to the function's own log",
     "group, which every function has. The CloudFormation template limits each right to the rows, the folder, the queue or the key in the column",
-    "*on*. [Tests](../test/infra/stack/rights.test.ts) compare the roles with the route table. The API tests fail if a function has a right that",
+    "*on*. [Tests](../test/infra/stack/rights.deep.test.ts) compare the roles with the route table. The API tests fail if a function has a right that",
     "no test uses.",
     "",
     "A right to the DynamoDB table applies only to partition keys of one pattern. The column *on* contains the name of this pattern, for example",

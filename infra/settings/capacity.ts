@@ -1,30 +1,21 @@
-/**
- * Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. The preset
- * `production` reserves concurrency for the authorizer and some other functions.
- */
+/** Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. */
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Number of executions that must stay unreserved in the account. Lambda refuses a reservation that leaves fewer than 100 unreserved. */
+/** Lambda refuses a reservation that leaves fewer than 100 executions unreserved. */
 const UNRESERVED = 100;
 
-/** A throttle: the rate of requests, and the number of requests that may arrive at once. */
+/** The rate of requests, and the number that may arrive at once. */
 export interface Throttle {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/**
- * The default memory of a function in MB. It also determines the function's share of a processor. With 1 769 MB, a function gets a whole
- * processor, and with less memory proportionally less.
- */
+/** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
 export const MEMORY_MB = 1024;
 
-/**
- * Seconds for which Lambda collects stream records before it starts the index flush (the function that merges changes into a search index).
- * Many writes then cause only one flush. Reads are exact during this time, too, because they also read the changes that are not merged yet.
- */
+/** Many writes then cause only one flush. Reads are exact meanwhile, because they also read the unflushed entries. */
 export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
@@ -33,14 +24,11 @@ export interface Capacity {
   readonly requests: Throttle;
   /** The throttle of each company. Without it, one company could use the whole throttle of all requests. */
   readonly company: Throttle;
-  /** Maximum number of concurrent executions of the function that sends webhooks. Each execution sends up to ten deliveries at a time. */
+  /** Concurrent executions of the deliverer, each with up to ten deliveries at a time. */
   readonly deliverySenders: number;
-  /** Maximum number of concurrent imports. The same number applies to exports, and to bulk jobs. */
+  /** Concurrent imports, and as many exports and bulk jobs. */
   readonly jobs: number;
-  /**
-   * The reserved concurrency of functions, by file. Other functions cannot use these executions, and the function itself cannot use more.
-   * It is empty for a small account.
-   */
+  /** Reserved executions by file. Other functions cannot use these, and the function cannot use more. Empty for a small account. */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
   /** The provisioned concurrency of functions, by file: the number of environments that Lambda keeps ready. */
@@ -56,16 +44,13 @@ interface Plan {
   readonly memoryMb: Capacity["memoryMb"];
 }
 
-/** The values of each preset. `jobs` must be at least 2, because Lambda requires a maximum concurrency of at least 2 for a queue. */
+/** `jobs` is at least 2, because Lambda requires this maximum concurrency for a queue. */
 const plans: Record<Preset, Plan> = {
-  /**
-   * A new account has 10 concurrent executions and may reserve none. Two webhook senders, two imports, two exports and two bulk jobs use at
-   * most eight of them. The remaining two are for all other functions: those of the API, the authorizer, `publish`, `flush` and `sweep`.
-   */
+  /** A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them. */
   small: {
     accountConcurrency: 10,
-    // Ten executions of 100 ms each handle 100 requests per second. Without this throttle, Lambda would refuse further requests, and API
-    // Gateway would respond with 500 instead of 429.
+    // Ten executions of 100 ms each handle 100 requests per second. Beyond, Lambda would refuse, and API Gateway respond with 500 instead
+    // of 429.
     requests: { perSecond: 100, burst: 200 },
     deliverySenders: 2,
     jobs: 2,
@@ -79,10 +64,9 @@ const plans: Record<Preset, Plan> = {
     },
   },
   /**
-   * The reservations are computed as follows. `publish` and `flush` need one execution for each shard of the stream, and 20 shards accept
-   * about 20 000 writes per second. The authorizer runs for 20 ms once a minute for each caller. If 2 500 callers need it in the same
-   * second, it needs 50 executions. The reservations for exports and imports are only upper limits, because these functions run for a long
-   * time.
+   * `publish` and `flush` need one execution for each shard of the stream, and 20 shards accept about 20 000 writes per second. The
+   * authorizer takes 20 ms once a minute for each caller, so 50 executions are enough for 2 500 callers in the same second. The
+   * reservations for exports and imports are only upper limits.
    */
   production: {
     accountConcurrency: 1_000,
@@ -105,15 +89,12 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
-/** The number of kinds of jobs: imports, exports and bulk jobs. Each kind has its own queue with a maximum concurrency of `jobs`. */
+/** Imports, exports and bulk jobs, each with its own queue. */
 const KINDS_OF_JOBS = 3;
-/** Minimum number of executions that webhook senders and jobs must leave for API requests. */
+/** Executions that senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;
 
-/**
- * The share of the rate of all requests that one company may use. With the preset `production`, this is 200 requests per second: a company
- * with 200 reps reaches the limit if each rep sends one request per second.
- */
+/** One company's share of the rate. With `production`, each of 200 reps can send one request per second. */
 const COMPANY_SHARE = 0.2;
 
 export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {
@@ -121,8 +102,8 @@ export function companyThrottle({ perSecond, burst }: Throttle, companyRate = pe
 }
 
 /**
- * The functions for which a rep most often waits while Lambda starts a new environment, according to `npm run simulate`. The functions for
- * the map and for status changes are not in this list, because reps use them every minute. So Lambda keeps their environments.
+ * A rep most often waits for a new environment of these, according to `npm run simulate`. Reps use the map and status changes every minute,
+ * so their environments stay.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
@@ -130,25 +111,20 @@ export interface CapacityChoice {
   readonly preset: Preset;
   readonly accountConcurrency?: number | undefined;
   readonly deliverySenders?: number | undefined;
-  /** Requests per second that one company may send. */
   readonly companyRate?: number | undefined;
-  /** The memory of the function that lists prospects, in MB. */
   readonly listMemory?: number | undefined;
-  /** The number of environments that Lambda keeps ready for each function in PROVISIONED. */
   readonly warmEnvironments?: number | undefined;
 }
 
 /**
- * Returns the capacity for a preset and the given values. Throws an error in three cases: Lambda would refuse the reserved concurrency, the
- * background functions would leave too little concurrency for API requests, or `companyRate` is higher than the rate for all companies
- * together. The message begins with the key of the CDK context that the operator must correct, for example `deliverySenders`.
+ * Throws an error, which begins with the context key to correct, if Lambda would refuse the reserved concurrency, if the background
+ * functions would leave too little for API requests, or if `companyRate` is above the rate for all companies.
  */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The reserved concurrency of `events/deliver` must equal the maximum concurrency of the event source that invokes it. With a smaller
-  // reservation, Lambda would throttle the invocations of the event source.
+  // The reservation must equal the maximum concurrency of the event source. With less, Lambda would throttle its invocations.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const { warmEnvironments = 0 } = given;
@@ -180,8 +156,8 @@ const sumOf = (executions: Capacity["reserved"]): number =>
   Object.values(executions).reduce<number>((total, one = 0) => total + one, 0);
 
 /**
- * Throws an error if Lambda would refuse the reserved and provisioned concurrency. Lambda takes both from the unreserved executions of the
- * account. The message names the setting that causes the excess, so that the operator knows which one to change.
+ * Lambda takes reserved and provisioned concurrency from the unreserved executions of the account. The message names the setting that
+ * causes the excess.
  */
 function assertUnreserved(
   { preset, ...given }: CapacityChoice,

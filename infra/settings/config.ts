@@ -1,7 +1,4 @@
-/**
- * Reads the settings of a deployment from the CDK context (`-c issuer=...`). Each error message contains the context key whose value is
- * wrong.
- */
+/** Reads the settings of a deployment from the CDK context. Each error message contains the wrong context key. */
 import * as z from "zod/mini";
 import type { Basemap } from "../build/edge.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
@@ -12,7 +9,7 @@ import type { Retention } from "./retention.ts";
 import { type BackupPlan, backupPlanOf } from "./retention.ts";
 
 export interface DeployConfig {
-  /** The name that distinguishes several deployments in one account. It is undefined for the main or only deployment. */
+  /** Distinguishes several deployments in one account. Undefined for the main one. */
   readonly stage?: string;
   /** The URL of the OpenID Connect issuer of access tokens. If it is undefined, the stack creates a Cognito user pool. */
   readonly issuer?: string;
@@ -20,29 +17,22 @@ export interface DeployConfig {
   readonly jwksUri?: string;
   /** The client ids or audiences that access tokens may have, in addition to the client of the stack's user pool. */
   readonly audience: readonly string[];
-  /**
-   * The sender of the user pool's mails in SES. If it is undefined, Cognito itself sends the mails. Cognito sends at most about 50 mails
-   * per day for an account.
-   */
+  /** The sender in SES. Without it, Cognito itself sends the mails, at most about 50 per day for an account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** Existing resources of an earlier deployment. The stacks adopt them: they use these resources instead of creating new ones. */
+  /** Resources of an earlier deployment that the stacks use instead of creating new ones. */
   readonly adopted?: Adopted;
-  /** A restored table that the service uses instead of the data stack's table. */
+  /** Instead of the data stack's table. */
   readonly activeTable?: ActiveTable;
-  /** How long AWS Backup stores copies of the table. Undefined means that no copies are created. */
+  /** Undefined means that no copies are created. */
   readonly backup?: BackupPlan;
-  /** Says which webhook URLs are allowed. `local` also allows http and loopback addresses, for development. */
+  /** `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** All delays, retry intervals and debounce windows of webhooks are divided by this factor. Tests use a factor above 1. */
+  /** Delays, retry intervals and debounce windows are divided by this factor, which is above 1 in tests. */
   readonly timeScale: number;
-  /** The shape (the version of the stored fields) in which functions write the rows of prospects. */
-  /**
-   * With `canary`, a new version of a function gets a tenth of the invocations for five minutes, and then all. With `at-once`, it gets all
-   * at once.
-   */
+  /** With `canary`, a new version of a function gets a tenth of the invocations for five minutes. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
-  /** If true, a web ACL (AWS WAF) checks each request before API Gateway receives it. */
+  /** A web ACL (AWS WAF) checks each request before API Gateway receives it. */
   readonly webAcl?: boolean;
   readonly retention: Retention;
   readonly alarmEmail?: string;
@@ -51,40 +41,34 @@ export interface DeployConfig {
   readonly console?: Console;
   /** The API's own domain name. If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
   readonly domain?: Domain;
-  /** The browser origins whose web pages may call the API. An empty list disables CORS. */
+  /** Origins whose web pages may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
-  /** If true, each response has a header `Server-Timing` that shows how the request used the table. This is for development only. */
+  /** The header `Server-Timing` shows how each request used the table. For development only. */
   readonly serverTiming: boolean;
 }
 
-/** The settings for monitoring the deployment. */
 export interface Watch {
-  /** The URL of the runbook. The description of each alarm contains it. */
+  /** The description of each alarm contains it. */
   readonly runbook: string;
-  /** If true, a scheduled function runs the smoke test. */
+  /** A scheduled function runs the smoke test. */
   readonly canary: boolean;
 }
 
-/** The settings of the console. */
 export interface Console {
-  /**
-   * The URL of the console on this machine. It is undefined in a deployment, where the URL is that of CloudFront or of the console's
-   * domain.
-   */
+  /** The URL on this machine. Undefined in a deployment, where it is that of CloudFront or of the console's domain. */
   readonly localUrl?: string;
   /** The console's client id at an external issuer. If it is undefined, the stack creates a client in its user pool. */
   readonly clientId?: string;
-  /** The name of the SSM parameter with the client secret. If it is undefined, the client has no secret. */
+  /** Undefined if the client has no secret. */
   readonly secretParameter?: string;
   /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string;
   /**
-   * If true, the stack creates the sign-in pages of an adopted user pool. If false, the pool already has such pages. Undefined if the user
-   * pool is not adopted.
+   * True if the stack creates the sign-in pages of an adopted user pool, false if it already has some. Undefined without an adopted pool.
    */
   readonly signInPages?: boolean;
   readonly basemap?: Basemap;
-  /** The console's own domain name. Its certificate must be in us-east-1. If it is undefined, the console has a host name of CloudFront. */
+  /** The certificate must be in us-east-1. Without a domain, the console has a host name of CloudFront. */
   readonly domain?: { readonly name: string; readonly certificate: string };
 }
 
@@ -92,9 +76,9 @@ export interface Domain {
   readonly name: string;
   /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
-  /** The first segment of the path of all URLs, without slashes. If it is undefined, the API uses the whole domain. */
+  /** The first path segment of all URLs, without slashes. Without it, the API uses the whole domain. */
   readonly basePath?: string;
-  /** If true, the API is also available at API Gateway's own URL. */
+  /** The API is also available at API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;
 }
 
@@ -106,30 +90,20 @@ export interface ActiveTable {
 export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
-  /**
-   * The ARN of the KMS key of the earlier deployment. It is required with `table`, because only this key can decrypt the webhook secrets in
-   * the table.
-   */
+  /** Required with `table`, because only this KMS key can decrypt the webhook secrets in the table. */
   readonly secretsKey?: string;
   /**
-   * The user pool of an earlier deployment. The stack refers to the pool but does not manage it. CloudFormation cannot import an existing
-   * user pool into a stack, because AWS chooses the id of a user pool.
+   * The stack refers to the pool but does not manage it, because AWS chooses the id of a user pool, and CloudFormation cannot import it.
    */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
 
-/**
- * Matches the context keys of the CDK: its own settings, its feature flags, what it has looked up in an account, and two keys of the command
- * `cdk`. Every other key must be a setting.
- */
+/** The CDK's own keys. Every other key must be a setting. */
 const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
 
 /**
- * Returns the settings. Throws an error that contains each unknown context key and each key with an invalid value. An unknown key is an
- * error, because it may be mistyped. For example, if the key `table` were mistyped and ignored, the deployment would begin with a new,
- * empty table.
- *
- * @param place the region and the account of the deployment, if they are known. A resource of another region or account is an error, too.
+ * Throws an error with each unknown context key and each invalid value. If a mistyped `table` were ignored, the deployment would begin with
+ * an empty table. A resource outside of `place`, if known, is an error too.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>, place: Place = {}): DeployConfig {
   const known = new Set(Object.keys(Context.shape));
@@ -214,7 +188,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
   return config;
 }
 
-/** Suggests the setting that differs from the key only in case, in characters other than letters, or in an `s` at its end. */
+/** Differs only in case, in characters other than letters, or in an `s` at the end. */
 function suggestion(key: string): string {
   const plain = (text: string): string =>
     text
@@ -286,7 +260,7 @@ export function activeTableOf(tableStreamArn: string | undefined): ActiveTable |
   return tableArn === undefined || tableStreamArn === undefined ? undefined : { tableArn, tableStreamArn };
 }
 
-/** Returns the settings for mail. The two context keys are valid only together, because SES sends only for a verified identity. */
+/** The two keys are valid only together, because SES sends only for a verified identity. */
 function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
   if (from === undefined && sesIdentity === undefined) return undefined;
   if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
@@ -322,7 +296,7 @@ function adoptedOf(
   return Object.keys(adopted).length === 0 ? undefined : adopted;
 }
 
-/** Checks settings that depend on each other. Throws an error that contains the context key with the wrong value. */
+/** Throws an error with the context key of the wrong value. */
 export function assertConsistent(config: DeployConfig): void {
   const { issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy, console } = config;
   if (console !== undefined && issuer !== undefined && console.clientId === undefined) {
@@ -367,5 +341,5 @@ export function assertConsistent(config: DeployConfig): void {
   }
 }
 
-/** Returns true if the URL's host is this machine. An issuer with such a URL may use http, because the local service is its own issuer. */
+/** The local service is its own issuer, without https. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

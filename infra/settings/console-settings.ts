@@ -5,7 +5,7 @@ import { HttpUrl } from "../command/accepted.ts";
 import { settingTexts } from "./setting-texts.ts";
 import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
 
-/** This message does not contain the value, because an operator may have given the secret itself. */
+/** An operator may have given the secret itself, so the message does not contain the value. */
 const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
 
 export const consoleSettings = {
@@ -87,10 +87,7 @@ export const consoleSettings = {
   }),
 };
 
-/**
- * Returns the base map of the console's map. Throws an error if origins are given without the URL of a style.
- * @param needed the name of the setting that contains the URL of the style. The error message begins with this name.
- */
+/** Throws an error, which begins with `needed`, if origins are given without the URL of a style. */
 export function basemapOf(
   styleUrl: string | undefined,
   origins: readonly string[] | undefined,

@@ -1,6 +1,6 @@
 /**
- * Defines the schema of all settings of a deployment. A setting is a key of the CDK context (`-c issuer=...`). Each key has descriptions,
- * from which `npm run settings` writes the tables of docs/deploy.md.
+ * The schema of all settings, which are keys of the CDK context. `npm run settings` writes the tables of docs/deploy.md from their
+ * descriptions.
  */
 import * as z from "zod/mini";
 import { HttpUrl, must, numeric, wholeNumber } from "../command/accepted.ts";
@@ -13,14 +13,11 @@ import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf } from "./
 
 export const AllowedOrigins = z._default(OriginsOrAll, []);
 
-/**
- * `MAIL_FROM` matches a sender's address with or without a name. `SES_IDENTITY` matches the ARN of an SES identity, which ends with the
- * verified address or domain.
- */
+/** The sender's address with or without a name, and the ARN of an SES identity, which ends with the verified address or domain. */
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
-/** Matches the ARN of a table's stream. The ARN contains the name of the table. */
+/** The ARN of a stream contains the name of the table. */
 export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/([\w.-]{3,255}))\/stream\/[0-9T:.-]+$/;
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");

@@ -1,7 +1,4 @@
-/**
- * Writes the tables of settings in docs/deploy.md from the schema of the settings (`npm run settings`). With `--check`, the command fails
- * if the committed tables are out of date.
- */
+/** Writes the tables of settings in docs/deploy.md (`npm run settings`). With `--check`, it fails if they are out of date. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -67,7 +64,6 @@ const usage = `npm run settings -- [options]
     --check   writes nothing, and fails if the committed tables are out of date
 exit code 0: success, 1: the check has failed, 2: wrong usage`;
 
-/** Returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const options = optionsOf(args, { check: { type: "boolean" } }, usage);
   const file = join(root, DOCUMENT);

@@ -1,9 +1,9 @@
 /**
- * Checks that the AWS resources in the settings are in the region and the account of the deployment. Without this check, CloudFormation would
- * refuse a resource of another place only after it has created others.
+ * Checks that the resources in the settings are in the region and account of the deployment. CloudFormation would refuse them only after it
+ * has created others.
  */
 
-/** The region and the account of a deployment. Each is undefined if it is not known. */
+/** Undefined if not known. */
 export interface Place {
   readonly region?: string | undefined;
   readonly account?: string | undefined;
@@ -13,8 +13,8 @@ const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
 const POOL_ID = /^([\w-]+)_/;
 
 /**
- * Says for each setting that names a resource whether AWS requires this resource in the region and in the account of the deployment.
- * `sesIdentity` is not in the list, because Cognito can also use an identity of another region.
+ * Whether AWS requires the resource of a setting in the deployment's region and account. Cognito can also use an SES identity of another
+ * region.
  */
 const rules = {
   // API Gateway uses only certificates of its own region and account.
@@ -29,7 +29,7 @@ const rules = {
   userPool: { region: true, account: false },
 } as const;
 
-/** Returns one line for each setting whose resource is in a wrong region or account. A region or account that is not known is not checked. */
+/** A region or account that is not known is not checked. */
 export function placeFaults(
   settings: { readonly [key in keyof typeof rules]?: string | undefined },
   { region, account }: Place,

@@ -1,44 +1,35 @@
-/**
- * Defines the retention times that an operator may choose: for log lines, files of imports, point-in-time recovery and copies of AWS
- * Backup. Other retention times are constants in the code, for example `deliveryKeptMs` in `shared/limits.ts`.
- */
+/** The retention times that an operator may choose. Others are constants, for example `deliveryKeptMs` in `shared/limits.ts`. */
 import * as z from "zod/mini";
 import type { Preset } from "./capacity.ts";
 
 export interface Retention {
-  /** Days after which CloudWatch deletes log lines. */
   readonly logDays: number;
-  /** Days after which S3 deletes the files and error reports of imports. */
   readonly importFileDays: number;
-  /** Number of past days to which point-in-time recovery can restore the table. */
   readonly recoveryDays: number;
 }
 
 export const standardRetention: Retention = { logDays: 90, importFileDays: 30, recoveryDays: 35 };
 
-/** The only values that CloudWatch Logs accepts, up to five years. */
+/** CloudWatch Logs accepts only these values, up to five years. */
 export const LOG_DAYS: readonly number[] = [
   ...[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1_096, 1_827],
 ];
 
-/**
- * Minimum number of days for the files of imports. The queue message of an import may stay in a dead-letter queue for 14 days. If an
- * operator then sends the message to the import queue again, the import needs its file.
- */
+/** The message of an import may be in a dead-letter queue for 14 days. When it is sent again, the import needs its file. */
 export const LEAST_IMPORT_FILE_DAYS = 15;
 
 export interface BackupPlan {
-  /** Number of days after which a daily copy is deleted. 0 means that no daily copies are created. */
+  /** 0 means no such copies. */
   readonly dailyDays: number;
-  /** Number of days after which a monthly copy is deleted. 0 means that no monthly copies are created. */
+  /** 0 means no such copies. */
   readonly monthlyDays: number;
 }
 
-/** Number of days after which a monthly copy moves to cold storage. */
+/** A monthly copy then moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
-/** Minimum number of days for which a copy must stay in cold storage. AWS Backup requires this minimum. */
+/** AWS Backup requires this minimum in cold storage. */
 const COLD_DAYS = 90;
-/** Minimum retention of daily copies in days. AWS recommends at least a week. */
+/** AWS recommends to keep daily copies for at least a week. */
 const WEEK = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {
@@ -52,7 +43,7 @@ interface Choice {
   readonly monthlyDays: number | undefined;
 }
 
-/** Returns the plan, or undefined if no copies are created. Throws an error that contains the context key with the wrong value. */
+/** Undefined if no copies are created. Throws an error with the context key of the wrong value. */
 export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): BackupPlan | undefined {
   const plan = {
     dailyDays: dailyDays ?? defaults[preset].dailyDays,
@@ -69,14 +60,11 @@ export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): Backup
   return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
 }
 
-/**
- * The retention times of a deployment. The service stack has them as JSON in its output `Retention`. `npm run company` reads this output to
- * tell how long copies of an erased company remain.
- */
+/** JSON in the output `Retention` of the service stack. `npm run company` tells with it how long copies of an erased company remain. */
 const DeployedRetention = z.object({
   logDays: z.int(),
   recoveryDays: z.int(),
-  /** The longest time for which AWS Backup keeps a copy. It is 0 if the plan makes no copies. */
+  /** The longest time of a copy, or 0. */
   backupDays: z.int(),
 });
 export type DeployedRetention = z.infer<typeof DeployedRetention>;
@@ -86,6 +74,6 @@ export function retentionOutput({ logDays, recoveryDays }: Retention, plan: Back
   return JSON.stringify({ logDays, recoveryDays, backupDays } satisfies DeployedRetention);
 }
 
-/** Returns the retention times in the stack's output. Returns undefined if there is no output: stacks of older releases have none. */
+/** Undefined for stacks of older releases. */
 export const readRetention = (output: string | undefined): DeployedRetention | undefined =>
   output === undefined ? undefined : DeployedRetention.parse(JSON.parse(output));

@@ -1,7 +1,7 @@
-/** Defines the descriptions of the settings. `npm run settings` writes the tables of docs/deploy.md from them. */
+/** The descriptions of the settings, for the tables of docs/deploy.md. */
 import * as z from "zod/mini";
 
-/** The headings in docs/deploy.md under which the settings are listed, in this order. */
+/** Headings in docs/deploy.md, in this order. */
 export const topics = [
   "Name and address",
   "Size",
@@ -18,7 +18,6 @@ export const topics = [
 
 export interface SettingTexts {
   readonly topic: (typeof topics)[number];
-  /** The meaning of the value. */
   readonly description: string;
   /** The behavior if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;

@@ -9,7 +9,7 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(c
 
 /** Describes the values of a flag, for docs/deploy.md. */
 export const FLAG = "`true` or `false`, in lower case";
-/** Accepts `true` and `false` as text (from the command line) and as JSON (from cdk.json). Other spellings such as `TRUE` are refused. */
+/** Text (from the command line) or JSON (from cdk.json). Other spellings such as `TRUE` are refused. */
 export const Flag = z.pipe(
   z.union([z.boolean(), z.enum(["true", "false"])], must("true or false")),
   z.transform((value) => value === true || value === "true"),
@@ -17,7 +17,7 @@ export const Flag = z.pipe(
 
 export const DOMAIN_NAME = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/;
 
-/** Accepts a comma-separated string (from the command line) or a JSON list (from cdk.json). */
+/** A comma-separated string (from the command line) or a JSON list (from cdk.json). */
 export const List = z.pipe(
   z.union([z.string(), z.array(z.string())], must("a text with commas between the values, or a list of texts")),
   z.transform((value) =>
@@ -30,14 +30,11 @@ const ORIGIN = "an origin such as https://app.example.com";
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
-/** Accepts a list of origins. An item of the list may also be `*`, which allows all origins. */
+/** `*` allows all origins. */
 export const OriginsOrAll = z.pipe(
   List,
   z.array(z.string().check(z.refine((text) => text === "*" || isOrigin(text), must(`${ORIGIN}, or *`)))),
 );
 
-/**
- * Origins from which the console may load the tiles, fonts and icons of its map. The content security policy of the console's pages allows
- * these origins. A wildcard would weaken this policy, so it is refused.
- */
+/** Origins of tiles, fonts and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
 export const BasemapOrigins = z.optional(z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN))))));

@@ -1,8 +1,8 @@
-/** Defines the format of API Gateway's access log, and writes an example of a log line. */
+/** The format of API Gateway's access log. */
 
 /**
- * The fields of the access log. The log must contain no personal data. So it contains the pattern of the path (without ids) and the ids of
- * the company and the user, but no query, no header and no address of the caller. CloudWatch adds the time.
+ * No personal data: the pattern of the path (without ids) and the ids of company and user, but no query, header or address. CloudWatch adds
+ * the time.
  */
 const fields = {
   requestId: "$context.requestId",
@@ -13,8 +13,7 @@ const fields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The request id in the log lines of the authorizer function, which differs from `requestId`. This field shows which of these lines
-  // belong to the API request.
+  // The authorizer's log lines have this request id instead of `requestId`.
   authorizationId: "$context.authorizer.requestId",
   companyId: "$context.authorizer.companyId",
   userId: "$context.authorizer.userId",
@@ -22,10 +21,7 @@ const fields = {
 
 export const accessLogFormat = JSON.stringify(fields);
 
-/**
- * Returns a line as API Gateway writes it for a request. The cost benchmark counts the bytes of such lines. API Gateway writes `-` for a
- * variable without a value.
- */
+/** A line as API Gateway writes it, with `-` for a variable without a value. The cost benchmark counts its bytes. */
 export function accessLogLine({
   method,
   resource,

@@ -1,7 +1,4 @@
-/**
- * Creates alarms of CloudWatch. The description of an alarm says what the alarm means for users. Also creates the metrics that some alarms
- * read from logs, and the topic that mails alarms to an operator.
- */
+/** Alarms of CloudWatch, the metrics that some of them read from logs, and the topic that mails alarms to an operator. */
 import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -15,9 +12,9 @@ import type { Construct, IConstruct } from "constructs";
 import { accept } from "./rules.ts";
 
 export interface Meaning {
-  /** The heading of the section about this alarm in docs/runbook.md. */
+  /** The heading in docs/runbook.md. */
   readonly title: string;
-  /** One sentence about what the alarm means for users. The runbook says what to do. */
+  /** What the alarm means for users, in one sentence. */
   readonly impact: string;
 }
 
@@ -29,11 +26,11 @@ export interface AlarmSpec extends Meaning {
   readonly periods?: number;
   /** Number of bad periods, among the last `periods`, that turns the alarm on. By default, all of them must be bad. */
   readonly badPeriods?: number;
-  /** How a period without data is treated. By default, it is treated as good (not breaching). */
+  /** How a period without data is treated. By default, it is good. */
   readonly missing?: TreatMissingData;
 }
 
-/** An alarm that knows its section in the runbook. `sendAlarms` writes the URL of this section into the alarm's description. */
+/** `sendAlarms` writes the URL of the section in the runbook into the description. */
 export class ExplainedAlarm extends Alarm {
   readonly meaning: Meaning;
 
@@ -55,21 +52,15 @@ export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => n
 /** Returns the anchor of a heading, as GitHub and most Markdown renderers derive it. */
 export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
-/**
- * Creates an alarm that goes off after three consecutive minutes with errors. A single minute with errors is no outage, because a retry may
- * succeed.
- */
+/** Goes off after three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
 /**
- * Creates two alarms for a function that reads batches: one for failed invocations, and one for failed items of batches. The second alarm
- * is needed, because a function can report failed items (`batchItemFailures`) in its result. Lambda then counts the invocation as a
- * success.
- * @param failedItem the `event` field of the log line for a failed item, and the name of the metric that is made from these log lines
- * @param meaning the text of both alarms
+ * Creates two alarms for a function that reads batches: for failed invocations, and for `batchItemFailures`, after which Lambda counts the
+ * invocation as a success. `failedItem` is the `event` field of their log lines, and the name of the metric.
  */
 export function batchErrorAlarms(
   watched: LambdaFunction,
@@ -86,24 +77,18 @@ export function batchErrorAlarms(
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
-  // Lambda reports no data for a minute without an invocation. So a minute without data must be treated as bad (breaching).
+  // Lambda reports no data for a minute without an invocation.
   const missing = TreatMissingData.BREACHING;
   alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
 
-/**
- * Creates an alarm that goes off when Lambda refused invocations in three consecutive minutes. The cause is that the account's concurrency
- * quota or the function's reserved concurrency is too small.
- */
+/** Goes off after three consecutive minutes with refused invocations: the concurrency quota or reservation is too small. */
 export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
-/**
- * Creates an alarm that goes off after five consecutive minutes in which the function reads stream records more than `seconds` after they
- * were written.
- */
+/** Goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
@@ -144,13 +129,9 @@ const damages = {
 } as const;
 type Damage = keyof typeof damages;
 
-/**
- * Counts log lines that report a missing or damaged part of a company's search index, or a damaged row of its activity (what users have
- * done).
- */
+/** A missing or damaged part of a company index, or a damaged row of activity. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
-  // A log line contains the name of the error in one of two fields: `error` for the error itself, or `cause` if it is the cause of another
-  // error.
+  // The error itself, or the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, damage, {
     logGroup,
@@ -170,10 +151,7 @@ export function unreadableAlarm(stack: Stack, damage: Damage): Alarm {
   });
 }
 
-/**
- * Share of the account's concurrency at which the alarm goes off. The share is below 1, because Lambda refuses invocations when all
- * concurrency is in use.
- */
+/** Lambda refuses invocations when all concurrency of the account is in use. */
 const CONCURRENCY_SHARE = 0.8;
 
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
@@ -196,19 +174,18 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
 }
 
 /**
- * Creates the topic that mails alarms. SNS first asks the owner of the e-mail address for consent, and sends no alarm before the owner
- * consents. Without an address, the topic has no subscriber, and the synthesis prints a warning.
+ * SNS sends no alarm before the owner of the e-mail address consents. Without an address, the topic has no subscriber, and the synthesis
+ * prints a warning.
  */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
-    // CloudFormation may delete this key together with the stack, because the key encrypts no stored data.
+    // The key encrypts no stored data.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // The topic needs its own key. With the key that AWS manages for SNS, CloudWatch could not publish to the topic: that key's policy does
-  // not allow CloudWatch and cannot be changed.
+  // CloudWatch could not publish with the key that AWS manages for SNS, whose policy cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(
@@ -241,10 +218,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   return topic;
 }
 
-/**
- * Makes all alarms publish to the topic when they go off and when they are over. Adds to each alarm the URL of its section in the runbook.
- * @param runbook the URL of the runbook without an anchor
- */
+/** When they go off and when they are over. `runbook` is the URL of the runbook without an anchor. */
 export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {
   const action = new SnsAction(topic);
   for (const child of home.node.findAll()) {
@@ -257,13 +231,9 @@ export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): voi
   }
 }
 
-/** Returns the name that `nameAlarms` gives to an alarm. */
 export const nameOf = (one: ExplainedAlarm): string => `${Stack.of(one).stackName}-${anchorOf(one.meaning.title)}`;
 
-/**
- * Gives names to the alarms of a stack, so that the dashboard in another stack can find them by name and needs no reference to their ARNs.
- * With a reference, the alarm's stack would export the ARN. CloudFormation refuses to remove an alarm while another stack imports its ARN.
- */
+/** The dashboard in another stack finds the alarms by name. With exported ARNs, CloudFormation would refuse to remove an alarm. */
 export function nameAlarms(stack: Stack): void {
   for (const one of stack.node.findAll()) {
     const resource = one.node.defaultChild;

@@ -1,6 +1,6 @@
 /**
- * Defines the REST API as one OpenAPI document with API Gateway's extensions. So an endpoint needs no separate CloudFormation resources for
- * its path and its method. With such resources, the API would exceed the 500 resources that a stack may have.
+ * Defines the REST API as one OpenAPI document with API Gateway's extensions. With a CloudFormation resource for each path and method, the
+ * API would exceed the 500 resources of a stack.
  */
 import * as limits from "#shared/limits.ts";
 import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
@@ -15,29 +15,23 @@ export interface Invoked {
 
 export interface Endpoint extends Invoked {
   readonly route: Route;
-  /** Seconds for which API Gateway waits for the function. Undefined means API Gateway's default of 29 s. */
+  /** API Gateway's default is 29 s. */
   readonly waitSeconds?: number;
 }
 
 export interface DefinitionSpec {
-  /**
-   * The title of the document. It is also the name of the API in CloudWatch, because API Gateway takes the name from the document and not
-   * from the CloudFormation resource.
-   */
+  /** The title is also the name of the API in CloudWatch, because API Gateway takes it from the document. */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
   readonly authorizer: Invoked;
-  /** The function that responds with 405 to methods that a path does not have. */
+  /** Responds with 405. */
   readonly otherMethods: Invoked;
   readonly partition: string;
   readonly region: string;
   readonly allowedOrigins: readonly string[];
 }
 
-/**
- * API Gateway compresses responses of at least this many bytes. A shorter response could grow by compression. API Gateway does not compress
- * streamed responses, so their functions compress them.
- */
+/** A shorter response could grow by compression. Functions compress streamed responses themselves. */
 const COMPRESSED_BYTES = 1_024;
 
 export function apiDefinition(spec: DefinitionSpec): object {
@@ -50,7 +44,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec),
     },
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
-    // API Gateway takes the API key of a request from the authorizer's response, and ignores an API key that the client sends.
+    // A key that the client sends is ignored.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
     // API Gateway passes a form's body to the function as base64, so that the bytes of an uploaded file do not change.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
@@ -91,7 +85,7 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
   };
 }
 
-/** Returns the methods for which API Gateway invokes the function of a route. The function of GET also responds to HEAD. */
+/** The function of GET also responds to HEAD. */
 export const methodsOf = ({ method }: Pick<Route, "method">): readonly PathMethod[] =>
   method === "GET" ? [method, "HEAD"] : [method];
 
@@ -108,8 +102,8 @@ function parametersOf(path: string): object {
 const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Adds responses to CORS preflights for paths that no route has. Otherwise a browser would report a CORS error for a mistyped path and hide
- * the 404. `/{proxy+}` does not match `/` and the parents of known paths, such as `/api`. So `/` and the parents are added one by one.
+ * CORS preflights for unknown paths. Otherwise a browser would report a CORS error for a mistyped path and hide the 404. `/{proxy+}` does
+ * not match `/` and parents of known paths, so these are added one by one.
  */
 function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
@@ -126,15 +120,12 @@ const CALLER = "caller";
 const COMPANY = "company";
 
 /**
- * The security scheme that makes API Gateway apply the usage plan of the API key which the authorizer returns (company-throttle.ts). API
- * Gateway treats only a scheme with the header name `x-api-key` as an API key.
+ * Makes API Gateway apply the usage plan of the authorizer's API key (company-throttle.ts). Only the header name `x-api-key` means an API
+ * key.
  */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
-/**
- * Declares the function that verifies access tokens. API Gateway caches the policy that this function returns for a token, and applies it
- * to all methods of the API. It does not cache an error of the function.
- */
+/** API Gateway caches the policy for a token, for all methods, but not an error. */
 const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
   name: "Authorization",
@@ -152,10 +143,7 @@ const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/**
- * Returns the integration with which API Gateway invokes the function of a route. The URI for a streamed response differs from the URI for
- * a complete response, but the right is the same: `lambda:InvokeFunction`.
- */
+/** The URI for a streamed response differs, but the right is the same: `lambda:InvokeFunction`. */
 function lambdaProxy(
   { functionArn, invokerArn, waitSeconds, streamed = false }: Omit<Endpoint, "route"> & { streamed?: boolean },
   spec: DefinitionSpec,

@@ -1,4 +1,4 @@
-/** Creates the REST API: a function for each route, and one OpenAPI definition that maps routes to functions. */
+/** Creates the REST API with a function for each route. */
 import {
   AccessLogFormat,
   ApiDefinition,
@@ -30,22 +30,13 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/**
- * The time-out of functions behind the API. It is below API Gateway's limit of 29 s, so that a slow function can still send an error
- * response.
- */
+/** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/**
- * The time-out of functions with a streamed response. It is the time for the work before the first byte, plus the time for sending the
- * body.
- */
+/** The work before the first byte, and the time for the body. */
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/**
- * API Gateway waits this many seconds longer than the time-out of a streaming function. So a function that is too slow always ends by its
- * own time-out.
- */
+/** API Gateway waits longer, so that a slow streaming function ends by its own time-out. */
 const GATEWAY_GRACE_SECONDS = 4;
 
 const LOGGED = {
@@ -65,9 +56,9 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All routes share one log group. The name of a log stream in it contains the name of the function that writes it.
+  // The name of a log stream contains the name of the function.
   const logGroup = functionLogs(home, platform, table);
-  // A stack can have 500 resources. The roles of the functions are in a nested stack, so that the service stack has room for more routes.
+  // A nested stack leaves room in the service stack, because a stack can have 500 resources.
   const roles = new NestedStack(home, "Roles", { description: "The rights of the functions behind the API" });
   const invokerOf = createInvokers(home);
   const invoked = (invoker: Invoker, spec: FunctionSpec): Invoked =>
@@ -115,8 +106,8 @@ function createRestApi(
   scope: Construct,
   { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // API Gateway's own URL contains the id of the API, so it changes if CloudFormation replaces the API. If the API has a domain name,
-  // clients should use only this name. So API Gateway's URL is switched off, unless the setting `defaultEndpoint` keeps it.
+  // API Gateway's own URL changes if CloudFormation replaces the API, so with a domain name it is switched off, unless the setting
+  // `defaultEndpoint` keeps it.
   const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
@@ -125,10 +116,10 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // With OVERWRITE, a deployment also removes from the API everything that the definition no longer contains.
+    // With OVERWRITE, a deployment removes everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // The data stack creates the role with which API Gateway writes logs. So the CDK must not create another one here.
+    // The data stack creates the role with which API Gateway writes logs.
     cloudWatchRole: false,
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
@@ -142,12 +133,11 @@ function createRestApi(
     },
   });
   const resource = api.node.defaultChild;
-  // With OVERWRITE, API Gateway reads the endpoint type from this parameter. Without it, the endpoint type would be edge-optimized.
+  // Without this parameter, OVERWRITE would make the endpoint edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The construct adds an output `Endpoint`. It is removed, because the stack already has the output ApiUrl.
+  // The stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // API Gateway switches its own URL on or off only when the API is deployed. So the setting is part of the logical id of the deployment:
-  // if the setting changes, CloudFormation deploys the API again.
+  // API Gateway switches its own URL only when the API is deployed, so a change of the setting must deploy it again.
   api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
@@ -162,10 +152,7 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
 /** The throttle of a single route is at most this share of the throttle of the whole API. */
 const ROUTE_SHARE = 0.2;
 
-/**
- * Returns the throttle of one method. API Gateway throttles GET and HEAD separately, although both invoke the same function. HEAD gets only
- * a tenth of the rate of GET, so GET and HEAD together exceed the rate of the route only a little.
- */
+/** API Gateway throttles GET and HEAD separately. HEAD gets a tenth, so that both together exceed the rate only a little. */
 function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
   return {
@@ -183,10 +170,7 @@ function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMeth
   });
 }
 
-/**
- * Returns the throttles of single methods. Each of them repeats the common settings `LOGGED` of the stage, because a method with its own
- * settings does not inherit them.
- */
+/** The throttles of methods repeat `LOGGED`, because a method with its own settings does not inherit those of the stage. */
 function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
   return Object.fromEntries(
     limitedRoutes(table, requests).map(({ path, method, throttle }) => [
@@ -203,13 +187,10 @@ const acceptedFindings = {
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 
-/**
- * Maximum retention of the execution log in days. The log helps to find faults in the API's definition. These faults appear soon after a
- * deployment, so 30 days are sufficient.
- */
+/** Days. The log shows faults in the API's definition, which appear soon after a deployment. */
 const EXECUTION_LOG_DAYS = 30;
 
-/** Creates the log group of the API's execution log. Otherwise API Gateway would create it without a retention time. */
+/** Otherwise API Gateway would create it without a retention time. */
 function keepExecutionLog(api: SpecRestApi, logDays: number): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),

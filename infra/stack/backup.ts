@@ -1,7 +1,4 @@
-/**
- * Creates a plan of AWS Backup, which copies the table every day and every month. Also creates the role that restores a copy, a log of the
- * plan's jobs, and alarms for failed jobs and missing copies.
- */
+/** A plan of AWS Backup, which copies the table every day and every month, with a role for restores, a log of its jobs, and alarms. */
 import {
   BackupPlan,
   BackupPlanRule,
@@ -21,15 +18,12 @@ import { alarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** The hour (UTC) at which AWS Backup starts the copies. Any hour is possible, because a copy uses no capacity of the table. */
+/** UTC. Any hour is possible, because a copy uses no capacity of the table. */
 const HOUR = "5";
 const COPY_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 const RESTORE_POLICY = "service-role/AWSBackupServiceRolePolicyForRestores";
 
-/**
- * @param tables the table of the data stack, and the restored table if the service uses one
- * @param logDays days after which CloudWatch deletes the log of the jobs
- */
+/** `tables` are the table of the data stack, and the restored table if the service uses one. `logDays` is for the log of the jobs. */
 export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[], logDays: number): void {
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
@@ -72,14 +66,11 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   });
   const { logGroup, completed } = logJobs(home, vault, restores, logDays);
   failureAlarm(home, logGroup);
-  // If there are only monthly copies, no alarm reports a missing copy, because an alarm of CloudWatch looks back at most a week.
+  // An alarm of CloudWatch looks back at most a week, so it cannot watch monthly copies.
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
 }
 
-/**
- * Creates a role for AWS Backup with a policy of AWS. cdk-nag reports that this policy allows more than the role needs.
- * @param limit the reason why this finding is accepted. It says what limits the use of the role.
- */
+/** The role has a policy of AWS, which allows more than it needs. `limit` says why this finding of cdk-nag is accepted. */
 function createRole(home: Construct, id: string, policy: string, limit: string): Role {
   const role = new Role(home, id, {
     assumedBy: new ServicePrincipal("backup.amazonaws.com"),
@@ -93,17 +84,17 @@ function createRole(home: Construct, id: string, policy: string, limit: string):
 
 interface LoggedJobs {
   readonly logGroup: LogGroup;
-  /** The EventBridge rule that matches the event of each completed copy of a table. */
+  /** Matches the event of each completed copy. */
   readonly completed: CfnRule;
 }
 
 /**
- * Writes the events of the vault's jobs into a log group. An alarm counts the failed jobs in this log. It does not use AWS Backup's own
- * metrics of jobs, because these do not contain the reason of a failure, and the metrics of restores do not name the vault.
+ * An alarm counts the failed jobs in this log. AWS Backup's own metrics contain no reason of a failure, and those of restores do not name
+ * the vault.
  */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
-    // EventBridge expects that the name of its log group begins with `/aws/events/`.
+    // EventBridge expects this prefix.
     logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
@@ -118,8 +109,7 @@ function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: n
       $or: [
         { ...copy, detail: { backupVaultName, state: [{ "anything-but": ["COMPLETED"] }] } },
         { "detail-type": ["Copy Job State Change"], detail: { sourceBackupVaultArn: [vault.backupVaultArn] } },
-        // Only some events of restores name the vault, but all of them name the role. The role of this stack restores only copies of its
-        // table.
+        // Only some events of restores name the vault, but all name the role, which restores only copies of this table.
         {
           "detail-type": ["Restore Job State Change"],
           detail: { resourceType: [{ prefix: "DynamoDB" }], iamRoleArn: [restores.roleArn] },
@@ -142,13 +132,12 @@ function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: n
   return { logGroup, completed };
 }
 
-/** The final states of an unsuccessful job. */
 const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
 
 function failureAlarm(home: Construct, logGroup: LogGroup): void {
   const filter = new MetricFilter(home, "FailedJobs", {
     logGroup,
-    // Events of restores have the field `status` instead of `state`.
+    // Restores have the field `status`.
     filterPattern: FilterPattern.any(
       ...["$.detail.state", "$.detail.status"].flatMap((field) =>
         FAILURES.map((state) => FilterPattern.stringValue(field, "=", state)),
@@ -169,17 +158,13 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
   });
 }
 
-/** Hours without a completed copy after which the alarm goes off. The plan starts a copy every 24 hours. */
+/** The plan starts a copy every 24 hours. */
 const HOURS_WITHOUT_COPY = 48;
 
-/**
- * Makes an alarm that goes off if no copy is completed for two days. If the plan never starts a copy, there is no failed job, so the alarm
- * for failed jobs does not notice it.
- */
+/** If the plan never starts a copy, there is no failed job. */
 function absenceAlarm(home: Construct, completed: CfnRule): void {
   alarm(home, "Missing", {
-    // Each completed copy counts as one invocation of the rule. This metric of EventBridge costs nothing. EventBridge may lose a value, but
-    // the plan completes two copies in two days, so the other copy is still counted.
+    // A completed copy is an invocation of the rule. EventBridge may lose a value, but the other copy of the two days still counts.
     metric: new Metric({
       namespace: "AWS/Events",
       metricName: "Invocations",
@@ -190,14 +175,14 @@ function absenceAlarm(home: Construct, completed: CfnRule): void {
     threshold: 1,
     comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
     periods: HOURS_WITHOUT_COPY,
-    // The metric has no data for an hour without a completed copy. So missing data counts as bad (breaching).
+    // No data means no completed copy.
     missing: TreatMissingData.BREACHING,
     title: "No copy for two days",
     impact: "Users notice nothing, but AWS Backup has completed no copy of the table for two days.",
   });
 }
 
-/** Returns the ARN of a log group in the form that EventBridge requires: without the `:*` at the end. */
+/** EventBridge requires an ARN without `:*` at the end. */
 const arnOf = (logGroup: LogGroup): string =>
   Stack.of(logGroup).formatArn({
     service: "logs",
@@ -206,7 +191,7 @@ const arnOf = (logGroup: LogGroup): string =>
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
 
-/** Allows EventBridge to write the events of the rules into the log group, with the two statements that AWS documents. */
+/** The two statements that AWS documents. */
 function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
   const principals = [
     new ServicePrincipal("events.amazonaws.com"),
@@ -224,10 +209,6 @@ function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
   );
 }
 
-/**
- * Returns the name of the backup vault. It contains a part of the stack's id, so each new data stack has a vault with a different name. The
- * CDK's generated name would be the same for each new data stack. A new stack could then not be created while the vault of a deleted stack
- * still exists.
- */
+/** The name contains a part of the stack's id, so that a new data stack can be created beside the vault of a deleted one. */
 const vaultName = (stack: Stack): string =>
   Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

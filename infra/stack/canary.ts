@@ -1,4 +1,4 @@
-/** Creates the function that runs the smoke test every five minutes, with its schedule, rights and alarm. */
+/** The scheduled smoke test, with its rights and alarm. */
 import { TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
@@ -42,7 +42,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     principal: "events.amazonaws.com",
     sourceArn: rule.attrArn,
   });
-  // Lambda must not retry a failed run, because the next scheduled run follows within five minutes.
+  // The next invocation of the smoke test follows within five minutes.
   const once = new CfnEventInvokeConfig(run, "Once", {
     functionName: run.functionName,
     qualifier: "$LATEST",
@@ -55,7 +55,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     metric: run.metricErrors({ period: Duration.minutes(EVERY_MINUTES), statistic: "Sum" }),
     threshold: 0,
     periods: 2,
-    // A period without a run is treated as bad, because then nothing shows whether the service works.
+    // Without an invocation, nothing shows whether the service works.
     missing: TreatMissingData.BREACHING,
     title: "Smoke test fails",
     impact: "Users probably cannot work, because the scheduled smoke test fails or does not run.",

@@ -1,7 +1,6 @@
 /**
- * Limits the requests of each company with a usage plan of API Gateway. The plan has a fixed number of API keys. For each request, the
- * authorizer computes one of these keys from the company's id, so a new company needs no new AWS resource. Several companies may share a
- * key and then share its limit.
+ * Limits the requests of each company with a usage plan of API Gateway. The authorizer computes one of a fixed number of API keys from the
+ * company's id, so a new company needs no new AWS resource. Companies that share a key share its limit.
  */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Fn, Stack } from "aws-cdk-lib/core";
@@ -10,7 +9,7 @@ import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import type { PathMethod } from "./gateway.ts";
 
-/** A method with a separate throttle. `throttle` limits the requests of all companies together. */
+/** `throttle` limits the requests of all companies together. */
 export interface LimitedMethod {
   readonly path: string;
   readonly method: PathMethod;
@@ -26,25 +25,20 @@ interface CompanyThrottles {
 /** The share of a method's throttle that one company may use. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
-/**
- * Returns the authorizer's environment variable with the common prefix of all API keys. The value of an API key must be unique in the
- * account and region, so the prefix contains a part of the stack's id.
- */
+/** The common prefix of all API keys. Their values must be unique in the account and region, so it contains a part of the stack's id. */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
   THROTTLE_KEY_PREFIX: keyPrefix(scope),
 });
 
 function keyPrefix(scope: Construct): string {
-  // A stack's id ends with a UUID: arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. The key's value may contain only letters and
-  // digits, so only the first part of the UUID is used.
+  // arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. The value may contain only letters and digits.
   const uuid = Fn.select(2, Fn.split("/", Stack.of(scope).stackId));
   return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
 }
 
 export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
   const scope = new Construct(home, "CompanyThrottle");
-  // The CDK's class UsagePlan can throttle only methods that are CDK constructs. An API that is defined by an OpenAPI document has no such
-  // constructs. So the plan is a CfnUsagePlan.
+  // The CDK's class UsagePlan can throttle only methods that are CDK constructs, not those of an OpenAPI document.
   const plan = new CfnUsagePlan(scope, "Plan", {
     description: "Limits the requests of each company",
     throttle: { rateLimit: company.perSecond, burstLimit: company.burst },
@@ -52,13 +46,11 @@ export function throttleCompanies(home: Construct, api: SpecRestApi, { company, 
   });
   const prefix = keyPrefix(scope);
   let last: CfnUsagePlanKey | undefined;
-  // The keys have numbers (slots). Slot 0 is the key of requests with refused tokens (`REFUSED`). Slots 1 to THROTTLE_KEYS are the keys of
-  // companies.
+  // Number 0 is the key of requests with refused tokens (`REFUSED`).
   for (let slot = 0; slot <= THROTTLE_KEYS; slot++) {
     const key = new ApiKey(scope, `Key${slot}`, { value: throttleKey(prefix, slot) });
-    // In a region, API Gateway adds only one key at a time to usage plans, and refuses a second request at the same time
-    // (https://github.com/serverless/serverless/issues/12065). It also creates at most five keys a second. Without this dependency,
-    // CloudFormation would create all keys at the same time.
+    // In a region, API Gateway adds only one key at a time to usage plans (https://github.com/serverless/serverless/issues/12065), and
+    // creates at most five a second. This dependency makes CloudFormation wait.
     if (last !== undefined) key.node.addDependency(last);
     last = new CfnUsagePlanKey(scope, `InPlan${slot}`, { keyId: key.keyId, keyType: "API_KEY", usagePlanId: plan.ref });
   }

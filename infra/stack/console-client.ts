@@ -1,4 +1,4 @@
-/** Creates the user pool client with which the console signs users in, and the domain of the user pool's sign-in pages. */
+/** The user pool client of the console, and the domain of the sign-in pages. */
 import {
   ClientAttributes,
   OAuthScope,
@@ -18,10 +18,7 @@ interface ConsoleClientSpec {
   readonly config: Pick<DeployConfig, "adopted" | "console">;
 }
 
-/**
- * Creates the client and, unless the user pool already has one, the domain of its sign-in pages. Returns the client's id. The client has no
- * client secret. Instead, PKCE proves that the server which exchanges the code also began the sign-in.
- */
+/** Returns the client's id. There is no client secret: PKCE proves that the server which exchanges the code also began the sign-in. */
 export function createConsoleClient(
   home: Construct,
   { userPool }: Platform,
@@ -29,8 +26,8 @@ export function createConsoleClient(
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
-  // A user pool can have only one domain of the form `PREFIX.auth.REGION.amazoncognito.com`. CloudFormation deletes this domain together with
-  // the service stack. So a user pool of an earlier deployment (`adopted`) has no domain, unless the operator has given it one.
+  // A user pool has only one such domain, which CloudFormation deletes with the service stack. An adopted pool therefore has none, unless
+  // the operator has given it one.
   if (config.adopted?.userPool === undefined || config.console?.signInPages === true) {
     new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
   }
@@ -39,7 +36,7 @@ export function createConsoleClient(
     generateSecret: false,
     oAuth: {
       flows: { authorizationCodeGrant: true },
-      // The scope `aws.cognito.signin.user.admin` is left out, so that an access token cannot change the user's attributes or password.
+      // Without `aws.cognito.signin.user.admin`, an access token cannot change the user's attributes or password.
       scopes: [OAuthScope.OPENID],
       callbackUrls: [`${url}/api/session/callback`],
       logoutUrls: [`${url}/`],
@@ -55,7 +52,7 @@ export function createConsoleClient(
   return client.userPoolClientId;
 }
 
-/** Returns the first part of the domain's host name. It must be unique in the region, so it contains the UUID from the stack's id. */
+/** Unique in the region, so it contains the UUID from the stack's id. */
 function prefix(home: Construct): string {
   const uuid = Fn.select(2, Fn.split("/", Stack.of(home).stackId));
   return Fn.join("-", ["canvassing", uuid]);

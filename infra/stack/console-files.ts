@@ -33,10 +33,9 @@ export function publishFiles(home: Construct, { bucket, basemap, logDays }: File
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });
-  // A page contains the names of its assets. The assets are copied first, so that a browser with the new page finds them. Older assets are
-  // not deleted, because browsers with an older page may still load them.
+  // A browser with the new page finds its assets. Older assets stay, because browsers with an older page may still load them.
   pages.node.addDependency(assets);
-  // Both bucket deployments use the same function of the CDK. The loop finds this function by the name of its construct.
+  // Both bucket deployments use the same function of the CDK.
   const findings = findingsOf(home, bucket);
   for (const made of Stack.of(home).node.children) {
     if (made.node.id.startsWith("Custom::CDKBucketDeployment")) accept(made, findings);

@@ -1,7 +1,4 @@
-/**
- * Serves the console with a bucket for its files, a CloudFront distribution that also forwards requests to the API, and a user pool client
- * for its sign-in.
- */
+/** Serves the console with a bucket, a CloudFront distribution that also forwards requests to the API, and a user pool client. */
 import { CfnStage, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import {
@@ -38,10 +35,7 @@ import { CONSOLE_PROOF, consoleProof } from "./console-origin.ts";
 import type { Platform } from "./function.ts";
 import { accept } from "./rules.ts";
 
-/**
- * Creates the console and returns its URL. For a local start, it creates no bucket and no distribution, because the local service serves
- * the console itself.
- */
+/** Returns the URL. For a local start, it creates no bucket and no distribution, because the local service serves the console. */
 export function createConsole(
   scope: Stack,
   api: SpecRestApi,
@@ -53,8 +47,8 @@ export function createConsole(
   const url = console.localUrl ?? serve(home, api, platform, config);
   const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
   const stage = api.deploymentStage.node.defaultChild;
-  // The functions get these values as stage variables. Environment variables cannot contain them: CloudFront refers to the API, and the API
-  // refers to its functions, so CloudFormation creates the functions before it knows CloudFront's host name.
+  // These are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API, and
+  // the API to its functions.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
   return url;
 }
@@ -99,10 +93,8 @@ function serve(
 }
 
 /**
- * The errors that CloudFront must not cache. By default, CloudFront caches an error of the API or of the bucket for ten seconds, even if
- * caching is disabled and the response has `Cache-Control: no-store`. The cache does not distinguish users, so users of all companies would
- * get the error of one request.
- * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/custom-error-pages-expiration.html
+ * CloudFront must not cache these errors. By default, it does for ten seconds, even with `no-store`, so users of all companies would get
+ * the error of one request. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/custom-error-pages-expiration.html
  */
 const uncachedErrors = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] as const;
 
@@ -115,7 +107,7 @@ const acceptedFindings = {
     "CloudFront's own certificate also permits TLS 1.0. A deployment with the setting consoleDomain requires TLS 1.2.",
 } as const;
 
-/** Creates the bucket. CloudFormation does not delete it with the stack, because it cannot delete a bucket that contains files. */
+/** CloudFormation cannot delete a bucket that contains files. */
 function createBucket(home: Construct): IBucket {
   const bucket = new Bucket(home, "Pages", {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -131,12 +123,12 @@ function createBucket(home: Construct): IBucket {
   return bucket;
 }
 
-/** With `exactOptionalPropertyTypes`, TypeScript does not accept the CDK's class Bucket as an IBucket. */
+/** With `exactOptionalPropertyTypes`, TypeScript does not accept Bucket as an IBucket. */
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
- * Returns the behavior that forwards requests to the API. The distribution has no CloudFront error pages, because they would also replace
- * the API's error responses. Its entries for errors (`uncachedErrors`) contain only a cache time of zero.
+ * There are no CloudFront error pages, because they would also replace the API's error responses. `uncachedErrors` contains only cache
+ * times of zero.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
@@ -144,8 +136,7 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
     originSslProtocols: [OriginSslPolicy.TLS_V1_2],
     readTimeout: Duration.seconds(60),
-    // With X-Forwarded-Prefix, the API leaves its stage or base path out of the paths in its responses. The console's own URLs contain
-    // neither a stage nor a base path.
+    // The console's own URLs contain neither a stage nor a base path.
     customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: consoleProof(Stack.of(api)) },
   };
   // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.
@@ -161,8 +152,7 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     allowedMethods: AllowedMethods.ALLOW_ALL,
     viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
     cachePolicy: CachePolicy.CACHING_DISABLED,
-    // The API gets all headers of the client except Host, because API Gateway needs its own host name. Caching is disabled, so this policy
-    // also forwards the Authorization header that the edge function sets.
+    // API Gateway needs its own host name. Caching is disabled, so this policy also forwards the Authorization header of the edge function.
     originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
     compress: false,
     functionAssociations: [onRequest(home, "api-request")],
@@ -177,19 +167,13 @@ function onRequest(home: Construct, name: "api-request" | "page-request") {
   return { function: made, eventType: FunctionEventType.VIEWER_REQUEST };
 }
 
-/**
- * Returns the origin of the bucket's presigned URLs. The Content-Security-Policy of the console's pages must allow this origin, so that the
- * console can upload files.
- */
+/** The origin of presigned URLs. The Content-Security-Policy must allow it, so that the console can upload files. */
 const originOf = (bucket: Platform["bucket"]): string => {
   const { region, urlSuffix } = Stack.of(bucket);
   return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;
 };
 
-/**
- * Returns a name for a resource of CloudFront. These names must be unique in the account, in all regions together. The CDK's own names do
- * not contain the region.
- */
+/** Unique in the account, in all regions together. The CDK's own names do not contain the region. */
 function globalName(home: Construct, suffix: string): string {
   const { stackName, region } = Stack.of(home);
   return `${stackName}-${region}-${suffix}`;

@@ -1,4 +1,4 @@
-/** Creates the dashboard of a deployment and its saved log queries. docs/runbook.md says when to use them. */
+/** The dashboard of a deployment and its saved log queries. docs/runbook.md says when to use them. */
 import {
   Alarm,
   AlarmStatusWidget,
@@ -26,20 +26,15 @@ import { dollarsPerDay } from "./dollars.ts";
 import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
-/**
- * Maximum number of metrics on a free dashboard. An account's first three dashboards are free if each has at most this many metrics. A test
- * checks that the dashboard does not exceed this number.
- */
+/** An account's first three dashboards are free with at most this many metrics. A test checks it. */
 export const FREE_METRICS = 50;
 
 const WIDTH = 24;
 const HEIGHT = 6;
 
 /**
- * Creates the dashboard and the saved log queries. Call this function after all functions, queues and alarms of both stacks are created,
- * because it searches the stacks for them.
- *
- * @param data the data stack, whose alarms are on the dashboard too
+ * Call it after all functions, queues and alarms of both stacks are created, because it searches the stacks for them. `data` is the data
+ * stack.
  */
 export function createDashboard(stack: Stack, platform: Platform, data: Stack): void {
   const watched = watchedIn(stack, platform);
@@ -54,7 +49,7 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
     return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
   };
   new Dashboard(stack, "Dashboard", {
-    // The name of a dashboard must be unique in the account, over all regions.
+    // Unique in the account, over all regions.
     dashboardName: `${stack.stackName}-${stack.region}`,
     defaultInterval: Duration.hours(6),
     periodOverride: PeriodOverride.INHERIT,
@@ -69,7 +64,7 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
   });
   for (const { title, source, query } of Object.values(logQueries)) {
     const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
-    // The CDK's construct for saved queries does not accept a query as one string. So the CloudFormation resource is used.
+    // The CDK's construct does not accept a query as one string.
     new CfnQueryDefinition(stack, `Query${title.replaceAll(" ", "")}`, {
       name: `${stack.stackName}/${title}`,
       queryString: query.join("\n| "),
@@ -97,10 +92,7 @@ interface Watched {
   readonly deadLetters: readonly Queue[];
 }
 
-/**
- * Finds the constructs of the stack that the dashboard shows. The search covers the whole stack, so that a new alarm, dead-letter queue or
- * log group of a function needs no change here.
- */
+/** Searches the whole stack, so that a new alarm, dead-letter queue or log group needs no change here. */
 function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
   const all = stack.node.findAll();
   const functions = all.filter((one) => one instanceof LambdaFunction);
@@ -122,8 +114,7 @@ function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
     accessLog,
     functionLogs: groups.filter((group) => functions.some(({ logGroup }) => logGroup === group)),
     queues,
-    // A queue without a dead-letter queue is itself a dead-letter queue. The dead-letter queue of imports is in the data stack, so it is
-    // added separately.
+    // A queue without a dead-letter queue is itself one. That of imports is in the data stack.
     deadLetters: [
       ...all.filter((one) => one instanceof Queue).filter(({ deadLetterQueue }) => deadLetterQueue === undefined),
       imports,
@@ -167,9 +158,7 @@ const capacity = ({ table }: Platform): Graphs => ({
   "Units of the table a minute": units(table).map(({ metric }) => metric),
 });
 
-/**
- * Returns the metrics of the read and write units that the table consumes. CloudWatch has separate metrics for the table and for its index.
- */
+/** CloudWatch has separate metrics for the table and for its index. */
 const units = ({ tableName: TableName }: Platform["table"]) =>
   (["Read", "Write"] as const).flatMap((kind) =>
     [{}, { GlobalSecondaryIndexName: DUE_INDEX.name }].map((index) => {
@@ -182,10 +171,7 @@ const units = ({ tableName: TableName }: Platform["table"]) =>
 const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statistic: string, label: string): Metric =>
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
 
-/**
- * Returns a metric of a queue. The data stack exports only the URLs of its queues, so the name of such a queue is taken from the end of its
- * URL.
- */
+/** The data stack exports only the URLs of its queues, which end with the name. */
 function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
   const isOwn = Stack.of(queue) === stack;
   const QueueName = isOwn ? queue.queueName : Fn.select(4, Fn.split("/", queue.queueUrl));
@@ -237,7 +223,7 @@ function background(watched: Watched): Graphs {
   };
 }
 
-/** Returns the title of a dead-letter queue's alarm, which says what the queue's messages are. */
+/** The title of the queue's alarm says what the queue's messages are. */
 function titleOf(queue: Queue): string {
   const alarm = queue.node.findAll().find((one) => one instanceof ExplainedAlarm);
   return alarm?.meaning.title ?? queue.node.id;

@@ -1,8 +1,4 @@
-/**
- * Creates the data stack. It contains the resources that must survive when the service stack is deleted and deployed again: the table with
- * its backups, the bucket, the user pool, the key that encrypts the companies' data keys, the queue of uploaded import files, the topic of
- * the alarms, the role for API Gateway's logs, and the API's own domain name.
- */
+/** Creates the data stack, with the resources that must survive when the service stack is deleted and deployed again. */
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { type IKey, Key } from "aws-cdk-lib/aws-kms";
@@ -38,17 +34,17 @@ import { accept } from "./rules.ts";
 
 export interface Data {
   readonly stack: Stack;
-  /** The table that the service uses. It is the table of the data stack, or a restored table. */
+  /** That of the data stack, or a restored table. */
   readonly table: ServedTable;
-  /** The data stack's own table. It is `table`, unless the service uses a restored table. */
+  /** `table`, unless the service uses a restored table. */
   readonly ownTable: ServedTable;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
   readonly identity: Identity;
   /**
-   * The topic that mails alarms. It is in the data stack, because this stack has alarms, too. Another reason is that subscribers need not
-   * confirm their address again when the service stack is created again.
+   * The topic is in the data stack, because this stack has alarms, too, and subscribers need not confirm again when the service stack is
+   * created again.
    */
   readonly alarms: Topic;
 }
@@ -61,7 +57,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.retention, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // If CloudFormation replaces a queue, it must not delete the old queue, because the old queue may still contain messages.
+    // A replaced queue may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config, config.adopted?.bucket);
@@ -82,21 +78,17 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return active === undefined ? data : { ...data, table: active };
 }
 
-/**
- * Returns the restored table, if the service uses one. The data stack's own table remains in the stack, because CloudFormation cannot
- * replace a table whose name and ARNs another stack imports.
- */
+/** The data stack's own table stays, because CloudFormation cannot replace a table that another stack imports. */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
 /**
- * Makes CloudFormation create the user pool after all other resources, and the table after the user pool. Both have deletion protection, so
- * CloudFormation cannot delete them. If a first deployment failed after it had created one of them, CloudFormation could not roll back, and
- * an operator would have to repair the stack by hand.
+ * The user pool and then the table are created last: both have deletion protection, so a failed first deployment could not be rolled back
+ * after them.
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // The parts of the backups that are created before the table. The backup selection is not one of them, because it needs the table.
+  // The backup selection needs the table.
   const backups = [
     "Vault",
     "Role",
@@ -117,7 +109,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
   if (userPool !== undefined) table.node.addDependency(userPool);
 }
 
-/** @param tableName the name of the table of an earlier deployment. If it is undefined, a new table is created. */
+/** `tableName` is the table of an earlier deployment, if there is one. */
 function createTable(scope: Construct, { recoveryDays }: Retention, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -141,23 +133,16 @@ function createTable(scope: Construct, { recoveryDays }: Retention, tableName: s
 
 const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
 
-/**
- * Returns for each folder the number of days after which the bucket deletes its files. The API promises that an exported file exists for
- * `exportKeptDays`, so the bucket deletes it only a day after that.
- */
+/** Days by folder. The API promises exported files for `exportKeptDays`, so they are deleted a day later. */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,
   imports: importFileDays,
   exports: limits.exportKeptDays + 1,
-  // A bulk job can be paused for `BULK_KEPT_DAYS`, and its result is available for the same time after its end. So its files must exist for
-  // twice this time. Five days are a margin.
+  // A bulk job can be paused for `BULK_KEPT_DAYS`, and its result is available as long after its end. Five days are a margin.
   bulk: 2 * BULK_KEPT_DAYS + 5,
 });
 
-/**
- * Number of days after which an export of a whole company is deleted. The time is short, because the export is a second copy of personal
- * data.
- */
+/** The time is short, because an export of a company is a second copy of personal data. */
 const COMPANY_EXPORT_DAYS = 30;
 
 /** Allows web pages of these origins to upload and download files with presigned URLs. */
@@ -170,9 +155,8 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 });
 
 /**
- * Allows the console to upload files with presigned URLs. Without a domain of its own, the console gets a host name from CloudFront. This
- * name is not known when the data stack is deployed, so the rule allows all hosts of CloudFront. A page on another CloudFront host gains
- * nothing by this rule, because only the API issues presigned URLs.
+ * Without its own domain, the console gets a host name of CloudFront that is not known yet, so all hosts of CloudFront are allowed. Another
+ * one gains nothing, because only the API issues presigned URLs.
  */
 function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
@@ -184,10 +168,7 @@ function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   };
 }
 
-/**
- * @param uploads the queue that gets a message for each new file in the folder `uploads`
- * @param bucketName the bucket of an earlier deployment. If it is undefined, a new bucket is created.
- */
+/** `uploads` gets a message for each new file in that folder. `bucketName` is the bucket of an earlier deployment, if there is one. */
 function createBucket(
   scope: Construct,
   uploads: Queue,
@@ -219,8 +200,7 @@ function createBucket(
     ],
   });
   const resource = bucket.node.defaultChild;
-  // The construct's own method for notifications would deploy an additional function. So the property of the CloudFormation resource is
-  // set.
+  // The construct's own method would deploy an additional function.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
@@ -239,8 +219,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * Allows S3 to send messages to the queue. When CloudFormation configures the bucket's notifications, S3 checks whether the queue's policy
- * permits them. So the policy must exist before the bucket, and its condition can name only the account and not the bucket.
+ * S3 checks the queue's policy when CloudFormation configures the notifications, so the policy must exist before the bucket, and can name
+ * only the account.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
@@ -255,10 +235,7 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/**
- * Actions that administrators may perform with the key. None of these actions decrypts data. `kms:PutKeyPolicy` is the only one that can
- * change who may decrypt.
- */
+/** None of these actions decrypts data. Only `kms:PutKeyPolicy` can change who may decrypt. */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
@@ -267,8 +244,8 @@ const keyAdministration = [
 ];
 
 /**
- * Creates the KMS key that encrypts the companies' data keys. Without this key, no webhook can be signed, nobody can sign in to the
- * console, and no app can read the feed of changes. So CloudFormation does not delete the key together with the stack.
+ * Encrypts the companies' data keys. Without it, no webhook can be signed, nobody can sign in to the console, and no app can read the feed
+ * of changes, so it is not deleted with the stack.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
@@ -286,8 +263,7 @@ function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKe
           actions: keyAdministration,
           resources: ["*"],
         }),
-        // The principal is the account, so IAM policies decide who may use the key. The conditions restrict this to roles with the right
-        // tags.
+        // IAM policies of the account decide who may use the key. The conditions restrict this to roles with the right tags.
         keyUse("SigningFunctions", "webhook-secrets"),
         keyUse("SessionFunctions", "console-sessions"),
         keyUse("CursorFunctions", "sync-cursors"),
@@ -307,10 +283,8 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
   });
 
 /**
- * Exports values of the data stack to the service stack, even if the service stack does not use them. By default, the CDK exports only the
- * values that another stack uses. If a new release of the service stack no longer used a value, the CDK would remove its export.
- * CloudFormation updates the data stack before the service stack. It would refuse to remove the export, because the deployed service stack
- * would still import the value.
+ * Exports values even if the service stack does not use them. By default, the CDK would remove an unused export, and CloudFormation, which
+ * updates the data stack first, would refuse while the deployed service stack imports it.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -326,7 +300,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // The name of an adopted key or user pool is a literal string in the template, so it needs no export.
+    // A literal string in the template needs no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

@@ -1,4 +1,4 @@
-/** Estimates what a deployment costs per day, with metric math of CloudWatch. */
+/** Estimates the daily cost of a deployment with metric math of CloudWatch. */
 import { type IMetric, MathExpression, type Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Duration } from "aws-cdk-lib/core";
 import { prices } from "../settings/prices.ts";
@@ -14,25 +14,22 @@ export interface Usage {
   readonly durations: Metric;
   /** The memory of most functions, in GB. */
   readonly usualGb: number;
-  /** The functions with a different amount of memory: their durations in milliseconds, and their memory in GB. */
+  /** Functions with a different amount of memory: durations in milliseconds, and memory in GB. */
   readonly others: readonly { readonly durations: Metric; readonly gb: number }[];
   readonly logBytes: readonly Metric[];
   readonly messages: Metric;
 }
 
-/** A metric of usage, and the dollars that one unit of this metric costs. */
+/** `dollars` is the price of one unit. */
 type Priced = readonly [usage: Metric, dollars: number];
 
 const GB = 1_000_000_000;
 const gbMillisecond = prices.lambda.gbSecond / 1_000;
 
-/** SQS requests for one message: send, receive and delete. One request can handle ten messages, so the estimate is an upper bound. */
+/** Send, receive and delete. One request can handle ten messages, so the estimate is an upper bound. */
 const CALLS_FOR_MESSAGE = 3;
 
-/**
- * Returns one metric for each AWS service, in dollars per day. The metrics contain the costs that grow with use, but not the costs of
- * storage and data transfer.
- */
+/** One metric for each AWS service, without storage and data transfer. */
 export function dollarsPerDay(usage: Usage): IMetric[] {
   const each = (metrics: readonly Metric[], dollars: number): Priced[] => metrics.map((metric) => [metric, dollars]);
   const services: Record<string, Priced[]> = {
@@ -42,8 +39,7 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
     Lambda: [
       [usage.invocations, prices.lambda.request],
       [usage.durations, usage.usualGb * gbMillisecond],
-      // The entry above prices the durations of all functions with the usual memory. For functions with a different amount of memory, this
-      // entry adds the difference.
+      // The difference to the usual memory, with which the entry above prices all durations.
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),
@@ -57,8 +53,7 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   return new MathExpression({
     label,
     period: DAY,
-    // FILL replaces a missing value with 0, because a day without data costs nothing. Without FILL, one missing metric would make the whole
-    // sum empty.
+    // Without FILL, a missing value would make the whole sum empty.
     expression: named.map(({ id, dollars }) => `FILL(${id}, 0) * ${decimal(dollars)}`).join(" + "),
     usingMetrics: Object.fromEntries(
       named.map(({ id, metric }) => [id, metric.with({ statistic: "Sum", period: DAY })]),
@@ -66,5 +61,5 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   });
 }
 
-/** Formats a number without an exponent, because the documentation of metric math does not say that numbers such as 1e-9 are allowed. */
+/** The documentation of metric math does not allow exponents. */
 const decimal = (value: number): string => value.toFixed(15).replace(/0+$/, "");

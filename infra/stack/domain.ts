@@ -1,7 +1,6 @@
 /**
- * Creates the API's own domain name. It is in the data stack, and it is not deleted together with the stack, because apps and DNS records
- * contain it. If the domain name were created again, API Gateway would choose another target for the DNS record. The service stack maps the
- * domain name to its API.
+ * The API's own domain name. It is in the data stack and not deleted with it, because apps and DNS records contain it, and a new one would
+ * have another DNS target. The service stack maps it to its API.
  */
 import { CfnBasePathMapping, CfnDomainName, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnOutput, RemovalPolicy } from "aws-cdk-lib/core";
@@ -27,9 +26,7 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
 }
 
 /**
- * Maps the domain name to the API. The name is a literal string and not an export of the data stack. CloudFormation refuses to change an
- * export while another stack imports it, so with an export an operator could not change the domain name. If the API gets a new id,
- * CloudFormation changes the existing mapping, so the domain name leads to the new API.
+ * A literal string, because CloudFormation refuses to change an export that another stack imports. A new API changes the existing mapping.
  */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {

@@ -1,6 +1,4 @@
-/**
- * Creates a Lambda function with its runtime, log group, role and rights. Also sets the environment variables that belong to these rights.
- */
+/** Creates a Lambda function with the rights that it declares, and the environment variables that belong to them. */
 import { join } from "node:path";
 import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
@@ -33,7 +31,6 @@ export interface Platform extends Resources {
   readonly settings: Readonly<Record<Setting, string>>;
   /** The shape (version of the stored fields) in which functions write the rows of prospects. */
   readonly capacity: Capacity;
-  /** Days after which CloudWatch deletes log lines. */
   readonly logDays: number;
 }
 
@@ -45,11 +42,11 @@ export interface FunctionSpec {
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * The reason why the function may send messages to the queue that invokes it. If it is set, Lambda's loop detection is off for this
-   * function. Otherwise Lambda would stop the chain of invocations after 16 of them.
+   * Why the function may send messages to the queue that invokes it. Lambda's loop detection, which would stop the chain after 16
+   * invocations, is then off.
    */
   readonly recursion?: string;
-  /** If true, Lambda logs the start, the duration and the used memory of each invocation. Otherwise it logs only failed invocations. */
+  /** Without this, Lambda logs only failed invocations. */
   readonly logsEachInvocation?: true;
   /** The log group. By default, the function gets its own log group. */
   readonly logGroup?: LogGroup;
@@ -87,12 +84,10 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // With the text format, a line would begin with the time, the request id and the level. A metric filter for JSON could not read such a
-    // line.
+    // A metric filter for JSON could not read a line of the text format.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
-    // At the level INFO, Lambda writes two lines for each invocation. These would be half of all log bytes. CloudWatch metrics contain the
-    // same numbers.
+    // At the level INFO, Lambda writes two lines for each invocation, half of all log bytes. CloudWatch metrics contain the same numbers.
     systemLogLevelV2: spec.logsEachInvocation ? SystemLogLevel.INFO : SystemLogLevel.WARN,
     ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
@@ -117,10 +112,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/**
- * Returns the ARN and the name by which callers invoke the function. For a function that CodeDeploy can replace step by step, it creates an
- * alias, and both values are the ARN of the alias. An alias can be created only once, so this must be called only once for each function.
- */
+/** If CodeDeploy can replace the function step by step, both are the ARN of an alias, which can be created only once. */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };
@@ -140,7 +132,7 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
   return role;
 }
 
-/** Converts a file such as `events/publish` to a construct id such as `EventsPublish`. */
+/** `events/publish` becomes `EventsPublish`. */
 function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,7 +1,4 @@
-/**
- * Defines the responses that API Gateway sends without invoking a function: its own errors as problem documents, and the responses to CORS
- * preflights.
- */
+/** The responses that API Gateway sends without invoking a function: its own errors, and CORS preflights. */
 import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
@@ -27,10 +24,7 @@ const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem
   ...more,
 });
 
-/**
- * The header of a response after which the client may try again, for example after a throttled request. One second is enough, because API
- * Gateway's throttles are limits per second.
- */
+/** One second is enough, because API Gateway's throttles are limits per second. */
 const RETRY_AFTER = { "Retry-After": "1" } as const;
 /** This header forbids caches to store an error. The functions send the same header (shared/http/answer.ts). */
 const NOT_STORED = { "Cache-Control": "no-store" } as const;
@@ -45,9 +39,8 @@ const noCaller = problem(
   { headers: CHALLENGE },
 );
 /**
- * The response to a refused token. To refuse a token, the authorizer returns a policy that denies the request, and the reason in the
- * context (shared/auth/authorizer.ts). No other policy denies a request. So the response to a denied request can always be 401 instead of
- * 403.
+ * The authorizer refuses a token with a denying policy and a reason in the context (shared/auth/authorizer.ts). No other policy denies, so
+ * this response is 401.
  */
 const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
   variables: { "WWW-Authenticate": "context.authorizer.challenge" },
@@ -56,28 +49,24 @@ const unverified = problem("unavailable", problems.unavailable.title, { headers:
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
- * The detail of each 413 response that this stack defines for API Gateway and the web ACL. For a body above 10 MB, API Gateway sends a
- * different response, which the stack cannot change (docs/csv.md). A CSV file in a form may be only 4 MB large. API Gateway passes a form
- * as base64, which makes it a third larger, and the event of a function may be only 6 MB large.
+ * The detail of each 413 of API Gateway and the web ACL. Above 10 MB, API Gateway sends a response that cannot be changed (docs/csv.md). A
+ * form arrives as base64 in an event of at most 6 MB, so a CSV file may be only 4 MB large.
  */
 export const TOO_LARGE_DETAIL =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
 
-/**
- * The text of the response to a request that API Gateway cannot read. API Gateway does not say what is wrong, so the text names all parts of
- * a request that can be wrong.
- */
+/** API Gateway does not say what it cannot read, so the text names all parts that can be wrong. */
 const UNREADABLE =
   "The request could not be read. Use a method of HTTP, such as GET, POST, PUT, PATCH or DELETE. In the path and the query, write " +
   "each % as %25, and use % otherwise only before two hexadecimal digits of a UTF-8 character. " +
   "Send the header Host, and each header in the form that HTTP requires.";
 
-/** The problem document for each error type of API Gateway. Every type needs an entry. Otherwise API Gateway would send its own body. */
+/** Every error type of API Gateway needs an entry, or it would send its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,
-  // The authorizer itself has failed, so the token may be valid. A 401 would sign the user out.
+  // The authorizer has failed, so the token may be valid. A 401 would sign the user out.
   AUTHORIZER_CONFIGURATION_ERROR: unverified,
   AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
@@ -87,7 +76,7 @@ const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   EXPIRED_TOKEN: noCaller,
   INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
   INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
-  // The authorizer returns the API key. The key is missing only while a deployment is incomplete, so the client may try again.
+  // The authorizer's API key is missing only while a deployment is incomplete.
   INVALID_API_KEY: unverified,
   INVALID_SIGNATURE: noCaller,
   // API Gateway uses this error type for a path without a route.
@@ -118,7 +107,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** Returns the template of a problem document. API Gateway replaces the variables in the template. */
+/** API Gateway replaces the variables. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -132,15 +121,12 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
   });
 }
 
-/**
- * Returns the OpenAPI operation that answers CORS preflights. API Gateway answers them itself (mock integration) and invokes no function. A
- * preflight has no `Content-Type`. API Gateway then uses the template for `application/json`, so one template is enough.
- */
+/** A mock integration. A preflight has no `Content-Type`, so the template for `application/json` is enough. */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // An integration may set only headers that the operation declares.
+    // An integration may set only declared headers.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
@@ -160,10 +146,7 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
   };
 }
 
-/**
- * Returns the headers of the response to a preflight. Browsers may cache the response for ten minutes. So after a deployment has removed an
- * origin, web pages of this origin can call the API for up to ten more minutes.
- */
+/** Browsers may cache a preflight for ten minutes, so a removed origin can call the API for as long. */
 const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key,If-None-Match",
@@ -171,9 +154,8 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
 });
 
 /**
- * Returns the header with the allowed origin. API Gateway sends the same value in each of its own responses, so the value is `*` if several
- * origins are configured. This is safe for two reasons: these responses contain no data of users, and in all other responses the functions
- * send the exact origin.
+ * API Gateway sends one value, so it is `*` for several origins. Its own responses contain no data of users, and the functions send the
+ * exact origin.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
@@ -185,7 +167,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
 const exposed = ([origin]: readonly string[]): Texts =>
   origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
 
-/** Puts the values into single quotes, because API Gateway treats only a quoted value as a literal. */
+/** API Gateway treats only a quoted value as a literal. */
 const literals = (headers: Texts): Texts =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 

@@ -1,4 +1,4 @@
-/** Chooses the issuer of access tokens: a configured OpenID Connect issuer, an adopted Cognito user pool, or a new user pool. */
+/** Chooses the issuer of access tokens: a configured one, an adopted Cognito user pool, or a new one. */
 import {
   AccountRecovery,
   CfnUserPool,
@@ -37,13 +37,13 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    // Amazon Cognito documents this path for every user pool.
+    // Cognito documents this path.
     jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }
 
-/** Creates the user pool. Nobody can sign up without an invitation, because such a user would not belong to a company. */
+/** Nobody can sign up without an invitation, because such a user would not belong to a company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
@@ -51,8 +51,8 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // The old address stays valid until the user has verified the new address. Otherwise an unverified address could receive the mail that
-    // resets the password.
+    // The old address stays valid until the user has verified the new one. An unverified address could receive the mail that resets the
+    // password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -78,10 +78,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/**
- * Configures the SES identity that sends the mails. The function sets the property of the CloudFormation resource, because the CDK's
- * construct does not accept the ARN of an identity.
- */
+/** The CDK's construct does not accept the ARN of an SES identity. */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
@@ -89,15 +86,14 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
 }
 
 /**
- * The attributes that users may change with their access token. Without a list, Cognito allows every standard attribute, including the
- * e-mail address. An empty list has the same effect as no list. So the list contains one attribute that the service does not use.
+ * What users may change with their access token. Without a list, or with an empty one, Cognito allows every standard attribute, including
+ * the e-mail address, so it contains one that the service does not use.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Creates the client with which apps sign users in. It has no client secret, because an app cannot keep a secret. Apps sign in with SRP, a
- * protocol that never sends the password. The smoke test uses the password flow for administrators, which needs AWS credentials but no SRP
- * library.
+ * The client of apps, which cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses the
+ * password flow for administrators, which needs AWS credentials.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
@@ -111,7 +107,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // Every installed app contains this client's id, so CloudFormation must not delete the client together with the stack.
+  // Every installed app contains this client's id.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

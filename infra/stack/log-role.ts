@@ -1,8 +1,6 @@
 /**
- * Creates the role with which API Gateway writes logs. An account has only one such role in each region, and all its APIs use it. So the
- * role is in the data stack and is not deleted together with the stack. If the role were deleted, the account's setting would still refer
- * to it, and API Gateway would refuse to deploy any API with logs. Another deployment in the same account replaces the setting with its own
- * role, which has the same rights.
+ * The role with which API Gateway writes logs. All APIs of an account and region share this setting, so the role is in the data stack and
+ * not deleted with it: API Gateway would refuse to deploy any API with logs. Another deployment replaces it with its own role.
  */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";

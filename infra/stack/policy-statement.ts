@@ -1,7 +1,7 @@
-/** The schema of the statements in the IAM policies of a synthesized template. */
+/** Statements in the IAM policies of a synthesized template. */
 import * as z from "zod/mini";
 
-/** A text or a list of texts. IAM allows both for actions and for the values of conditions. */
+/** IAM allows both for actions and for the values of conditions. */
 export const OneOrMany = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) => (typeof value === "string" ? [value] : value)),

@@ -1,4 +1,4 @@
-/** Defines the CloudWatch Logs Insights queries that a deployment saves for operators. The dashboard also shows some of these queries. */
+/** The CloudWatch Logs Insights queries that a deployment saves for operators. */
 
 type Source = "access" | "functions";
 
@@ -8,7 +8,7 @@ export interface LogQuery {
   readonly query: readonly string[];
 }
 
-/** The group of a route is the first segment of its path after `/api`, for example `prospects`. */
+/** The first segment of the path after `/api`, for example `prospects`. */
 const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
 
 const MOST = "sort lines desc";
@@ -41,8 +41,7 @@ export const logQueries = {
     title: "Errors",
     source: "functions",
     query: [
-      // Two of these fields are in lines that Lambda itself writes: `errorType` is the type of an uncaught error, and `record.status` shows
-      // a time-out.
+      // In lines of Lambda itself, `errorType` is the type of an uncaught error, and `record.status` shows a time-out.
       "fields coalesce(message.event, errorType, record.status) as what",
       'filter level = "ERROR" or (type = "platform.report" and record.status != "success")',
       "stats count(*) as lines by what, message.error, message.cause, message.companyId",

@@ -1,4 +1,4 @@
-/** Creates the queues. Each queue has a dead-letter queue, and an alarm that says what a message in the dead-letter queue means. */
+/** Creates the queues, each with a dead-letter queue and its alarm. */
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
@@ -6,30 +6,25 @@ import { eventFunctions } from "../routes/routes.ts";
 import { alarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
-/**
- * Retention of a dead-letter queue in days. It is the maximum that SQS allows, so that operators have enough time to handle the messages.
- */
+/** The maximum of SQS, so that operators have enough time. */
 const DEAD_LETTER_DAYS = 14;
-/**
- * Retention of a queue in days. A message keeps its age when it moves to the dead-letter queue. So this retention must be shorter than that
- * of the dead-letter queue. Otherwise a moved message could expire there at once.
- */
+/** A message keeps its age when it moves to the dead-letter queue, where it could expire at once if this were not shorter. */
 const QUEUE_DAYS = 4;
 /**
- * Number of times that a message is received without success before it moves to the dead-letter queue. A failing webhook receiver does not
- * cause such a move: the service then deletes the message and sends a new message for the retry.
+ * After this number of failed receives, a message moves to the dead-letter queue. A failing receiver does not count: the service sends a
+ * new message for the retry.
  */
 const MAX_RECEIVES = 5;
 
 /**
- * The visibility timeout of a queue as a multiple of its function's time-out. AWS recommends six, so that SQS does not deliver a message
- * again while it is being processed or throttled.
+ * Visibility timeout by the function's time-out. AWS recommends six, so that SQS does not deliver a message again while it is processed or
+ * throttled.
  */
 const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
-/** @param consumer the function that reads the queue. The queue's visibility timeout is a multiple of this function's time-out. */
+/** `consumer` determines the visibility timeout. */
 function createQueue(
   scope: Construct,
   id: string,
@@ -50,7 +45,7 @@ function createQueue(
   return queue;
 }
 
-/** Creates a queue that stores failed messages for 14 days. Its alarm is on while the queue contains a message. */
+/** The alarm of the queue is on while it contains a message. */
 export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
@@ -61,7 +56,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
   return queue;
 }
 
-/** Creates a stack output with the queue's URL. `npm run dead-letters` finds the queue by this output. */
+/** `npm run dead-letters` finds the queue by this output. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
@@ -75,8 +70,7 @@ export function createDeliveryQueue(scope: Construct): Queue {
   const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
   alarm(queue, "Late", {
     metric,
-    // The age in seconds of the oldest message. The service delays a message on purpose by at most 900 s, the maximum of SQS. So a message
-    // with an age of 1 800 s is at least 900 s late.
+    // Seconds. The service delays a message by at most 900 s, so a message of this age is at least 900 s late.
     threshold: 1_800,
     periods: 5,
     title: "Delivery queue late",
@@ -85,14 +79,11 @@ export function createDeliveryQueue(scope: Construct): Queue {
   return queue;
 }
 
-/**
- * Creates the queue of poison records. These are stream records from which the function `publish` could not create an event. The queue is
- * also the on-failure destination of the stream's event source.
- */
+/** The queue of poison records. It is also the on-failure destination of the stream's event source. */
 export function createPoisonRecords(scope: Construct): Queue {
   return createDeadLetterQueue(
     scope,
-    // This id is older than the name "poison records". If the id changed, CloudFormation would replace the deployed queue.
+    // If this older id changed, CloudFormation would replace the deployed queue.
     "ParkedRecords",
     {
       title: "Poison records",

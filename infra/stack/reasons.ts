@@ -1,11 +1,8 @@
-/**
- * The reasons for the permissions of the IAM roles: the roles of the functions, and all other roles. `npm run permissions` writes these
- * strings into docs/permissions.md.
- */
+/** The reasons for the permissions of all IAM roles, for docs/permissions.md. */
 import type { Family } from "#shared/db/keys.ts";
 import type { Folder, TableAction } from "../routes/route.ts";
 
-/** Describes the rows of each key family (a group of partition keys). */
+/** The rows of each key family (a group of partition keys). */
 export const familyReasons: Record<Family, string> = {
   ids: "the counter from which functions reserve ids for new records",
   identity: "the company, role and permissions of a token's subject",
@@ -35,7 +32,7 @@ export const familyReasons: Record<Family, string> = {
   index: "new entries and the head of the company index",
   indexTexts: "long texts of the company index",
   flushRequests: "requests to flush the company index at a later time",
-  changeLog: "chunks of the change log, one for each flush of the company index, and copies of changed records",
+  changeLog: "chunks of the change log, one for each flush of the company index",
   factLog: "activity that is not in the sums of days yet, and the state of these sums",
   dayFacts: "the activity of each day and its sums",
   manifests: "the list of segments of the company index",
@@ -48,7 +45,6 @@ export const familyReasons: Record<Family, string> = {
   due: "waiting work of all companies by its time; keys only, no data",
 };
 
-/** Says for each action on the table whether it reads, writes or checks rows. */
 export const actionReasons: Record<TableAction, "reads" | "writes" | "checks"> = {
   GetItem: "reads",
   BatchGetItem: "reads",
@@ -68,10 +64,7 @@ export const folderReasons: Record<Folder, string> = {
   bulk: "the records and results of bulk jobs",
 };
 
-/**
- * The reasons for all rights except those to the table and to the bucket's folders. The reason for an action is the first entry whose
- * pattern matches it.
- */
+/** Except those to the table and to the bucket's folders. The first pattern that matches an action gives its reason. */
 export const otherReasons: readonly { readonly action: RegExp; readonly reason: string }[] = [
   { action: /^logs:/, reason: "its own log lines" },
   { action: /^s3:ListBucket$/, reason: "a missing file answers 404 instead of 403, so that 403 always means a fault" },

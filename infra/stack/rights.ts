@@ -1,4 +1,4 @@
-/** Creates the IAM policy statements of a function's role from the `access` that the function declares. */
+/** Creates the IAM statements of a function's role from its `access`. */
 import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
@@ -25,9 +25,9 @@ export interface Resources {
   readonly exportQueue: Queue;
   readonly bulkQueue: Queue;
   readonly secretsKey: IKey;
-  /** The settings of the console. Undefined if the deployment has no console. */
+  /** Undefined if the deployment has no console. */
   readonly console: Console | undefined;
-  /** The user pool in which users are invited. Undefined if the issuer is external. */
+  /** Undefined if the issuer is external. */
   readonly userPool: { readonly id: string; readonly arn: string; readonly clientId: string } | undefined;
 }
 
@@ -56,9 +56,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
   ];
 }
 
-/**
- * Returns the right to read the secret of the console's OpenID Connect client. Only a client at an external issuer has a secret.
- */
+/** Only a client at an external issuer has a secret. */
 function consoleStatements(access: Access["console"], { deliveryQueue, console }: Resources): PolicyStatement[] {
   if (access === undefined || console?.secretParameter === undefined) return [];
   const { partition, region, account } = Stack.of(deliveryQueue);
@@ -75,8 +73,8 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 };
 
 /**
- * Creates the statements for a table or an index. Actions that are allowed on the same key families (groups of partition keys) share a
- * statement. The key families of one action are never split, because one statement must allow all keys of a batch or a transaction.
+ * Actions on the same key families share a statement. The families of one action are never split, because one statement must allow all keys
+ * of a batch or a transaction.
  */
 function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
   const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
@@ -91,7 +89,7 @@ function tableStatements(access: NonNullable<Access["table"]>, resource: string)
       [resource],
     );
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // The operator `ForAllValues` is also true for a request without keys, such as a Scan. This second condition refuses such a request.
+    // `ForAllValues` is also true for a request without keys, such as a Scan.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
@@ -107,10 +105,7 @@ function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction
   return patterns;
 }
 
-/**
- * The order of key families (groups of partition keys) in the statements. It is fixed, so that the template does not change when a route
- * lists its families in a different order.
- */
+/** A fixed order, so that the template does not change when a route lists its key families differently. */
 const familyNames = [
   "ids",
   "identity",
@@ -163,8 +158,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * Returns the cdk-nag findings that the wildcards of `folderStatements` cause, and the reason for accepting each finding. The id of a
- * finding contains the name of the stack export for the bucket's ARN. The CDK generates this name, so the function reads it from the stack.
+ * The cdk-nag findings about wildcards in `folderStatements`. Their ids contain the CDK's generated name of the stack export for the
+ * bucket's ARN.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
@@ -177,9 +172,8 @@ export function folderFindings(
 }
 
 /**
- * Returns the conditions under which a role may use the KMS key for a purpose. A purpose names what the service encrypts, for example
- * `webhook-secrets`, and each purpose has separate data keys. A role may use these data keys only if it has a tag whose name is the
- * purpose. The role of an operator who runs `npm run webhooks -- encrypt-secrets` therefore needs the tag `webhook-secrets`.
+ * When a role may use the KMS key for a purpose, for example `webhook-secrets`: it needs a tag with this name, also the role of an operator
+ * who runs `npm run webhooks -- encrypt-secrets`.
  */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
@@ -189,7 +183,6 @@ const KEY_TAG_VALUE = "use";
 
 const contextCondition = (purpose: Purpose) => ({ "kms:EncryptionContext:purpose": purpose });
 
-/** Returns the tags, as names and values, that a function's role needs for the KMS key. */
 export const keyTags = (access: Access): readonly (readonly [name: Purpose, value: string])[] => [
   ...(access.secrets === undefined ? [] : [["webhook-secrets", KEY_TAG_VALUE] as const]),
   ...(access.sessionTokens === undefined ? [] : [["console-sessions", KEY_TAG_VALUE] as const]),
@@ -197,9 +190,7 @@ export const keyTags = (access: Access): readonly (readonly [name: Purpose, valu
 ];
 
 /**
- * Returns the statements for the data keys of one purpose (what the keys encrypt, for example webhook secrets). If `use` is `make`, the
- * function may create and decrypt data keys. If `use` has another value, it may only decrypt them. If `use` is undefined, it may do
- * neither.
+ * With `make`, the function may create and decrypt data keys of the purpose, with another value only decrypt them, and without one neither.
  */
 function keyStatements(
   purpose: Purpose,

@@ -1,10 +1,10 @@
-/** Adds the security rules of cdk-nag to the stacks, and accepts single findings with a reason. */
+/** Adds the security rules of cdk-nag, and accepts single findings with a reason. */
 import { type App, Validations } from "aws-cdk-lib/core";
 import type { IConstruct } from "constructs";
 
 /**
- * Adds the rule packs. The synthesis then fails if a rule finds something that `accept` has not accepted. cdk-nag is imported only in this
- * function, because a start of the local service imports this file but does not check the rules.
+ * The synthesis then fails for a finding that is not accepted. Imported here, because a start of the local service does not check the
+ * rules.
  */
 export async function addRulePacks(app: App): Promise<void> {
   const { AwsSolutionsChecks, ServerlessChecks } = await import("cdk-nag");

@@ -1,7 +1,4 @@
-/**
- * Creates the data stack and the service stack, and connects them. The service stack contains the workers, the API, alarms, the dashboard,
- * and the outputs for clients and operators. Depending on the settings, it also contains the console, the smoke test and the web ACL.
- */
+/** Creates and connects the data stack and the service stack. */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import type { Route } from "../routes/route.ts";
@@ -27,7 +24,7 @@ export interface Stacks {
   readonly service: Stack;
 }
 
-/** @param bundles the directory into which `bundle()` has written the functions */
+/** `bundle()` has written the functions into `bundles`. */
 export function createStacks(
   scope: Construct,
   config: DeployConfig,
@@ -38,7 +35,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts templates of at most one megabyte. Indentation would count, so it is omitted.
+    // CloudFormation accepts templates of at most one megabyte, with indentation.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -89,8 +86,7 @@ export function createStacks(
     ApiUrl: apiUrl,
     ...(consoleUrl !== undefined && { ConsoleUrl: consoleUrl }),
     TableName: data.table.tableName,
-    // The name of the table that the data stack has created. After a switch to a restored table, this table still contains the companies'
-    // data. `npm run company` therefore erases a company there, too.
+    // After a switch to a restored table, this one still contains the companies' data, so `npm run company` erases a company there, too.
     OwnTableName: data.ownTable.tableName,
     Retention: retentionOutput(config.retention, config.backup),
     BucketName: bucket.bucketName,
@@ -103,8 +99,7 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // `npm run dead-letters` finds the queues by outputs of the service stack. The import queues are in the data stack, so their URLs are
-    // repeated here.
+    // `npm run dead-letters` finds the queues by outputs of the service stack. These queues are in the data stack.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

@@ -1,7 +1,4 @@
-/**
- * Creates the web ACL (AWS WAF), which checks requests before the API receives them. It refuses too many requests from one address,
- * oversized requests, and known attacks.
- */
+/** The web ACL (AWS WAF), which refuses too many requests from one address, oversized requests, and known attacks. */
 import type { SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import { Stack } from "aws-cdk-lib/core";
@@ -16,23 +13,18 @@ import { TOO_LARGE_DETAIL } from "./gateway.ts";
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
 
-/**
- * Maximum bytes of a query and of a path. Every valid URL of the API is shorter: the longest parameter is a search of at most 200
- * characters, and each character has at most 12 bytes in a URL.
- */
+/** Every valid URL is shorter: the longest parameter is a search of at most 200 characters of at most 12 bytes each. */
 const MAX_QUERY_BYTES = 8_192;
 const MAX_PATH_BYTES = 2_048;
 /**
- * Maximum bytes of the Authorization header: the longest token that the authorizer accepts, and `Bearer ` before it. AWS WAF sees the whole
- * content of a single header. Its limit of 8 KB holds only for a rule that inspects all headers together.
+ * The longest token and `Bearer `. AWS WAF sees the whole content of a single header. Its limit of 8 KB is for all headers together.
  * https://docs.aws.amazon.com/waf/latest/developerguide/waf-oversize-request-components.html
  */
 const MAX_AUTHORIZATION_BYTES = limits.accessToken + "Bearer ".length;
 
 /**
- * The rules of AWS's common rule set that must only count requests and never block them. They inspect strings in which users may write
- * anything: a CSV file, a note with HTML, the URL of a webhook, or a search for "../". Such strings are harmless, because no function
- * executes them and no HTML page contains them.
+ * Rules of AWS's common rule set that must never block. They inspect strings in which users may write anything, such as a note with HTML or
+ * a search for "../". No function executes them and no HTML page contains them.
  */
 const countedRules = [
   ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
@@ -84,10 +76,8 @@ export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehi
 }
 
 /**
- * Returns the rules that limit the requests of one address. One address may send as many requests as one company, because all users of a
- * company may share an address. Requests through the console's distribution come from CloudFront's addresses, which all users share. A
- * second rule therefore counts these requests by the address that CloudFront has put into a header.
- * @param fromConsole a statement that matches requests through the distribution. Undefined if the API is not behind CloudFront.
+ * One address may send as many requests as one company, whose users may share it. Requests through the console's distribution share
+ * CloudFront's addresses, so a second rule counts them by the address in a header. `fromConsole` matches these requests.
  */
 function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | undefined): CfnWebACL.RuleProperty[] {
   const action = refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]);
@@ -113,7 +103,7 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
       rateBasedStatement: {
         ...counted,
         aggregateKeyType: "FORWARDED_IP",
-        // `MATCH` refuses a request whose header contains no valid IP address. CloudFront always sets a valid one.
+        // Refuses a request whose header contains no valid IP address, unlike CloudFront's.
         forwardedIpConfig: { headerName: VIEWER_ADDRESS, fallbackBehavior: "MATCH" },
         scopeDownStatement: fromConsole,
       },
@@ -125,9 +115,8 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
 }
 
 /**
- * Returns a statement that matches requests through the console's distribution. CloudFront adds a header with a value that clients do not
- * know, so a client cannot imitate such a request. Otherwise a client could send requests directly to the API, put a different false
- * address into each of them, and so avoid the limit.
+ * CloudFront adds a header with a value that clients do not know. Otherwise a client could send a different false address in each request,
+ * and avoid the limit.
  */
 const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
@@ -138,7 +127,7 @@ const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   },
 });
 
-/** Sampling of requests is off. Otherwise AWS WAF would store the headers of requests, which contain access tokens. */
+/** AWS WAF would store the headers of sampled requests, which contain access tokens. */
 const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   cloudWatchMetricsEnabled: true,
   sampledRequestsEnabled: false,
@@ -191,9 +180,8 @@ const matches = (name: string, regexString: string): CfnWebACL.StatementProperty
 const isForm = matches("content-type", "^multipart/form-data");
 
 /**
- * These two statements match large requests by the header Content-Length, because AWS WAF inspects only the first 16 KB of a body. Chunked
- * requests lack this header, so only API Gateway and the functions limit their size. The statements begin at twice the limits of the API.
- * A request between the limit and twice the limit gets the API's own error response, which names the limit.
+ * Matches by Content-Length, because AWS WAF inspects only the first 16 KB of a body. The limits are twice those of the API, so that
+ * smaller requests get the API's own error, which names the limit. Only API Gateway and the functions limit chunked requests.
  */
 const largeForm = {
   andStatement: { statements: [isForm, matches("content-length", atLeast(2 * limits.importBytes))] },

@@ -1,7 +1,4 @@
-/**
- * Creates the functions that no route invokes, with their event sources. The functions `publish` and `flush` read the table's stream. The
- * function `deliver` and the jobs read queues. The sweeper runs on a schedule and replaces lost queue messages.
- */
+/** The functions that no route invokes, with their event sources. */
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
@@ -19,24 +16,17 @@ import { allow, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
- * Number of retries of a batch of stream records. After each failure, Lambda splits the batch into halves. Seven failures isolate a single
- * bad record among 100. The remaining retries are for temporary faults.
+ * Retries of a batch of stream records, which Lambda halves after each failure. Seven failures isolate a bad record among 100. The rest is
+ * for temporary faults.
  */
 const STREAM_RETRIES = 10;
-/**
- * Number of retries of a failed flush. A flush merges a company's recent changes into its search index. The number is small, because a
- * failing flush delays the flushes of other companies in the same stream shard. No data is lost, because the company's next write starts
- * another flush.
- */
+/** The number is small, because a failing flush delays others in the same stream shard. The company's next write starts another flush. */
 const FLUSH_RETRIES = 3;
-/**
- * Seconds for which a delivery may be overdue before the alarm goes off. The sweeper (a function that runs every minute) replaces a lost
- * queue message within half of this time. So a longer delay means a fault of the service.
- */
+/** The sweeper replaces a lost queue message within half of these seconds, so a longer delay means a fault of the service. */
 const OVERDUE_SECONDS = 900;
 /**
- * Age at which Lambda gives up a record that still fails. Lambda then reports only the record's position in the stream. The stream stores
- * records for 24 hours. So an operator has one hour to read the record after this report.
+ * Lambda gives up a record at this age, and reports only its position. The stream stores records for 24 hours, so an operator has one hour
+ * to read it.
  */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
@@ -76,10 +66,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
   });
 }
 
-/**
- * Creates the function `flush`, which merges recent changes into a company's search index. The stream records only show when a flush is
- * worthwhile. The flush itself reads the changes from the table.
- */
+/** The stream records only show when a flush is worthwhile. It reads the changes from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
     title: "Unflushed indexes",
@@ -122,10 +109,7 @@ const readsStream = (table: ServedTable): PolicyStatement =>
     [streamOf(table)],
   );
 
-/**
- * Returns the properties of an event source that reads the stream in order, from its oldest record. If Lambda gives records up, it sends a
- * message to the queue `failed`.
- */
+/** Reads the stream in order, from the oldest record. Lambda sends a message to `failed` for records that it gives up. */
 const streamSource = (table: ServedTable, failed: Queue) => ({
   eventSourceArn: streamOf(table),
   startingPosition: "TRIM_HORIZON",
@@ -147,8 +131,7 @@ function streamOf(table: ServedTable): string {
 function createDeliverer(scope: Construct, platform: Platform): void {
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    // The function may invoke itself through its queue. The chain of messages is finite: it ends after a delivery's last attempt, or when a
-    // webhook has no more waiting deliveries.
+    // The chain of messages ends after a delivery's last attempt, or when a webhook has no more waiting deliveries.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
     statements: [readsQueue(platform.deliveryQueue)],
@@ -194,8 +177,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
     sourceArn: rule.attrArn,
   });
   const event = "deliveries waiting";
-  // This metric also contains deliveries that wait because of a paused webhook or a failing receiver. The alarm uses the metric
-  // `OverdueSeconds`, which does not contain them.
+  // This metric also contains deliveries of paused webhooks and failing receivers. The alarm uses `OverdueSeconds`, which does not.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
   alarm(sweep, "Overdue", {
@@ -225,8 +207,7 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
-    // The function may invoke itself through its queue. The chain of messages is finite: each invocation continues where the previous one
-    // ended, until the whole file is imported or exported, or all records are changed.
+    // The chain of messages ends when the whole file is imported or exported, or all records are changed.
     recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
     logsEachInvocation: true,
     statements: [readsQueue(queue)],
@@ -250,10 +231,7 @@ interface QueueReading {
   readonly concurrency: number;
 }
 
-/**
- * Connects the function to the queue. Without a batching window, Lambda passes messages to the function at once and does not wait for a
- * full batch.
- */
+/** Without a batching window, Lambda passes messages to the function at once. */
 function readQueue(
   reader: LambdaFunction,
   { queueArn }: Queue,

@@ -1,6 +1,6 @@
 /**
- * The Lambda authorizer of API Gateway. It verifies the Authorization header and returns an IAM policy with the caller's identity and
- * rights. API Gateway caches the policy, so it does not call the authorizer for every request.
+ * The Lambda authorizer of API Gateway: verifies the Authorization header and returns a policy with the caller's identity and rights, which
+ * API Gateway caches.
  */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -15,10 +15,7 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
-/**
- * API Gateway responds with 401 only if the authorizer throws an error with exactly this message. After any other error, it responds with a
- * server error.
- */
+/** API Gateway answers 401 only for exactly this message. After any other error, it answers with a server error. */
 const UNAUTHORIZED = "Unauthorized";
 
 export interface Authorization {
@@ -30,18 +27,18 @@ export interface Authorization {
     ];
   };
   readonly context: ReturnType<typeof contextOf> | RefusalContext;
-  /** The API key under which API Gateway counts the request. The key's usage plan limits the rate of requests. */
+  /** The API key, whose usage plan limits the rate of requests. */
   readonly usageIdentifierKey: string;
 }
 
 /** The values that API Gateway puts into its response to a request with a refused token (infra/stack/gateway.ts). */
 interface RefusalContext {
   readonly reason: Refusal;
-  /** The value of the header `WWW-Authenticate`. */
+  /** The header `WWW-Authenticate`. */
   readonly challenge: string;
 }
 
-/** Returns the Lambda handler. `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
+/** `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
 export const authorizer =
   (authenticate: (context: ApiContext, authorization: string) => Promise<Caller>) =>
   (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<Authorization> =>
@@ -49,8 +46,7 @@ export const authorizer =
       const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
         const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
-        // This line has the level debug, which deployments do not log. It would be a tenth of all log bytes, and the access log also
-        // contains the caller of each request.
+        // This line has the level debug, because it would be a tenth of all log bytes, and the access log also contains the caller.
         log.debug("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {
@@ -61,8 +57,8 @@ export const authorizer =
     });
 
 /**
- * Returns a policy that allows all endpoints. API Gateway caches the policy of a token and uses it for every endpoint, so a policy cannot
- * depend on the endpoint. Each endpoint therefore checks the caller's role and permissions itself.
+ * Allows all endpoints, because API Gateway uses the cached policy of a token for every endpoint. Each endpoint checks the caller's role
+ * and permissions itself.
  */
 const authorization = (caller: Caller, methodArn: string): Authorization => ({
   principalId: `${caller.companyId}/${caller.userId}`,
@@ -72,8 +68,8 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Returns a policy that denies a token. Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so use
- * this function only if the token itself is the reason. A disabled user gets an error instead, because an admin may enable the user again.
+ * Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so the token itself must be the reason. A
+ * disabled user gets an error, because an admin may enable the user again.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",
@@ -90,15 +86,12 @@ function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["pol
   };
 }
 
-/**
- * Logs why a caller was refused, but never the token, and returns the error for API Gateway. API Gateway does not cache errors, so it calls
- * the authorizer again for the next request with this token.
- */
+/** Logs why a caller was refused, but never the token. API Gateway does not cache errors. */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });
     const refusal = new Error(UNAUTHORIZED);
-    // Lambda logs the stack of every error. A refused token is a normal event, so its stack is removed.
+    // Lambda logs the stack of every error, but a refused token is a normal event.
     refusal.stack = String(refusal);
     return refusal;
   }

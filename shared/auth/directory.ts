@@ -1,4 +1,4 @@
-/** The user directory: finds a user's company, role and permissions by the subject of the user's token. */
+/** The user directory: company, role and permissions by the subject of a token. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
@@ -25,17 +25,14 @@ export const Identity = z.object({
   invitedUntil: z.optional(z.int()),
   /** The time at which an operator suspended the company. Nobody can sign in to a suspended company. */
   suspendedAt: z.optional(z.string()),
-  /**
-   * The e-mail address that the invitation reserves, in lower case. Undefined after the user has accepted, and if another company has the
-   * address.
-   */
+  /** The address that the invitation reserves, in lower case. Undefined after the user has accepted, or if another company has it. */
   email: z.optional(z.string()),
 });
 type Identity = z.infer<typeof Identity>;
 
 /**
- * Returns the user with this token subject. The first sign-in accepts the invitation. Throws `unauthenticated` if the user is unknown or
- * disabled, if the company is suspended, or if the invitation has expired or was withdrawn.
+ * Returns the user. The first sign-in accepts the invitation. Throws `unauthenticated` if the user is unknown or disabled, the company is
+ * suspended, or the invitation has expired or was withdrawn.
  */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
@@ -55,12 +52,12 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
-/** The position of the write to the user's row in the list `writes` of `acceptInvitation`. */
+/** The position of the user's row in `writes` of `acceptInvitation`. */
 const USER = 1;
 
 /**
- * Accepts the invitation: removes the expiry times from the identity, the user and the reserved e-mail address. Returns false if the
- * invitation has expired or was withdrawn. The function may be called repeatedly and concurrently.
+ * Removes the expiry times from the identity, the user and the reserved address. Returns false if the invitation has expired or was
+ * withdrawn. It may be called repeatedly and concurrently.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
@@ -81,8 +78,7 @@ async function acceptInvitation(
       change: { remove: ["invitedUntil"], add: { version: 1 } },
       when: equals("version", version),
     },
-    // `dictionaryVersion` increases in the company row and in the head row of the search index, so that readers notice that their cached
-    // users are outdated. `sharedDelta` adds the changed user to the company's change log.
+    // Readers notice by `dictionaryVersion` that their cached users are outdated. `sharedDelta` adds the user to the change log.
     { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
     namesChangeInHead(companyId),
     sharedDelta(companyId, {

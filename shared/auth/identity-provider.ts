@@ -1,7 +1,4 @@
-/**
- * The identity provider, which manages users and their token subjects. A deployment has either a Cognito user pool, which mails the
- * invitations, or `directoryOnly`, which sends no mail.
- */
+/** The identity provider, which manages users and their token subjects. A Cognito user pool mails invitations; `directoryOnly` does not. */
 import { randomUUID } from "node:crypto";
 import type { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import {
@@ -15,25 +12,22 @@ import {
 import { setting } from "#shared/config.ts";
 
 export interface IdentityProvider {
-  /** True if the inviter may choose the token subject, because another system manages the users. */
+  /** The inviter may choose the token subject if another system manages the users. */
   readonly takesSubjects: boolean;
-  /**
-   * Minimum duration of an invitation request, in milliseconds. If a user of another company already has the e-mail address, the service
-   * does not call the provider and could respond sooner. Without a minimum, this shorter time would reveal that the address is in use.
-   */
+  /** Minimum milliseconds of an invitation request. Without it, a shorter time would reveal that another company has the e-mail address. */
   readonly answersAfterMs: number;
   /**
-   * Registers the e-mail address and returns the user's token subject (the `sub` of the user's tokens). A repeated call resumes an
-   * interrupted registration. `known` is the token subject that the user had before this invitation.
+   * Registers the e-mail address and returns the token subject. A repeated call resumes an interrupted registration. `known` is the earlier
+   * subject.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
-  /** Withdraws an invitation. Does nothing if the user is unknown or has already signed in. */
+  /** Does nothing if the user is unknown or has already signed in. */
   withdraw(email: string): Promise<void>;
 }
 
 /**
- * The provider for deployments with an external token issuer, where another system manages the users. It returns the subject `known` or a
- * random one, and sends no mail.
+ * The provider for an external token issuer, where another system manages the users. It returns `known` or a random subject, and sends no
+ * mail.
  */
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,
@@ -42,16 +36,13 @@ export const directoryOnly: IdentityProvider = {
   withdraw: async () => undefined,
 };
 
-/**
- * Minimum duration of an invitation request, in milliseconds (see `answersAfterMs`). A user pool usually creates a user and
- * sends the mail in less time.
- */
+/** A user pool usually creates a user and sends the mail in less time. */
 const ANSWERS_AFTER_MS = 2_000;
 
 export function userPool(id: string, client: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
   const pool = { id, client };
 
-  /** Invites a user who is already in the user pool. The pool sends the mail again, unless the user has already accepted the invitation. */
+  /** The pool sends the mail again, unless the user has already accepted. */
   async function inviteAgain(email: string): Promise<PoolUser | undefined> {
     const user = await findPoolUser(pool, email);
     if (user?.isInvited) await resendInvitation(pool, email);
@@ -74,7 +65,6 @@ export function userPool(id: string, client: CognitoIdentityProviderClient = cog
 
 let made: IdentityProvider | undefined;
 
-/** Returns the identity provider of this deployment. */
 export function identityProvider(): IdentityProvider {
   if (made === undefined) {
     const userPoolId = setting("USER_POOL_ID");

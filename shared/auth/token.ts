@@ -1,7 +1,4 @@
-/**
- * Verifies access tokens of the configured OpenID Connect issuer. The signing keys come from the configured address, and never from an
- * address in a token.
- */
+/** Verifies access tokens of the configured OpenID Connect issuer. The signing keys never come from an address in a token. */
 import {
   FetchError,
   JwtBaseError,
@@ -22,20 +19,17 @@ import * as limits from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 3_000;
 
 /**
- * Matches an Authorization header (RFC 6750) with a signed JWT, which has three base64url parts. RFC 9110 allows upper and lower case for
- * `Bearer`, and several spaces after it. API Gateway uses the same pattern. The pattern begins with `^` and ends with `$`, because API
- * Gateway's documentation does not say whether it matches the whole header.
+ * An Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. API Gateway uses the same
+ * pattern, and its documentation does not say whether it matches the whole header.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
-/**
- * Seconds by which the clocks of the issuer and of the service may differ. The checks of `exp`, `nbf` and `iat` tolerate this difference.
- */
+/** Tolerated difference between the clocks of the issuer and of the service. */
 const LEEWAY_SECONDS = 60;
 
 /**
- * The reasons for refusing a token. The `WWW-Authenticate` header of the 401 contains the reason (RFC 6750). Each reason is a property of
- * the token alone. It therefore reveals nothing about users, and API Gateway may cache the refusal.
+ * The reason in the `WWW-Authenticate` header of the 401 (RFC 6750). It is a property of the token alone, so it reveals nothing about
+ * users, and API Gateway may cache it.
  */
 export type Refusal =
   | "expired"
@@ -67,10 +61,7 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 interface Issuer {
   readonly issuer: string;
-  /**
-   * The URL of the signing keys. If it is undefined, the issuer's discovery document is read first to find the URL, which costs one more
-   * request.
-   */
+  /** If undefined, the issuer's discovery document is read first. */
   readonly jwksUri: string | undefined;
 }
 
@@ -78,13 +69,13 @@ type Verify = (token: string) => Promise<JwtPayload>;
 
 let own: SubjectOfToken | undefined;
 
-/** Verifies an access token of the configured issuer. The token must be for a client id or audience in `audience`. Returns its subject. */
+/** The token must be for a client id or audience in `audience`. Returns its subject. */
 export function subjectOfToken(token: string, audience: readonly string[]): Promise<string> {
   own ??= tokenSubjects({ issuer: setting("ISSUER"), jwksUri: setting("JWKS_URI") });
   return own(token, audience);
 }
 
-/** Verifies the access token of an Authorization header. Returns the token's subject. */
+/** Returns the token's subject. */
 export async function verifiedSubject(authorization: string): Promise<string> {
   return subjectOfToken(tokenOf(authorization), setting("AUDIENCE"));
 }
@@ -95,12 +86,12 @@ function tokenOf(authorization: string): string {
   return token;
 }
 
-/** `audience` lists the client ids or audiences that a token may have. A token needs one of them. */
+/** Client ids or audiences, of which a token needs one. */
 type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
 
 /**
- * Returns a function that verifies an access token and returns the token's subject. It throws `unauthenticated` for an invalid token, and
- * `unavailable` if the issuer's keys cannot be fetched. The keys are cached, and fetched again for a token with an unknown key id.
+ * The result throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's keys cannot be fetched. The keys are cached,
+ * and fetched again for an unknown key id.
  */
 export function tokenSubjects(issuer: Issuer): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
@@ -127,8 +118,8 @@ export function tokenSubjects(issuer: Issuer): SubjectOfToken {
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // For some seconds after a token with an unknown key id, the library does not fetch the keys again. A later fetch may find the key, so
-  // API Gateway must not cache this refusal. API Gateway caches a refusal only if the error is a TokenRefused.
+  // The library waits some seconds before it fetches the keys again. A later fetch may find the key, so API Gateway must not cache this
+  // refusal, as it does after a TokenRefused.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -150,8 +141,7 @@ async function createVerifier({ issuer, jwksUri }: Omit<Issuer, "audience">): Pr
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // `null` turns off the library's check of `aud`. `assertAudience` checks `aud` or `client_id` instead, because Cognito's access
-      // tokens have only `client_id`.
+      // Cognito's access tokens have only `client_id`, so `assertAudience` replaces the library's check of `aud`.
       audience: null,
       graceSeconds: LEEWAY_SECONDS,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
@@ -170,8 +160,8 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
 }
 
 /**
- * Throws if the token is not an access token, has no expiry, or has an `iat` in the future. An access token of Cognito has the claim
- * `token_use` with the value `access`. By RFC 9068, an access token has the header `typ` with the value `at+jwt`. An id token has neither.
+ * Throws if the token has no expiry, has an `iat` in the future, or is no access token: `token_use` is `access` (Cognito), or `typ` is
+ * `at+jwt` (RFC 9068).
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;
@@ -193,10 +183,7 @@ function assertAudience(payload: JwtPayload, audience: readonly string[]): void 
   }
 }
 
-/**
- * Fetches the issuer's keys. Throws FetchError if the response is not a key set. Without this check, the library would report an invalid
- * token, although the fault is the issuer's.
- */
+/** Without this check, the library would report an invalid token, although the fault is the issuer's. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -207,7 +194,7 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** Fetches a URL with `fetch`, because the library's own function refuses a local issuer without TLS. Redirects are not followed. */
+/** The library's own function refuses a local issuer without TLS. Redirects are not followed. */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   try {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

@@ -1,4 +1,4 @@
-/** The schemas of a user: role, permissions, the stored row, and the summary that other records show. */
+/** The schemas of a user. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
@@ -40,14 +40,11 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/**
- * The rights that authentication checks. The user's row and the row of the token subject both contain them, and one transaction writes both
- * rows.
- */
+/** The user's row and the row of the token subject both contain them, and one transaction writes both. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** The stored row of a user. `sub` is the subject of the user's tokens. */
+/** `sub` is the subject of the user's tokens. */
 export const StoredUser = z.object({
   ...userFields,
   type: z.literal("user"),

@@ -1,4 +1,4 @@
-/** The settings that all AWS clients share: endpoint, time-outs, connections, retries and log. */
+/** The settings that all AWS clients share. */
 import { errorFields, log } from "#shared/log.ts";
 
 export interface Credentials {
@@ -8,14 +8,14 @@ export interface Credentials {
 }
 
 export interface ClientSettings {
-  /** The URL of the AWS service. By default, the SDK reads it from AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>. */
+  /** The default is AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
-  /** By default, the SDK reads the region from the environment variable AWS_REGION. */
+  /** The default is AWS_REGION. */
   readonly region?: string | undefined;
-  /** By default, the SDK finds the credentials itself. In a Lambda function, it uses the credentials of the function's role. */
+  /** By default, the SDK finds credentials itself, for example those of the role of the function. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** A request fails if no byte of the response arrives for this number of milliseconds. */
+  /** A request fails if no byte arrives for this time. */
   readonly answerMs?: number;
   readonly attempts?: number;
 }
@@ -34,26 +34,17 @@ interface FailedCall {
   readonly error: unknown;
 }
 
-/**
- * Passes the messages of the SDK to the service's log. The class has no method `info`: if it existed, the SDK would copy each request and
- * each response for it. The type of the SDK requires the method, so the class only declares it.
- */
+/** Passes the messages of the SDK to the log. Without `info`, which is only declared, the SDK does not copy each request and response. */
 class SdkLog {
   declare readonly info: () => void;
 
-  /** The SDK reports here by which rules it finds the endpoint. */
-  debug(): void {
-    // Nobody needs these messages.
-  }
+  debug(): void {}
 
   warn(message: unknown): void {
     log.warn("aws sdk warning", { message: String(message) });
   }
 
-  /**
-   * The level is `debug`, because the caller handles or logs the error. Some errors are normal, for example a failed condition. The SDK
-   * also passes the input of the call, which must not be logged.
-   */
+  /** The level is `debug`, because the caller handles or logs the error. The input of the call must not be logged. */
   error({ commandName, error }: FailedCall): void {
     log.debug("aws call failed", { command: commandName, ...errorFields(error) });
   }
@@ -61,10 +52,7 @@ class SdkLog {
 
 const sdkLog = new SdkLog();
 
-/**
- * Returns the configuration of a client. The retry mode is not `adaptive` for two reasons. After DynamoDB has throttled a single key, that
- * mode slows down all requests of the client. It also does not react to the unprocessed keys of a batch.
- */
+/** The retry mode is not `adaptive`: it slows down all requests after one throttled key, and ignores the unprocessed keys of a batch. */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;
   const agent = { keepAlive: true, maxSockets: CONNECTIONS };

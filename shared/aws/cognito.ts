@@ -1,4 +1,4 @@
-/** The client for Cognito user pools, and the calls by which the service finds, invites, removes and signs in users of a pool. */
+/** Finds, invites, removes and signs in users of a Cognito user pool. */
 import {
   AdminCreateUserCommand,
   AdminDeleteUserCommand,
@@ -14,10 +14,7 @@ import {
 } from "@aws-sdk/client-cognito-identity-provider";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/**
- * A request fails if no byte of the response arrives for this number of milliseconds. It is more than the default, because Cognito sends
- * the invitation mail before it responds.
- */
+/** This is more than the default, because Cognito sends the invitation mail before it responds. */
 const ANSWER_MS = 5_000;
 
 export const cognitoClient = (settings: ClientSettings = {}): CognitoIdentityProviderClient =>
@@ -29,16 +26,16 @@ export interface UserPool {
 }
 
 export interface PoolUser {
-  /** The user's id in the pool. It is the subject of the user's tokens. */
+  /** The subject of the user's tokens. */
   readonly sub: string | undefined;
-  /** True if the user has not accepted the invitation yet. */
+  /** The user has not accepted the invitation yet. */
   readonly isInvited: boolean;
 }
 
 const subOf = (attributes: readonly AttributeType[] = []): string | undefined =>
   attributes.find(({ Name }) => Name === "sub")?.Value;
 
-/** Returns undefined if the pool has no such user. */
+/** Undefined if the pool has no such user. */
 export async function findPoolUser({ id, client }: UserPool, email: string): Promise<PoolUser | undefined> {
   try {
     const found = await client.send(new AdminGetUserCommand({ UserPoolId: id, Username: email }));
@@ -52,7 +49,7 @@ export async function findPoolUser({ id, client }: UserPool, email: string): Pro
   }
 }
 
-/** Adds a user. If `mail` is false, the pool sends no invitation. Returns undefined if the pool already has a user with this address. */
+/** If `mail` is false, the pool sends no invitation. Undefined if the pool already has a user with this address. */
 export async function createPoolUser(
   { id, client }: UserPool,
   email: string,
@@ -72,7 +69,6 @@ export async function createPoolUser(
   }
 }
 
-/** Sends the invitation mail to an existing user again. */
 export async function resendInvitation({ id, client }: UserPool, email: string): Promise<void> {
   await client.send(new AdminCreateUserCommand({ UserPoolId: id, Username: email, MessageAction: "RESEND" }));
 }
@@ -86,16 +82,13 @@ export async function removePoolUser({ id, client }: UserPool, email: string): P
   }
 }
 
-/** Sets a password that the user need not change at the first sign-in. */
+/** The user need not change it at the first sign-in. */
 export async function setPassword({ id, client }: UserPool, email: string, password: string): Promise<void> {
   const user = { UserPoolId: id, Username: email };
   await client.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
 }
 
-/**
- * Signs in by the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. Returns an access token, or undefined if the
- * pool requires something else, for example a new password or a second factor.
- */
+/** Needs the right `cognito-idp:AdminInitiateAuth`. Undefined if the pool requires something else, for example a second factor. */
 export async function signInByPassword(
   { id, client }: UserPool,
   { clientId, user, password }: { readonly clientId: string; readonly user: string; readonly password: string },
@@ -111,7 +104,7 @@ export async function signInByPassword(
   return AuthenticationResult?.AccessToken;
 }
 
-/** Returns a new access token for the refresh token, or undefined if the pool returns none. */
+/** Undefined if the pool returns none. */
 export async function signInByRefreshToken(
   client: CognitoIdentityProviderClient,
   { clientId, refreshToken }: { readonly clientId: string; readonly refreshToken: string },

@@ -1,7 +1,4 @@
-/**
- * The DynamoDB clients. The usual client (`dynamoClient`) converts DynamoDB's types to JavaScript values: sets to `Set`, and binary values
- * to `Uint8Array`.
- */
+/** The DynamoDB clients. The usual one converts sets to `Set`, and binary values to `Uint8Array`. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
@@ -10,8 +7,6 @@ import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts"
 export const rawDynamoClient = (settings: ClientSettings = {}): DynamoDBClient =>
   new DynamoDBClient(clientConfig(settings));
 
-/**
- * Returns a client. It omits undefined fields when it writes, and throws when it reads a number that JavaScript cannot represent exactly.
- */
+/** Omits undefined fields, and throws for a number that JavaScript cannot represent exactly. */
 export const dynamoClient = (settings: ClientSettings = {}): DynamoDBDocumentClient =>
   DynamoDBDocumentClient.from(rawDynamoClient(settings), { marshallOptions: { removeUndefinedValues: true } });

@@ -1,5 +1,2 @@
-/**
- * Exports only the parts of the KMS SDK that the service uses. Import the SDK only through this file, so that the bundles do not contain
- * the other commands.
- */
+/** Import the SDK of KMS only through this file, so that the bundles do not contain its other commands. */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

@@ -1,17 +1,11 @@
-/**
- * The KMS client for data keys. It loads the SDK at its first request, so a function that has all its data keys in its cache never loads
- * the SDK.
- */
+/** The KMS client for data keys. It loads the SDK at its first request, because most functions have their keys in the cache. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/**
- * The encryption context of a data key: names and values that are not secret. KMS decrypts the key only if the context is the same as at
- * encryption. CloudTrail also logs the context.
- */
+/** Names and values that are not secret. KMS decrypts a key only with the same context, and CloudTrail logs it. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {
-  /** Creates a data key of 256 bits. `wrapped` is this key in encrypted form. Only the KMS key can decrypt it. */
+  /** A data key of 256 bits. `wrapped` is its encrypted form. */
   generateDataKey(context: KeyContext): Promise<{ readonly plain: Uint8Array; readonly wrapped: Uint8Array }>;
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }

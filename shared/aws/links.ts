@@ -1,4 +1,4 @@
-/** Presigned URLs of files in the bucket. A client with a URL can read or write one file without a token, until the URL expires. */
+/** Presigned URLs: a client can read or write one file without a token, until the URL expires. */
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -10,13 +10,10 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/**
- * The headers that the client must send with the upload, with exactly these values. S3 refuses an upload if its headers have other values,
- * if the length or hash of its bytes differs from these headers, or if the file already exists.
- */
+/** S3 refuses an upload with other values, with other bytes, or if the file already exists. */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** Must be `*`. S3 then refuses the upload if the file already exists. */
+  /** Must be `*`: S3 refuses to replace a file. */
   readonly "if-none-match": string;
   readonly "content-length"?: string | undefined;
   readonly "x-amz-checksum-sha256"?: string | undefined;
@@ -53,8 +50,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // All headers in `headers` are signed, so that the client cannot change them. Without these two options, the signer would not sign
-      // the media type, and would move `x-amz-` headers into the query.
+      // Signed, so that the client cannot change them. Otherwise the signer would omit the media type, and move `x-amz-` headers into the
+      // query.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

@@ -1,23 +1,20 @@
 /**
- * Sends many entries in batches to DynamoDB or SQS, until every entry is processed. These services may process only a part of a batch, or
- * throttle the whole batch. The SDK repeats a failed call, but not the unprocessed entries of a successful one.
+ * Sends many entries in batches to DynamoDB or SQS, until every entry is processed. The SDK repeats a failed call, but not the unprocessed
+ * entries of a successful one.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { msUntilDeadline } from "#shared/deadline.ts";
 
-/**
- * Maximum number of concurrent batches of one call of `send`. Concurrent calls share the connections of the client (at most 50), so with a
- * higher number, batches could wait for a connection.
- */
+/** Maximum number of concurrent batches of one `send`. With more, batches could wait for a connection. */
 const SLOTS = 12;
-/** Maximum pause in milliseconds before the next attempt. After an attempt that processed some entries, the maximum is 25 ms. */
+/** Maximum pause in milliseconds before the next attempt, or 25 ms after an attempt with some success. */
 const PAUSE_MS = 2_000;
 /** If the caller has no deadline, `send` gives up when no entry was processed for this many milliseconds. */
 const PATIENCE_MS = 5_000;
 /** If the caller has a deadline, `send` gives up this many milliseconds before it, so that the caller can still respond to its client. */
 const RESERVE_MS = 2_000;
 
-/** Sends one batch, and returns the entries that the service has not processed. */
+/** Returns the entries that the service has not processed. */
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling)|Throttled/;
@@ -25,8 +22,8 @@ const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttl
 const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /**
- * Adapts the number of concurrent batches to the rate that the service accepts. The number grows slowly, and falls by up to a half when the
- * service leaves entries unprocessed. The next call of `send` begins with the number at which the previous call ended.
+ * Adapts the number of concurrent batches to the rate that the service accepts. It grows slowly, and falls by up to a half for unprocessed
+ * entries. The next `send` begins with it.
  */
 export class Pace {
   #slots = SLOTS;
@@ -40,9 +37,8 @@ export class Pace {
   }
 
   /**
-   * Sends batches of at most `size` entries until every entry is processed. Throws a `Busy` error shortly before the caller's deadline. If
-   * there is no deadline, throws it when no entry was processed for PATIENCE_MS. When `send` returns or throws, no batch is running any
-   * more.
+   * Sends batches of at most `size` entries. Throws a `Busy` error shortly before the deadline, or without one when no entry was processed
+   * for PATIENCE_MS. When it returns or throws, no batch is running any more.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };
@@ -95,9 +91,7 @@ export class Pace {
 
 const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
 
-/**
- * Sends the batch. If the service throttles the whole batch, even after the attempts of the SDK, all entries are returned as unprocessed.
- */
+/** If the service throttles the whole batch, all entries are unprocessed. */
 async function unprocessed<T>(pending: readonly T[], sendChunk: SendChunk<T>): Promise<readonly T[]> {
   try {
     return await sendChunk(pending);

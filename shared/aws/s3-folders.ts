@@ -1,4 +1,4 @@
-/** Lists, reads, writes, copies and removes files below any prefix of a bucket. Only operators' commands use this. */
+/** Handles files below any prefix of a bucket. Only operators' commands use this. */
 import {
   CopyObjectCommand,
   DeleteObjectsCommand,
@@ -56,10 +56,7 @@ export async function countFiles(store: FileStore, prefixes: readonly string[]):
   return files;
 }
 
-/**
- * Removes all files whose keys begin with one of the prefixes. Returns the number of removed files. It does not remove the parts of
- * unfinished uploads. The bucket's lifecycle rule removes them after a day.
- */
+/** Returns the number of removed files. The bucket's lifecycle rule removes the parts of unfinished uploads after a day. */
 export async function removeFiles(store: FileStore, prefixes: readonly string[]): Promise<number> {
   let removed = 0;
   for (const prefix of prefixes) {
@@ -99,7 +96,7 @@ export async function writeFile(
   await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ContentType: contentType }));
 }
 
-/** Copies a file within the bucket. One CopyObject call copies at most 5 GB. All files of the service are smaller. */
+/** CopyObject copies at most 5 GB. All files of the service are smaller. */
 export async function copyFile({ s3, bucket }: FileStore, from: string, to: string): Promise<void> {
   const CopySource = `${bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
   await s3.send(new CopyObjectCommand({ Bucket: bucket, Key: to, CopySource }));

@@ -1,7 +1,4 @@
-/**
- * The S3 client, and access to the files in the bucket. A download continues after a broken connection. Large files are written as
- * multipart uploads.
- */
+/** The files in the bucket. A download continues after a broken connection. Large files are multipart uploads. */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -20,7 +17,7 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** The default time-out: a request fails if no byte of the response arrives for this number of milliseconds. */
+/** A request fails if no byte arrives for this time. */
 const ANSWER_MS = 6_000;
 /** The time-out in milliseconds of `openObjects`. It is long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
@@ -31,10 +28,9 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // The local substitute for S3 gets the bucket's name in the path. A host name that begins with the bucket's name would not resolve.
+    // A host name that begins with the bucket's name would not resolve to the local substitute for S3.
     forcePathStyle: isStandIn,
-    // The SDK must not add a checksum by itself: for a presigned upload it would be the checksum of an empty body, and S3 would then refuse
-    // the file. TLS already detects corrupted bytes.
+    // The SDK's checksum of a presigned upload would be that of an empty body. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -43,13 +39,12 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
 const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
-/** The error codes by which S3 says that a file or a multipart upload does not exist, or that another file has replaced it. */
+/** A file or multipart upload does not exist, or another file has replaced it. */
 const GONE = /^(NoSuchKey|NoSuchUpload|PreconditionFailed)$/;
 
 /**
- * Converts an S3 error. Only the codes in `gone` and the status 412 mean that the file does not exist or was replaced. Any other 404 is a
- * fault of the deployment: a missing bucket, or an endpoint that is not S3. Functions need the permission `s3:ListBucket`, because S3 would
- * otherwise answer 403 for a missing file.
+ * Any 404 besides `gone` is a fault of the deployment: a missing bucket, or an endpoint that is not S3. Without the permission
+ * `s3:ListBucket`, S3 would answer 403 for a missing file.
  */
 function bucketError(error: unknown, gone: RegExp): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -72,22 +67,19 @@ export interface FileHeaders {
 
 export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** Reads a whole file into memory. Throws FileGone if it does not exist. */
+  /** Throws FileGone if it does not exist. */
   get(key: string): Promise<Uint8Array>;
-  /** Streams the file. Throws FileGone if the file does not exist, has a different ETag, or has a content encoding. */
+  /** Throws FileGone if it does not exist, has a different ETag, or has a content encoding. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
-  /** Returns undefined if the file does not exist. Throws BucketUnavailable if the whole bucket does not exist. */
+  /** Undefined if the file does not exist. Throws BucketUnavailable if the bucket does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
-  /** Begins a multipart upload and returns its id. The file does not exist until the upload completes. */
+  /** Returns the id. The file does not exist until the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
-  /**
-   * Uploads one part and returns its ETag. Part numbers begin at 1. Every part except the last one must be at least 5 MB large. Uploading a
-   * part again replaces it.
-   */
+  /** Returns the ETag. Numbers begin at 1. Every part except the last one needs 5 MB. Uploading a part again replaces it. */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
-  /** Aborts the upload and deletes its parts. Does nothing if the upload does not exist, so it may be repeated. */
+  /** Does nothing if the upload does not exist, so it may be repeated. */
   abortParts(key: string, upload: string): Promise<void>;
 }
 
@@ -109,7 +101,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       return s3.send(new GetObjectCommand({ Bucket, Key: key, IfMatch: etag, ...Range }));
     });
 
-  /** Sends a GET, and returns the headers of the response. Does not read the file. */
+  /** Does not read the file. */
   async function opened(Key: string): Promise<Pick<GetObjectCommandOutput, "ContentLength" | "ETag">> {
     const { Body, ...headers } = await call((s3, Bucket) => s3.send(new GetObjectCommand({ Bucket, Key })));
     await Body?.transformToWebStream().cancel();
@@ -128,7 +120,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
     read: (key, etag) => readThrough(ranged, key, etag),
     info: async (Key) => {
       const head = () => call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })), /^NotFound$/);
-      // A 404 response to HEAD has no body, so it does not say whether the file or the whole bucket is missing. A 404 response to GET does.
+      // A 404 to HEAD has no body, so only a GET says whether the file or the whole bucket is missing.
       const file = (await unlessGone(head)) ?? (await unlessGone(() => opened(Key)));
       return file && { bytes: file.ContentLength ?? 0, etag: file.ETag ?? "" };
     },
@@ -164,7 +156,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
   };
 }
 
-/** Returns undefined if the call throws FileGone. */
+/** Undefined if the call throws FileGone. */
 async function unlessGone<T>(send: () => Promise<T>): Promise<T | undefined> {
   try {
     return await send();
@@ -184,10 +176,7 @@ interface Answered {
   readonly Body?: { transformToWebStream(): ReadableStream<Uint8Array> } | undefined;
 }
 
-/**
- * Yields the bytes of a file. After a broken connection, it continues at the next byte. Throws BucketUnavailable after READ_TRIES
- * successive attempts that yielded no byte.
- */
+/** Continues at the next byte after a broken connection. Throws BucketUnavailable after READ_TRIES successive attempts without a byte. */
 async function* readThrough(
   ranged: (key: string, etag: string, from: number) => Promise<Answered>,
   key: string,
@@ -196,7 +185,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; ) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // A file with a content encoding is refused, because its bytes are compressed and no caller decompresses them.
+    // The bytes of such a file are compressed, and no caller decompresses them.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const [from, end] = [at, at + ContentLength];
     try {

@@ -1,6 +1,4 @@
-/**
- * The queues of webhook deliveries, imports, exports and bulk jobs. SQS may deliver a message twice, so every consumer must be idempotent.
- */
+/** The queues. SQS may deliver a message twice, so every consumer must be idempotent. */
 import {
   type BatchResultErrorEntry,
   ChangeMessageVisibilityCommand,
@@ -18,16 +16,14 @@ import { Id } from "#shared/schema.ts";
 
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
 
-/** The fields of a message that determine its message group. */
 interface Grouped {
   readonly companyId: number;
   readonly isBulk?: true | undefined;
 }
 
 /**
- * Returns the SQS message group. SQS shares the capacity of the consumers fairly between groups. Each company has two groups. Webhook
- * events that a bulk job causes for single records are in the second group, so that thousands of them do not delay the company's other
- * events.
+ * SQS shares the consumers fairly between message groups. A company has a second group for events of single records of bulk jobs, so that
+ * thousands of them do not delay its other events.
  */
 export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
   isBulk === true ? `${companyId}-bulk` : String(companyId);
@@ -35,24 +31,20 @@ export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
 export interface Queued<Message extends Grouped = Grouped> {
   /** The message, which is sent as JSON. */
   readonly message: Message;
-  /**
-   * Whole seconds, at most 900 (the maximum of SQS). If a delivery must wait longer, the consumer of this message sends a new message for
-   * the rest of the delay.
-   */
+  /** Seconds, at most 900, the maximum of SQS. The consumer sends a new message for the rest of a longer delay. */
   readonly delaySeconds: number;
 }
 
 export interface DeliveryQueue {
   /**
-   * Sends all messages. Throws QueueBusy if SQS has not accepted all of them shortly before the caller's deadline. Throws another error if
-   * SQS refuses a message as invalid. In both cases, SQS may already have accepted some or all of the other messages.
+   * Throws QueueBusy if SQS has not accepted all messages shortly before the deadline, or another error if a message is invalid. SQS may
+   * have accepted the others.
    */
   send(entries: readonly Queued[]): Promise<void>;
   /** Makes a received message visible again after `seconds`, instead of after the visibility timeout of the queue. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/** Maximum number of messages in a batch of SQS. */
 const BATCH = 10;
 
 let made: DeliveryQueue | undefined;
@@ -75,7 +67,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
         const { Failed = [] } = await sqs.send(
           new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [...pending] }),
         );
-        // SQS would refuse a message with a fault of the sender each time, so it is not sent again.
+        // SQS would refuse a message with a fault of the sender each time.
         refused.push(...Failed.filter(({ SenderFault }) => SenderFault));
         const left = new Set(Failed.flatMap(({ Id, SenderFault }) => (SenderFault ? [] : [Id])));
         return pending.filter(({ Id }) => left.has(Id));
@@ -95,12 +87,11 @@ const entryOf = ({ message, delaySeconds }: Queued, index: number) => ({
   MessageGroupId: messageGroup(message),
 });
 
-/** Sends one message to any queue. */
 export async function sendText(QueueUrl: string, MessageBody: string, sqs: SQSClient = sqsClient()): Promise<void> {
   await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Returns the delay until `dueMs` in whole seconds, rounded up. It is at most 900, the longest delay that SQS allows. */
+/** Rounded up to whole seconds, at most 900, the longest delay of SQS. */
 export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
   Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
 
@@ -109,15 +100,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** A message that starts or continues the work on an import, an export or a bulk job. The state of the job is in the table. */
+/** The state of the job is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }
 
-/**
- * Returns a schema for a message about a job of this kind. It parses a message to a list with one job. The result is a list, because other
- * messages in a job queue, such as events of S3, may name several jobs or none.
- */
+/** Parses a message about one job to a list, because other messages of a job queue may name several jobs or none. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
@@ -129,10 +117,7 @@ export interface JobQueue {
   returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/**
- * The name of the setting with the URL of each queue. Each kind of job has a queue and a function of its own, so that one kind of job does
- * not delay another.
- */
+/** Each kind of job has a queue and a function, so that one kind does not delay another. */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL", bulk: "BULK_QUEUE_URL" } as const;
 
 /** Returns the job queues. The environment variables are read when the first message is sent. */

@@ -1,12 +1,9 @@
-/**
- * Reads and writes AWS Systems Manager parameters, which contain the console client's secret and the credentials of the scheduled smoke
- * test.
- */
+/** SSM parameters: the console client's secret, and the credentials of the scheduled smoke test. */
 import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 export interface Parameters {
-  /** Returns the decrypted value. Throws if the parameter does not exist or has no value. */
+  /** Throws if the parameter does not exist or has no value. */
   readonly read: (name: string) => Promise<string>;
   /** Stores the value, encrypted with the account's default key for parameters. */
   readonly write: (name: string, value: string) => Promise<void>;
@@ -18,7 +15,7 @@ export function openParameters(settings: ClientSettings = {}): Parameters {
     async read(Name) {
       const { Parameter } = await ssm.send(new GetParameterCommand({ Name, WithDecryption: true }));
       const { Value } = Parameter ?? {};
-      // An empty secret would only fail later, for example as a refused sign-in, and would not name its cause.
+      // An empty secret would fail later, without naming its cause.
       if (Value === undefined || Value === "") throw new Error(`the SSM parameter ${Name} has no value: store one`);
       return Value;
     },

@@ -22,32 +22,12 @@ interface Assignees {
   readonly after: number | null;
 }
 
-interface MaybeCopied {
-  /**
-   * True in a chunk with copies of records, if the flush has stored no copy of this record (see copies/rows.ts). Otherwise false or
-   * undefined. Chunks of earlier deployments say this only about prospects.
-   */
-  readonly lacksCopy?: boolean | undefined;
-}
-
 /** The change of a prospect. A change of one of its appointments also counts as a change of the prospect. */
-export interface ProspectChange extends Versioned, Assignees, MaybeCopied {
+export interface ProspectChange extends Versioned, Assignees {
   readonly kind: "prospect";
   readonly isDeleted: boolean;
   /** True if the change restores a deleted prospect. */
   readonly isRestored: boolean;
-  /**
-   * True if the prospect has or had appointments, and the change may make them visible or invisible to a user. This is possible if the
-   * change gives the prospect a different assignee, deletes it or restores it. Otherwise, or if this is unknown, false or undefined.
-   */
-  readonly movesAppointments?: boolean | undefined;
-  /**
-   * True if the change may make the prospect visible or invisible to a user, and the prospect never had a note. Otherwise, or if this is
-   * unknown, false or undefined. If true, `movesAppointments` is known.
-   */
-  readonly hasNoNotes?: boolean | undefined;
-  /** The time of the deletion, in milliseconds since 1970. Undefined for other changes, and if it is not known. */
-  readonly deletedAt?: number | undefined;
 }
 
 /**
@@ -60,13 +40,13 @@ interface Holders {
 }
 
 /** The change of an appointment. The same transaction also changes its prospect. */
-export interface AppointmentChange extends Versioned, Assignees, Holders, MaybeCopied {
+export interface AppointmentChange extends Versioned, Assignees, Holders {
   readonly kind: "appointment";
   readonly prospectId: number;
   readonly isDeleted: boolean;
 }
 
-export interface NoteChange extends Versioned, Holders, MaybeCopied {
+export interface NoteChange extends Versioned, Holders {
   readonly kind: "note";
   readonly prospectId: number;
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined if the note is deleted. */
@@ -100,31 +80,17 @@ export interface IdRange {
   readonly to: number;
 }
 
-/** Where the copies of one flush are stored. The copies are sorted by the id of the record and divided into rows of the table. */
-export const CopyRows = z.object({
-  /** The version of the change log's chunk to which the copies belong, and a random id. Both are part of the keys of the rows. */
-  version: z.int(),
-  id: z.string(),
-  /** For each row: the id of the last record in it, and the size of the row in bytes. */
-  rows: z.array(z.tuple([z.int(), z.int()])),
-  /** True if there are copies of notes or appointments among these. */
-  hasAttached: z.optional(z.boolean()),
-});
-export type CopyRows = z.infer<typeof CopyRows>;
-
 /** The data that a transaction adds to the change log when it increases the version of the search index (in its head row). */
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
-  /** Where the copies of changed records were stored before the transaction. Undefined if there are no copies. */
-  readonly copies?: CopyRows | undefined;
   /** The time of the flush that executes the transaction, in milliseconds since 1970. Undefined if it is no flush. */
   readonly flushedAt?: number;
   /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
   readonly others?: (version: number) => readonly Write[];
 }
 
-export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range" | "copies"> {
+export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
   /** The version of the company's search index (in its head row) after the transaction that has written the chunk. */
   readonly version: number;
   /** Number of this row within the chunk. A large chunk has several rows, numbered from 0. */
@@ -171,12 +137,6 @@ function rowsOf(changes: readonly Change[]): Change[][] {
   return rows;
 }
 
-/**
- * Returns the time, in seconds since 1970, after which DynamoDB deletes a chunk of the change log that is written now, and its copies of
- * records.
- */
-export const chunkExpiresAt = (nowMs: number): number => Math.ceil((nowMs + CHUNK_MS) / 1_000);
-
 /** Omits fields whose value is false from JSON. Most flags of a change are false, so the chunk becomes smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
@@ -196,12 +156,11 @@ export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
  * `Logged.others` itself. Execute all these writes in the transaction that replaces the head row `from` by its next version.
  */
 export function chunkWrites(companyId: number, from: Head, logged: Logged, nowMs: number): Write[] {
-  const { changes = [], range, copies } = logged;
+  const { changes = [], range } = logged;
   if (changes.length === 0 && range === undefined) return [];
   const rows = rowsOf(changes);
-  const chunk = { type: "changeChunk", previous: from.lastChunk, parts: rows.length, at: nowMs };
-  const common = { ...chunk, ...(copies !== undefined && { copies }) };
-  const expiresAt = chunkExpiresAt(nowMs);
+  const common = { type: "changeChunk", previous: from.lastChunk, parts: rows.length, at: nowMs };
+  const expiresAt = Math.ceil((nowMs + CHUNK_MS) / 1_000);
   return rows.map((some, part) => {
     const bytes = compress(Buffer.from(JSON.stringify(some, withoutFalse)));
     const own = part === 0 && range !== undefined ? { range: [range.from, range.to] } : {};

@@ -6,9 +6,8 @@
 
 import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
-import { bytesOf, type DeltaSize, weightOf } from "#shared/company-index/delta-size.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
-import { type IndexEntry, isTombstone, type NoteEntry, type PackedCopy } from "#shared/company-index/record.ts";
+import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -17,25 +16,17 @@ import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** All unflushed entries (recent changes), and the head row of the index, which lists its runs. One Query reads both. */
-export interface Unflushed extends DeltaSize {
+export interface Unflushed {
   readonly head: Head;
+  /** Sum of the weights of the entries (see `weightOf`). */
+  readonly weight: number;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
   /** The changes that these entries describe. They are the newest part of the company's change log. */
   readonly changes: readonly Change[];
-  /** The packed copies of notes and appointments. */
-  readonly attached: readonly PackedAttached[];
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty in `entries` and `notes`. */
   readonly withLongText: ReadonlySet<string>;
-}
-
-/** The copy of a note or appointment in an unflushed entry. `text` is the searchable text of a note, and empty for an appointment. */
-export interface PackedAttached {
-  readonly id: number;
-  readonly version: number;
-  readonly bytes: Uint8Array;
-  readonly text: string;
 }
 
 /** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
@@ -73,6 +64,18 @@ export async function removeUnflushed(
 
 type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
+/** Bytes of the fields and text of an entry that increase its weight by 1. */
+const ENTRY_BYTES = 1_024;
+
+/** Returns the weight of a stored entry: 1, plus 1 for each `ENTRY_BYTES` of its fields and text. A flush starts at a total weight. */
+export function weightOf(item: Item): number {
+  const { row = "", note = "", aside = 0 } = Weighed.parse(item);
+  return 1 + Math.floor((row.length + note.length + aside) / ENTRY_BYTES);
+}
+
+/** `aside` is the number of bytes of a text in a separate row. It is undefined if the entry contains its text. */
+const Weighed = z.object({ row: z.optional(z.string()), note: z.optional(z.string()), aside: z.optional(z.number()) });
+
 type DeltaItem = z.infer<typeof DeltaItem>;
 
 /** `readUnflushed` calls these functions for each entry of a prospect or note, with the parsed entry and the stored item. */
@@ -86,23 +89,21 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
   const changes: Change[] = [];
-  const attached: PackedAttached[] = [];
   const found: Key[] = [];
   const withLongText = new Set<string>();
   let head = readHead(undefined);
-  let [weight, bytes] = [0, 0];
+  let weight = 0;
   for await (const item of table.query(keys.index(companyId))) {
-    bytes += bytesOf(item);
     if (item.type === HEAD_TYPE) {
       head = readHead(item);
       continue;
     }
-    const key = keepEntry(item, { entries, notes, changes, attached }, visitor);
+    const key = keepEntry(item, { entries, notes, changes }, visitor);
     found.push(key);
     weight += weightOf(item);
     if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, entries, notes, changes, attached, keys: found, withLongText, weight, bytes };
+  return { head, entries, notes, changes, keys: found, withLongText, weight };
 }
 
 export const DeltaItem = z.object({
@@ -110,11 +111,6 @@ export const DeltaItem = z.object({
   sk: z.string(),
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
-  /** The copy of the note, or of the prospect. `PackedProspect` explains why a prospect can have `copyWithNext` instead. */
-  copy: z.optional(z.instanceof(Uint8Array)),
-  copyWithNext: z.optional(z.instanceof(Uint8Array)),
-  /** The copy of the appointment that the same transaction has written, if the copy of the prospect does not contain it. */
-  appointmentCopy: z.optional(z.instanceof(Uint8Array)),
   note: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
@@ -122,12 +118,6 @@ export const DeltaItem = z.object({
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
-  /** 1 if the change may make appointments of the prospect visible or invisible to a user. */
-  agenda: z.optional(z.int()),
-  /** 1 if the prospect never had a note. Only changes that may make the prospect visible or invisible to a user have it. */
-  noNotes: z.optional(z.int()),
-  /** The time of the deletion of a prospect, in milliseconds since 1970. Undefined for other changes. */
-  deletedAt: z.optional(z.int()),
   /** The appointment that the same transaction has written. */
   appointment: z.optional(
     z.object({
@@ -135,8 +125,6 @@ export const DeltaItem = z.object({
       version: z.int(),
       isDeleted: z.boolean(),
       heldBy: z.optional(z.array(z.int())),
-      /** The time of the change, in milliseconds since 1970. */
-      at: z.optional(z.int()),
     }),
   ),
   /** The creation time of a note, in milliseconds since 1970. */
@@ -159,10 +147,9 @@ interface Kept {
   readonly entries: IndexEntry[];
   readonly notes: NoteEntry[];
   readonly changes: Change[];
-  readonly attached: PackedAttached[];
 }
 
-function keepEntry(item: Item, { entries, notes, changes, attached }: Kept, visitor?: Visitor): Key {
+function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visitor): Key {
   const parsed = DeltaItem.parse(item);
   const { pk, sk, row, note, before, createdAt, ...more } = parsed;
   const ofNote = noteKey.exec(sk);
@@ -175,7 +162,6 @@ function keepEntry(item: Item, { entries, notes, changes, attached }: Kept, visi
     const isDeleted = note === undefined;
     const { assignee, heldBy } = more;
     changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee, heldBy, isDeleted });
-    if (more.copy !== undefined) attached.push({ id: noteId, version, bytes: more.copy, text: note ?? "" });
   } else if (ofProspect !== null) {
     const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
     if (more.shared !== undefined) {
@@ -183,33 +169,20 @@ function keepEntry(item: Item, { entries, notes, changes, attached }: Kept, visi
       return { pk, sk };
     }
     const entry =
-      row === undefined
-        ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, more.updated), copy: copyOf(more) };
+      row === undefined ? ({ id, version, deleted: true } as const) : { id, version, ...fieldsOf(row, more.updated) };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
     const assignees = { before: before || null, after };
-    const [isRestored, movesAppointments, hasNoNotes] = [more.restored === 1, more.agenda === 1, more.noNotes === 1];
-    const { deletedAt } = more;
-    const flags = { isDeleted, isRestored, movesAppointments, hasNoNotes };
-    changes.push({ kind: "prospect", id, version, ...assignees, ...flags, deletedAt });
+    changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored: more.restored === 1 });
     if (more.appointment !== undefined) {
-      const { at: _, ...appointment } = more.appointment;
-      changes.push({ kind: "appointment", ...appointment, prospectId: id, ...assignees });
-      const bytes = more.appointmentCopy;
-      if (bytes !== undefined) attached.push({ id: appointment.id, version: appointment.version, bytes, text: "" });
+      changes.push({ kind: "appointment", ...more.appointment, prospectId: id, ...assignees });
     }
   } else {
     throw new Error(`${sk} is not the key of a delta entry`);
   }
   return { pk, sk };
-}
-
-function copyOf({ copy, copyWithNext, appointment }: Partial<DeltaItem>): PackedCopy | undefined {
-  const bytes = copyWithNext ?? copy;
-  return bytes && { bytes, hasNext: copyWithNext !== undefined, appointmentAt: appointment?.at };
 }
 
 /** @param later milliseconds from the creation to the last change */

@@ -19,16 +19,6 @@ export interface IndexRow {
   readonly text: string;
   /** The digits of the prospect's phone numbers, with one number per line. */
   readonly phoneDigits: string;
-  /** A copy of the other fields that lists show (see copies/prospect.ts). Only unflushed entries (recent changes) contain it. */
-  readonly copy?: PackedCopy | undefined;
-}
-
-export interface PackedCopy {
-  readonly bytes: Uint8Array;
-  /** True if the copy contains upcoming appointments. */
-  readonly hasNext: boolean;
-  /** If the entry is about the change of an appointment: the time of this change, in milliseconds since 1970. */
-  readonly appointmentAt: number | undefined;
 }
 
 /** The entry of a deleted prospect. It hides all lower versions of the prospect. */

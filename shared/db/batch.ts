@@ -1,4 +1,4 @@
-/** The batch reads and writes of the table. `Pace` sends the batches, and repeats the entries that DynamoDB leaves unprocessed. */
+/** The batch reads and writes of the table. */
 import {
   BatchExecuteStatementCommand,
   BatchGetCommand,
@@ -13,7 +13,7 @@ import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { readable, withShape } from "#shared/db/shapes.ts";
 
-/** An eventually consistent read costs half as much as a strongly consistent one, but may miss recent writes. */
+/** An eventually consistent read may miss recent writes. */
 export type Consistency = "strong" | "eventual";
 
 const GET_KEYS = 100;
@@ -22,12 +22,9 @@ const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** The fields of each item to return. DynamoDB still charges for the whole item. */
+  /** DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
-  /**
-   * The type of all items, if the caller knows it. Every read checks the shape of the items, and the check needs their type. If the caller
-   * names the type here, a read of some `fields` need not also return the field `type`.
-   */
+  /** The type of all items, if known. Each read checks the shape of the items by their type, so `fields` need not contain `type` then. */
   readonly type?: string;
 }
 
@@ -78,14 +75,13 @@ export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** Error codes of a single statement for which a retry can help. */
+/** A retry can help. */
 const temporary =
   /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
 
 /**
- * Writes each item whose key is not in use, and returns the items whose key already exists. If a response was lost, the result may also
- * contain items that this call itself has written. No two items may have the same key. The function uses PartiQL, because `BatchWriteItem`
- * accepts no conditions and a transaction costs twice as much.
+ * Writes each item whose key is not in use, and returns the others, and perhaps its own items if a response was lost. PartiQL, because
+ * `BatchWriteItem` accepts no conditions and a transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -128,5 +124,4 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   });
 }
 
-/** Returns only the key (`pk` and `sk`) of a row or of another object that contains a key. */
 export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });

@@ -1,4 +1,4 @@
-/** Keys of a company's change log: its chunks, and the copies of records that belong to them. */
+/** Keys of the chunks of a company's change log. */
 import { type Key, padded } from "#shared/db/keys.ts";
 
 const partition = (companyId: number): string => `C#${companyId}#XL`;
@@ -14,21 +14,4 @@ export const chunks = (companyId: number, after: number, upTo: number) => ({
 export const chunk = (companyId: number, version: number, number: number): Key => ({
   pk: partition(companyId),
   sk: `C#${padded(version)}#${part(number)}`,
-});
-/**
- * The copies of prospects that belong to chunks with versions above `after` and up to `upTo`. There may be copies without a chunk, because
- * a flush stores them before its chunk and may then fail.
- */
-export const copies = (companyId: number, after: number, upTo: number) => ({
-  pk: partition(companyId),
-  from: `K#${padded(after + 1)}`,
-  upTo: `K#${padded(upTo)}~`,
-});
-/**
- * One row with copies of the prospects whose changes are in the chunk `version`. `id` is random, because two flushes may try to write the
- * same chunk.
- */
-export const copiesOfChunk = (companyId: number, version: number, id: string, number: number): Key => ({
-  pk: partition(companyId),
-  sk: `K#${padded(version)}#${id}#${part(number)}`,
 });

@@ -1,22 +1,15 @@
-/**
- * Helpers for conditional writes. `optimistic` repeats a read and its conditional write when the condition fails. `updateEach` executes
- * several updates and returns those whose conditions have failed.
- */
+/** Repeats conditional writes, and sends several at once. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
-/**
- * Maximum number of attempts. 60 attempts are enough for about fifty concurrent writers of one record. Usually the request reaches its
- * deadline before the last attempt.
- */
+/** Attempts. 60 are enough for about fifty concurrent writers of one record. Usually the deadline comes first. */
 const TRIES = 60;
 
 /**
- * Calls `work` again when a condition fails (optimistic concurrency). Each call of `work` must read the record, and must write only on the
- * condition that the record has not changed since this read. If `isConflict` returns false for an error, the error is thrown without
- * another call.
+ * Calls `work` again when a condition fails (optimistic concurrency). Each call must read the record, and write only if it has not changed
+ * since. Other errors than `isConflict` are thrown.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,
@@ -35,13 +28,12 @@ export async function optimistic<T>(
 
 type Update = Extract<Write, { update: unknown }>;
 
-/** Maximum number of writes of one transaction of DynamoDB. */
+/** The maximum of DynamoDB. */
 const TRANSACTION_WRITES = 100;
 
 /**
- * Executes each update whose condition holds, and returns the updates whose conditions have failed. Up to 100 updates are sent as one
- * transaction. A transaction needs only one request, but costs more write units than single updates. If only one update is to be sent, it
- * is sent without a transaction.
+ * Returns the updates whose conditions have failed. Up to 100 updates are one transaction, which needs only one request but costs more
+ * write units.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

@@ -1,7 +1,4 @@
-/**
- * Describes conditions, changes and writes as plain values, and compiles them to DynamoDB expressions. An expression contains placeholders
- * for field names and values, because a field may have the name of a reserved word of DynamoDB.
- */
+/** Compiles conditions, changes and writes to DynamoDB expressions, with placeholders, because a field may have a reserved name. */
 import type { Key } from "#shared/db/keys.ts";
 
 export type Condition =
@@ -22,7 +19,7 @@ export const absent: Condition = missing("pk");
 export const present: Condition = exists("pk");
 
 export interface Change {
-  /** Fields to write. A field whose value is `undefined` stays as it is. */
+  /** A field whose value is `undefined` stays as it is. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly remove?: readonly string[];
   /** Numbers to add to fields, or members to add to sets. */
@@ -31,7 +28,7 @@ export interface Change {
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
-/** A stored item. Parse it with its schema before you read a field. */
+/** Parse it with its schema before you read a field. */
 export type Item = Record<string, unknown>;
 
 export type Write =
@@ -57,9 +54,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /**
-   * Returns the attributes `ExpressionAttributeNames` and `ExpressionAttributeValues`. DynamoDB rejects empty maps, so they are omitted.
-   */
+  /** DynamoDB rejects empty maps. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;
@@ -80,7 +75,7 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
     case "AND":
     case "OR": {
       const [first, ...more] = condition.parts;
-      // DynamoDB rejects redundant parentheses, so a single part gets none.
+      // DynamoDB rejects redundant parentheses.
       if (first !== undefined && more.length === 0) return compileCondition(first, into);
       return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
     }

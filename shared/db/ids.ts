@@ -1,7 +1,4 @@
-/**
- * Makes ids that are unique in the whole service. A function reserves a block of 128 ids at a time from one counter in the table. Most new
- * records therefore need no write for their ids.
- */
+/** Makes ids that are unique in the whole service. A function reserves blocks of 128, so most records need no write for their ids. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
@@ -17,13 +14,11 @@ export interface Ids {
   /** Reserves new blocks and returns `count` of their ids in ascending order. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
   /**
-   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. The row of the id range contains `importId`.
-   * Readers skip the range until the completed import removes `importId` from the row.
+   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. Readers skip the range until the completed import
+   * removes `importId` from its row.
    */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /**
-   * Reserves whole blocks of 128 ids for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids.
-   */
+  /** Reserves blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
   take(count: number): Promise<number>;
 }
 
@@ -34,18 +29,12 @@ interface Lease {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/**
- * The kinds of records that have separate blocks of ids for each company. Each block is one partition. For each range of its blocks, the
- * company has a row in the table, so a reader finds all partitions with records of this kind.
- */
+/** A company has separate blocks of these kinds. A row for each range of blocks tells a reader all partitions. */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /**
-   * Reserves blocks and returns the number of the first one. The counter only grows. If the response is lost, the reserved blocks stay
-   * unused, but no id is used twice.
-   */
+  /** Returns the number of the first block. If the response is lost, the blocks stay unused, but no id is used twice. */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -56,10 +45,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /**
-   * Reserves blocks for a company. The row of the id range is written before any of its ids is used. The rows of the ranges therefore cover
-   * every record.
-   */
+  /** Writes the row of the id range before any of its ids is used, so that the rows cover every record. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -94,7 +80,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Makes a pool, which returns the ids of a block and then reserves the next block. Concurrent callers share a block. */
+/** Concurrent callers share a block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The keys of the table, with one function for each access pattern. Import this file as a namespace (`import * as keys`), so that a bundle
- * contains only the keys that it uses.
+ * The keys of the table, with one function for each access pattern. Import it as a namespace, so that bundles contain only the keys that
+ * they use.
  */
 
 export interface Key {
@@ -8,19 +8,16 @@ export interface Key {
   readonly sk: string;
 }
 
-/** Number of ids in a block. The records of a block share a partition. The number is small, so that no partition gets too many requests. */
+/** The records of a block share a partition. A small number keeps the load of each partition low. */
 export const IDS_PER_PARTITION = 128;
 
-/** Number of partitions for the deliveries of one webhook. Several partitions divide the load of a busy webhook. */
+/** Several partitions divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/**
- * Number of partitions of the due index (see DUE_INDEX) for waiting deliveries and for fan-outs (events whose deliveries are created
- * later). Several partitions divide the load of the index's writes.
- */
+/** Several partitions of the due index divide the load of its writes. */
 const DUE_SHARDS = 8;
 
-/** Pads the id with zeros, so that sorting the strings sorts the numbers. 2^53 has 16 digits. */
+/** Sorts like the numbers. 2^53 has 16 digits. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
@@ -40,58 +37,47 @@ const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
-/**
- * Records that a company was erased. The row remains after the erasure. If an older backup of the table is restored, the row shows that the
- * company must be erased again. The row is not part of the company's data.
- */
+/** Records that a company was erased, outside of its data. After a restore from an older backup, it must be erased again. */
 export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
-/** The row that finds the company and the user of a token's subject (`sub`). */
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
 /** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /**
- * The row of an e-mail address (in lower case). It contains the user who owns the address in the whole service. An invited user becomes the
- * owner only if no user of another company has the address.
+ * The owner of an e-mail address (in lower case) in the whole service. An invited user becomes the owner only if no user of another company
+ * has the address.
  */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
-/**
- * The row of an e-mail address within a company. It contains the user of this company who has the address. An invited user has this row
- * even if a user of another company owns the address.
- */
+/** The user of this company with the address, even if a user of another company owns it. */
 export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,
 });
-/** Counts how much of a daily quota the company has used. The day is `YYYY-MM-DD`, UTC. */
+/** The day is `YYYY-MM-DD`, UTC. */
 export const quota = (companyId: number, name: "INVITATIONS", day: string): Key => ({
   pk: `C#${companyId}#Q`,
   sk: `${name}#${day}`,
 });
 
-/** The company's settings, users, statuses and tags. One Query reads all of them. */
+/** The company's settings, users, statuses and tags in one Query. */
 export const reference = (companyId: number): { pk: string } => ({ pk: referencePartition(companyId) });
 export const company = (companyId: number): Key => ({ pk: referencePartition(companyId), sk: "COMPANY" });
 export const user = (companyId: number, id: number): Key => referenceRow(companyId, "USER", id);
 export const status = (companyId: number, id: number): Key => referenceRow(companyId, "STATUS", id);
 export const tag = (companyId: number, id: number): Key => referenceRow(companyId, "TAG", id);
-/**
- * Reserves the case-folded `value` of a status or tag (the name that users see). A company therefore cannot have two statuses or two tags
- * with the same value.
- */
+/** Reserves the case-folded `value`, so that no two statuses or tags of a company have the same. */
 export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
   pk: referencePartition(companyId),
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/** The id ranges that the company has reserved for its prospects. They tell which partitions can contain prospects. */
+/** The ranges tell which partitions can contain prospects. */
 export const prospectRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#PR` });
 export const prospectRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#PR`,
   sk: `R#${padded(from)}`,
 });
-/** All rows of the prospects in one block of 128 ids. */
 export const prospectBlock = (companyId: number, blockNumber: number): { pk: string } => ({
   pk: prospectPartition(companyId, blockNumber),
 });
@@ -110,16 +96,13 @@ export const idempotency = (companyId: number, userId: number, digest: string): 
   sk: `I#${digest}`,
 });
 
-/**
- * The results of one part of a request that is executed in several transactions. A repeated request finds them here. `digest` is the same
- * in all repetitions of the request.
- */
+/** The results of one part of a request with several transactions. `digest` is the same in all repetitions of the request. */
 export const requestPart = (companyId: number, userId: number, digest: string, part: number): Key => ({
   pk: `C#${companyId}#IK#${userId}`,
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
 });
 
-/** The receipt of an operation: a change that a device of the user has sent for offline sync (see sync/operations/receipts.ts). */
+/** The receipt of an operation (a change that a device of the user has sent for offline sync). It shows that the operation was applied. */
 export const receipt = (companyId: number, userId: number, opId: string): Key => ({
   pk: `C#${companyId}#OP#${userId}`,
   sk: `O#${opId}`,
@@ -133,7 +116,7 @@ export const clientRecord = (companyId: number, userId: number, clientRecordId: 
   sk: `R#${clientRecordId}`,
 });
 
-/** The id ranges that the company has reserved for its addresses. They tell which partitions can contain addresses. */
+/** The ranges tell which partitions can contain addresses. */
 export const addressRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` });
 export const addressRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#AR`,
@@ -147,24 +130,22 @@ export const addressBlock = (companyId: number, blockNumber: number): { pk: stri
 const importRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" });
 export const importList = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` });
 export const importEntry = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` });
-/** The range of sort keys of the imports with ids below `id`, or of all imports if `id` is undefined. */
+/** Sort keys below `id`, or all if undefined. */
 export const importsBefore = (id: number | undefined) => ({
   from: "M#",
   upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
 });
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
-/** The row of a job that changes many records, such as a bulk change or its undo. */
 export const bulkJob = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#J#${id}`, sk: "JOB" });
 export const bulkJobs = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#JL` });
 export const bulkJobEntry = (companyId: number, createdAt: string, id: number): Key => ({
   pk: `C#${companyId}#JL`,
   sk: `J#${createdAt}#${padded(id)}`,
 });
-/** The row with the order of the company's bulk jobs: the id of the running job, and the ids of the waiting and paused jobs. */
+/** The ids of the running job, and of the waiting and paused jobs. */
 export const bulkQueue = (companyId: number): Key => ({ pk: `C#${companyId}#JQ`, sk: "QUEUE" });
 
 const jobKinds: Readonly<Record<string, "import" | "export" | "bulk">> = { M: "import", E: "export", J: "bulk" };
-/** Returns the import, export or bulk job to which a row belongs. Returns undefined for any other row. */
 export const jobAt = ({
   pk,
 }: Key): { kind: "import" | "export" | "bulk"; companyId: number; id: number } | undefined => {
@@ -172,7 +153,7 @@ export const jobAt = ({
   const kind = jobKinds[letter];
   return kind === undefined ? undefined : { kind, companyId: Number(companyId), id: Number(id) };
 };
-/** The company's imports that are not completed. A failed or cancelled import leaves this list when its rows are deleted. */
+/** A failed or cancelled import leaves this list when its rows are deleted. */
 export const openImports = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` });
 export const openImport = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` });
 
@@ -195,29 +176,22 @@ export const territory = (companyId: number, createdAt: string, id: number): Key
   pk: territoryPartition(companyId),
   sk: `T#${createdAt}#${padded(id)}`,
 });
-/**
- * The row with the number of the company's territories and the total size of their polygons. Conditions on this row enforce the maximum of
- * each.
- */
+/** The number of territories and the size of their polygons. Conditions on this row enforce the maxima. */
 export const territoryCount = (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" });
-/**
- * The locator of a territory: the row that finds the territory by its id. It contains the creation time, which is a part of the territory's
- * key.
- */
+/** Contains the creation time, which is a part of the territory's key. */
 export const territoryLocator = (companyId: number, id: number): Key => ({
   pk: `C#${companyId}#I#${id}`,
   sk: "TERRITORY",
 });
-/** A deleted territory. Lists do not read this partition. */
+/** Lists do not read this partition. */
 export const deletedTerritory = (companyId: number, id: number): Key => ({
   pk: `C#${companyId}#TD`,
   sk: `T#${padded(id)}`,
 });
 
 /**
- * The unflushed entries (recent changes) and the head row (list of stored parts) of the company's search index. One Query reads the entries
- * first and the head row last. If a flush moves an entry into a stored part during the Query, the Query may miss the entry. But it then
- * reads the new head row, which already lists this part.
+ * The unflushed entries and the head of the company index. One Query reads the head last. If a flush moves an entry during the Query, the
+ * new head already lists its run.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -229,27 +203,26 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
   pk: indexPartition(companyId),
   sk: `D#${prospectId}#N${noteId}#${version}`,
 });
-/** The long text of an unflushed entry (recent change) of the search index. This row has the same sort key as the entry. */
+/** The long text of an unflushed entry, with the same sort key. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The run manifests of the company's search index. Each lists the segments of one run (a sorted part of the index). */
+/** The run manifests of a company. Each lists the segments of one run. */
 export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
 export const indexPart = (companyId: number, owner: string, piece: string, part: number): Key => ({
   pk: `C#${companyId}#XS#${owner}`,
   sk: `${piece}#${part}`,
 });
-/** All binary data of a segment or run (a stored part) of the company's search index. `owner` is the id of the segment or run. */
+/** `owner` is the id of the segment or run. */
 export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
-/** The row with the number of the company's webhooks. A condition on this row enforces their maximum number. */
+/** A condition on this row enforces the maximum number of webhooks. */
 export const webhookCount = (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" });
 export const webhook = (companyId: number, id: number): Key => ({
   pk: webhookPartition(companyId),
   sk: `W#${padded(id)}`,
 });
-/** Returns the webhook to which a row belongs. Returns undefined for any other row. */
 export const webhookAt = ({ pk, sk }: Key): { companyId: number; id: number } | undefined => {
   const [, companyId] = /^C#(\d+)#W$/.exec(pk) ?? [];
   const [, id] = /^W#(\d+)$/.exec(sk) ?? [];
@@ -260,7 +233,7 @@ export const registration = (companyId: number, webhookId: number, id: number): 
   sk: `W#${padded(webhookId)}#R#${padded(id)}`,
 });
 
-/** A delivery. Its attempts sort directly after it, because their sort keys begin with its sort key. Delivery ids sort by time. */
+/** Delivery ids sort by time. The attempts sort directly after their delivery. */
 export const delivery = (companyId: number, webhookId: number, id: string): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(id)),
   sk: `D#${id}`,
@@ -268,39 +241,28 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/**
- * The range of sort keys in one partition up to the delivery `id`: this delivery, and all older ones with their attempts. If `id` is
- * undefined, the range contains all deliveries.
- */
+/** The delivery `id` and all older ones with their attempts, or all deliveries if undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
   sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
 });
 
-/** The partition of the due index (see DUE_INDEX) in which a delivery waits until it is due. */
+/** The partition of the due index in which a delivery waits until it is due. */
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
-/**
- * The partition of the due index (see DUE_INDEX) for imports, exports and bulk jobs. The sweeper (a function that runs every minute) reads
- * this partition, and sends a queue message for each job that is due. A job that has not ended then continues. If an import has failed or
- * was cancelled, its rows are deleted.
- */
+/** The partition of the due index for imports, exports and bulk jobs. */
 export const jobShard = "DUE#JOBS";
 /** The row that asks for a flush of the company's search index at a later time (see flush-stream.ts). */
 export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
-/** The partition of the due index (see DUE_INDEX) for requests of flushes. */
+/** The partition of the due index for requests of flushes. */
 export const flushShard = "DUE#FLUSH";
 /**
- * The partition of the due index (see DUE_INDEX) with the paused backlog of a webhook: the deliveries that wait while the webhook is
- * paused. Deliveries about single records of bulk jobs have a separate partition (`isBulk`). They are sent after all others.
+ * The paused backlog of a webhook in the due index. Deliveries about single records of bulk jobs have their own partition (`isBulk`), and
+ * are sent after all others.
  */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/**
- * The partition of the due index (see DUE_INDEX) with the throttled backlog of a webhook: the deliveries that wait because too many
- * requests to the webhook are running, or because its circuit breaker is open. Deliveries about single records of bulk jobs have a separate
- * partition (`isBulk`). They are sent after all others.
- */
+/** The throttled backlog of a webhook in the due index, divided like the paused one. */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /** The two partitions of the paused backlog of a webhook, in the order in which their deliveries are sent. */
@@ -309,12 +271,10 @@ export const pausedBacklogShards = (companyId: number, webhookId: number) =>
 /** The two partitions of the throttled backlog of a webhook, in the order in which their deliveries are sent. */
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>
   [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
-/** Returns true if `shard` is a partition of the due index (see DUE_INDEX) that contains the paused backlog of the webhook. */
 export const isPausedBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
   pausedBacklogShards(companyId, webhookId).some((own) => own === shard);
 export const isThrottledBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
   throttledBacklogShards(companyId, webhookId).some((own) => own === shard);
-/** The partition of the due index (see DUE_INDEX) for the rows of paused webhooks. */
 export const pausedWebhooksShard = (): string => "DUE#PAUSED";
 export const dueShards = (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`);
 export { exportRow as export, importRow as import };
@@ -323,23 +283,17 @@ export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 
-/** The FNV-1a hash. It only distributes keys over partitions, so it need not be secure. */
+/** FNV-1a. It only distributes keys over partitions, so it need not be secure. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
 }
 
-/**
- * The due index: the secondary index that finds waiting deliveries, unfinished jobs and other rows by the time `dueAt` at which they need
- * work. It contains only rows that have the field `dueShard`.
- */
+/** Contains only rows that have the field `dueShard`. */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 
-/**
- * Patterns of partition keys. The IAM policy of a function lists the patterns that the function needs in the condition key
- * `dynamodb:LeadingKeys`.
- */
+/** Patterns of partition keys, for the condition key `dynamodb:LeadingKeys` of IAM policies. */
 export const families = {
   ids: "IDS",
   identity: "S#*",

@@ -1,7 +1,4 @@
-/**
- * Counts the DynamoDB usage of some work: requests, capacity units, and rounds. The number of rounds is the length of the longest chain of
- * sequential requests.
- */
+/** Counts the DynamoDB usage of some work: requests, capacity units, and rounds. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { stopSignal } from "#shared/deadline.ts";
 import { DeadlinePassed } from "#shared/errors.ts";
@@ -10,7 +7,7 @@ export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** Length of the longest chain of requests in which each request began after the one before it had ended. It approximates the latency. */
+  /** Length of the longest chain of sequential requests, which approximates the latency. */
   rounds: number;
 }
 
@@ -28,10 +25,7 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
 
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/**
- * Sends one request and adds its usage to the current `metered` call. `kind` says whether the request consumes read or write units. Throws
- * DeadlinePassed if the current work was stopped at its deadline before or during the request.
- */
+/** `kind` says which units the request consumes. Throws DeadlinePassed if the current work was stopped before or during the request. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: (options: { readonly abortSignal?: AbortSignal }) => Promise<T>,

@@ -1,7 +1,4 @@
-/**
- * Stores many small records as one compressed attribute. DynamoDB charges at least one kilobyte for each written row, so separate rows
- * would cost more.
- */
+/** Stores many small records as one compressed attribute, because DynamoDB charges at least one kilobyte for each written row. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type * as z from "zod/mini";
 
@@ -13,5 +10,4 @@ export const unpacked = <S extends z.ZodMiniType>(schema: S, bytes: Uint8Array):
 /** The first four bytes of each compressed value (RFC 8878). */
 const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** Returns true if the bytes are compressed records, because they begin with the four bytes of zstd. */
 export const isPacked = (bytes: Uint8Array): boolean => MAGIC.equals(bytes.subarray(0, MAGIC.length));

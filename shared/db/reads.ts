@@ -1,6 +1,6 @@
 /**
- * Reads from the DynamoDB table: one key, a batch of keys, or all pages of a Query. Reads are strongly consistent unless the caller
- * chooses otherwise. This file is separate from table.ts, because writes would add 10 KB to the bundle of a function that only reads.
+ * Reads the DynamoDB table, strongly consistent by default. Separate from table.ts, because writes would add 10 KB to the bundle of a
+ * function that only reads.
  */
 import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -21,19 +21,15 @@ export interface QuerySpec {
   /** The first sort key of the range, included. It requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
-  /** Number of items that DynamoDB returns per page. The result still contains the items of all pages. */
+  /** Items per page. The result still contains all pages. */
   readonly pageItems?: number;
-  /** Maximum number of items of the result. */
   readonly limit?: number;
-  /** The fields of each item to return. DynamoDB still charges for the whole item. */
+  /** DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
-  /**
-   * The type of all items, if the caller knows it. Every read checks the shape of the items, and the check needs their type. If the caller
-   * names the type here, a read of some `fields` need not also return the field `type`.
-   */
+  /** The type of all items, if known. Each read checks the shape of the items by their type, so `fields` need not contain `type` then. */
   readonly type?: string;
   readonly index?: typeof DUE_INDEX.name;
-  /** The default is `strong`. A secondary index supports only eventually consistent reads. */
+  /** A secondary index supports only eventually consistent reads. */
   readonly consistency?: Consistency;
 }
 
@@ -44,10 +40,7 @@ export interface Reads {
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
 }
 
-/**
- * Opens a table for reading. All batch reads and batch writes of a table must share one `pace`, because it adapts the number of concurrent
- * batches to the rate that the table accepts.
- */
+/** All batches of a table must share one `pace`, which adapts their number to the rate that the table accepts. */
 export function openReads(
   tableName: string,
   client: DynamoDBDocumentClient = dynamoClient(),

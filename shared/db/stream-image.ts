@@ -1,8 +1,4 @@
-/**
- * Converts the images of items in DynamoDB stream records to items. Lambda passes binary values as base64 strings, but the SDK expects
- * bytes, so they are decoded. Throws NewerShape if a later release has written the row in a shape (version of its fields) that this release
- * does not know.
- */
+/** Converts images in DynamoDB stream records to items: Lambda passes binary values as base64. Throws NewerShape. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

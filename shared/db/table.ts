@@ -1,7 +1,6 @@
 /**
- * Reads and writes the DynamoDB table. A Query reads all pages, a batch retries unprocessed entries, and a failed condition throws
- * ConditionFailed. If the response to a write is lost, the repeated write recognises that the first one has succeeded. Reads are strongly
- * consistent by default.
+ * Reads and writes the DynamoDB table. A failed condition throws ConditionFailed. If the response to a write is lost, the repeated write
+ * recognises that the first one has succeeded.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,7 +29,7 @@ export interface Table extends Reads {
   /** Writes each item whose key is not in use, without a transaction. Returns the items whose key already exists. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
   batchRemove(keys: readonly Key[]): Promise<void>;
-  /** Executes one write. Returns the changed item if the write is an update. Throws ConditionFailed. */
+  /** Returns the changed item of an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
   /** Executes at most 100 writes in one transaction. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
@@ -41,9 +40,8 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   const target = { client, tableName, pace: new Pace(TableBusy) };
 
   /**
-   * Stores a random `writeId` with each conditional write. If the response is lost, the SDK repeats the write. The condition of the
-   * repetition then fails, because the first attempt has already changed the item. If the stored item has the same `writeId`, the first
-   * attempt has succeeded.
+   * If a response is lost, the SDK repeats the write, and its condition fails, because the first attempt has changed the item. The same
+   * `writeId` in the stored item shows that the first attempt has succeeded.
    */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
@@ -83,7 +81,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     return count("write", (options) => client.send(command, options));
   }
 
-  /** The request token makes the transaction idempotent, so the SDK and `throughConflicts` may repeat it. */
+  /** The request token makes the transaction idempotent. */
   async function transact(writes: readonly Write[]): Promise<void> {
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
@@ -135,10 +133,7 @@ function transactItem(tableName: string, entry: Write) {
 
 const CONFLICT_TRIES = 8;
 
-/**
- * Calls `send` again as long as it conflicts with concurrent writes of the same items, at most CONFLICT_TRIES times. `send` must be
- * idempotent.
- */
+/** Repeats `send` while it conflicts with concurrent writes, at most CONFLICT_TRIES times. It must be idempotent. */
 async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -152,10 +147,7 @@ async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Returns true if a retry can help: the error is a conflict with other writers, or a temporary fault such as throttling has cancelled the
- * transaction. A retry cannot help if a failed condition or invalid input has cancelled it.
- */
+/** A retry can help after a conflict with other writers or a temporary fault, but not after a failed condition or invalid input. */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
     return !reasonsOf(error).some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
@@ -166,18 +158,18 @@ function isConflict(error: unknown): boolean {
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** Returns the failed conditions of a transaction: the index of each write in the transaction, and the stored item. */
+/** The index of each write in the transaction, and the stored item. */
 function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
   );
 }
 
-/** Returns the stored item if the condition of a single write failed. Returns undefined for any other error. */
+/** Undefined for any other error. */
 const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
   error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
-/** Converts the item in an error to JavaScript values. The document client does this only for items in responses. */
+/** The document client converts only items in responses. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
 

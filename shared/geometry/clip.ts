@@ -4,13 +4,13 @@ export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
 
 /**
- * Removes points of a ring. No removed point is farther than `tolerance` from the new ring. The result does not depend on a map tile, so
- * that the parts of a polygon in neighbouring tiles fit together. The ring may be open or closed, and the result is open.
+ * Removes points, none of which is farther than `tolerance` from the new ring. It does not depend on a tile, so that parts of a polygon in
+ * neighbouring tiles fit together. The ring may be open or closed, and the result is open.
  */
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);
 
-/** Removes points within `tolerance` of the last remaining point. This fast first step leaves fewer points for the slower second step. */
+/** A fast first step, which leaves fewer points for the slower second step. */
 function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   let last: PlanePoint | undefined;
   return points.filter((point) => {
@@ -20,7 +20,7 @@ function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   });
 }
 
-/** Removes points that are close to the line between two remaining points (the Douglas-Peucker algorithm). */
+/** The Douglas-Peucker algorithm. */
 function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const first = points[0];
   if (first === undefined) return [];
@@ -29,7 +29,7 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const kept = new Uint8Array(points.length);
   kept[0] = 1;
   kept[farthest.at] = 1;
-  // This list replaces recursive calls, which could overflow the stack: a ring of 5 000 points may be divided 5 000 times.
+  // Recursive calls could overflow the stack: a ring of 5 000 points may be divided 5 000 times.
   const parts: [from: number, to: number][] = [
     [0, farthest.at],
     [farthest.at, points.length],
@@ -77,7 +77,7 @@ function squaredToLine(point: PlanePoint, start: PlanePoint, end: PlanePoint): n
   return squared(point, [start[0] + within * dx, start[1] + within * dy]);
 }
 
-/** Returns the part of an open ring inside the square from `low` to `high` on both axes (the Sutherland-Hodgman algorithm). */
+/** The Sutherland-Hodgman algorithm, for the square from `low` to `high` on both axes. */
 export function clipped(ring: PlaneRing, low: number, high: number): PlanePoint[] {
   const sides = [
     [0, low, 1],

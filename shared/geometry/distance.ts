@@ -1,6 +1,6 @@
-/** Distances on the surface of the earth, which is taken as a sphere. The error is below 0.6 %, because the earth is slightly flattened. */
+/** Distances on the earth as a sphere. The error is below 0.6 %, because the earth is slightly flattened. */
 
-/** The mean radius of the earth in metres (IUGG). */
+/** The mean radius (IUGG). */
 const EARTH_METERS = 6_371_008.8;
 const RADIANS = Math.PI / 180;
 
@@ -12,7 +12,7 @@ interface LatLng {
   readonly lng: number;
 }
 
-/** Returns the length of the great circle between two points in metres, by the haversine formula. */
+/** The length of the great circle in metres, by the haversine formula. */
 export function metersBetween(from: LatLng, lat: number, lng: number): number {
   const sinLat = Math.sin(((lat - from.lat) * RADIANS) / 2);
   const sinLng = Math.sin(((lng - from.lng) * RADIANS) / 2);
@@ -20,15 +20,12 @@ export function metersBetween(from: LatLng, lat: number, lng: number): number {
   return 2 * EARTH_METERS * Math.asin(Math.min(1, Math.sqrt(h)));
 }
 
-/**
- * A margin, so that rounding never excludes a point of the circle. Distances are multiplied by 1 + SPARE. `boxAround` also adds SPARE to
- * its angles: to the radius in radians, and to the width in degrees.
- */
+/** A margin for distances (as a share) and angles, so that rounding never excludes a point of the circle. */
 const SPARE = 1e-9;
 
 /**
- * Returns a box that contains all points within `meters` of a point: minLng, minLat, maxLng, maxLat. The box crosses the 180th meridian if
- * minLng is greater than maxLng.
+ * Returns a box around all points within `meters`: minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the
+ * 180th meridian.
  */
 export function boxAround({ lat, lng }: LatLng, meters: number): [number, number, number, number] {
   const angle = (meters / EARTH_METERS) * (1 + SPARE) + SPARE;
@@ -40,8 +37,7 @@ export function boxAround({ lat, lng }: LatLng, meters: number): [number, number
     Math.min(90, north),
   ];
   if (south <= -90 || north >= 90) return box(-180, 180);
-  // The westernmost and easternmost points of a circle on a sphere are not at the latitude of its centre. Their longitudes therefore need
-  // this formula with the sine.
+  // The westernmost and easternmost points of a circle on a sphere are not at the latitude of its centre.
   const width = Math.asin(Math.min(1, Math.sin(angle) / Math.cos(lat * RADIANS))) / RADIANS + SPARE;
   const [west, east] = [lng - width, lng + width];
   if (width >= 180) return box(-180, 180);

@@ -5,10 +5,7 @@ export const MAX_ZOOM = 22;
 /** Returns the west-east position on the map of the world: 0 at the western edge, 1 at the eastern edge. */
 export const mercatorX = (lng: number): number => (lng + 180) / 360;
 
-/**
- * Returns the north-south position on the map of the world: 0 at the northern edge, 1 at the southern edge. Points near the poles are
- * outside 0 to 1.
- */
+/** Returns 0 at the northern edge of the map of the world, and 1 at the southern edge. Points near the poles are outside. */
 export function mercatorY(lat: number): number {
   const sine = Math.sin((lat * Math.PI) / 180);
   return 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI);
@@ -17,9 +14,6 @@ export function mercatorY(lat: number): number {
 export const lngAt = (x: number): number => x * 360 - 180;
 export const latAt = (y: number): number => (Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180) / Math.PI;
 
-/**
- * Returns the index of the cell at a position if one axis of the map is divided into `cells` cells. A position outside the map belongs to
- * the outermost cell.
- */
+/** `cells` is the number of cells on one axis of the map. A position outside belongs to the outermost cell. */
 export const cellAt = (position: number, cells: number): number =>
   Math.max(0, Math.min(cells - 1, Math.floor(position * cells)));

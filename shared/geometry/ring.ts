@@ -1,6 +1,6 @@
 /**
- * The area inside a ring of `[lng, lat]` points, by the even-odd rule. The boundary belongs to the area. The ring is planar: an edge is a
- * straight line in degrees and never crosses the 180th meridian.
+ * The area inside a ring of `[lng, lat]` points, by the even-odd rule, with its boundary. The ring is planar: an edge is a straight line in
+ * degrees and never crosses the 180th meridian.
  */
 import { orient2d } from "robust-predicates";
 
@@ -10,21 +10,17 @@ export type Ring = readonly (readonly [lng: number, lat: number])[];
 export type PlainBox = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
 /**
- * Maximum average number of bands (ranges of latitude) that list the same edge. Each band lists every edge that crosses it, so a long edge
- * is listed in many bands. If the average is higher, the ring gets fewer bands. The lists of a ring with 5 000 points then need at most 200
- * KB.
+ * Maximum average number of bands that list the same edge. Above it, the ring gets fewer bands, so that the lists of a ring with 5 000
+ * points need at most 200 KB.
  */
 const ENTRIES_PER_EDGE = 8;
 
 /**
- * Tests whether points are inside a ring. The latitudes of the ring are divided into bands of equal height, and each band lists its edges,
- * so that a test compares only a few edges. The predicates are exact for coordinates that are 0 or whose absolute value is at least 1e-140,
- * so a point on an edge is always recognised.
+ * Tests whether points are inside a ring. Each band of latitudes lists its edges, so that a test compares only a few. The predicates are
+ * exact for coordinates that are 0 or whose absolute value is at least 1e-140, so a point on an edge is always recognised.
  */
 export class RingArea {
-  /** The smallest box that contains the ring. */
   readonly box: PlainBox;
-  /** Number of edges. */
   readonly size: number;
   // Each edge goes from its lower point (x1, y1) to its upper point (x2, y2).
   readonly #x1: Float64Array;
@@ -43,7 +39,7 @@ export class RingArea {
     this.#bands = bandsOf(this.#y1, this.#y2);
   }
 
-  /** Returns true if the point is inside the ring or on its boundary. Returns false if a coordinate is NaN. */
+  /** True also on the boundary. False if a coordinate is NaN. */
   contains(lng: number, lat: number): boolean {
     const [minLng, minLat, maxLng, maxLat] = this.box;
     if (!(lat >= minLat && lat <= maxLat && lng >= minLng && lng <= maxLng)) return false;
@@ -62,18 +58,14 @@ export class RingArea {
       // The sign is negative if the point is left of the edge, because the y axis of the library points downwards.
       const side = lng < x1 && lng < x2 ? -1 : orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0) return true;
-      // The point is inside if an odd number of edges is right of it at its latitude. The upper end of an edge is left out. Otherwise, a
-      // vertex between a lower and an upper edge would be counted twice.
+      // An odd number of edges right of the point means inside. The upper end of an edge is left out, because a vertex would otherwise be
+      // counted twice.
       if (side < 0 && lat < y2) isInside = !isInside;
     }
     return isInside;
   }
 
-  /**
-   * Returns the edges that have a point in the box or on its boundary. An edge is identified by its index.
-   *
-   * @param among the edges to test. Undefined means all edges
-   */
+  /** Returns the indexes of edges with a point in the box or on its boundary, among all or the given edges. */
   edgesIn(box: PlainBox, among: readonly number[] = Array.from({ length: this.size }, (_, edge) => edge)): number[] {
     return among.filter((edge) => this.#meets(edge, box));
   }
@@ -120,7 +112,7 @@ function edgesOf(lngs: Float64Array, lats: Float64Array): Edges {
 interface Bands {
   /** Number of bands per degree of latitude. */
   readonly scale: number;
-  /** For each band, the index of its first edge in `edges`. The last element is the end of the last band. */
+  /** The index of each band's first edge in `edges`, and the end of the last band. */
   readonly starts: Uint32Array;
   readonly edges: Uint32Array;
 }
@@ -141,8 +133,8 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
     count >>>= 1;
     scale = scaleOf(count, height);
   }
-  // The northernmost latitude of the ring is in the last band. Because of rounding, this band may have the number `count` or `count` - 1,
-  // or 0 if `scale` is 0, so its number is computed here. `starts` has one element for each band, and one for the end of the last band.
+  // Because of rounding, the last band may have the number `count`, `count` - 1 or 0, so it is computed here. One more element is the end
+  // of the last band.
   const starts = new Uint32Array(bandAt(bottom + height) + 2);
   const visit = (work: (band: number, edge: number) => void): void => {
     for (let edge = 0; edge < size; edge++) {
@@ -163,9 +155,7 @@ function bandsOf(y1: Float64Array, y2: Float64Array): Bands {
   return { scale, starts, edges };
 }
 
-/**
- * Returns the number of bands per degree. It is 0 if the latitudes are too close together for the division. Then all edges are in one band.
- */
+/** 0 if the latitudes are too close together for the division. Then all edges are in one band. */
 function scaleOf(count: number, height: number): number {
   const scale = count / height;
   return Number.isFinite(scale) ? scale : 0;

@@ -5,10 +5,7 @@
 import { orient2d } from "robust-predicates";
 import { doubleArea, type PlanePoint, type PlaneRing } from "#shared/geometry/clip.ts";
 
-/**
- * The area inside one outer ring, without its holes. The rings are open (the last point does not repeat the first) and do not cross each
- * other.
- */
+/** One outer ring without its holes. The rings are open and do not cross each other. */
 interface Area {
   readonly outer: PlaneRing;
   readonly holes: readonly PlaneRing[];
@@ -18,18 +15,13 @@ interface Area {
 const COMPARISONS_PER_EDGE = 64;
 const MOST_CROSSINGS = 256;
 
-/**
- * Points of a ring that touches itself are moved by less than this distance on each axis, so that no two edges overlap. The distance has
- * the unit of the ring's coordinates.
- */
+/** Points of a ring that touches itself are moved by less than this, in the unit of its coordinates, so that no two edges overlap. */
 const MOVED = 0.01;
 
 /**
- * Returns the areas inside an open ring by the even-odd rule. A point where two edges cross becomes a point of the returned rings. If the
- * ring touches itself, all its points are moved a little, because edges might otherwise overlap, or several edges might cross at one point.
- *
- * Returns the ring unchanged in two cases: it does not touch itself, or the work would take too much time. The work would take too much
- * time if there are more than MOST_CROSSINGS crossings, or very many pairs of edges that overlap from west to east.
+ * Returns the areas inside an open ring by the even-odd rule. The points of a ring that touches itself are moved a little, because edges
+ * might otherwise overlap, or several cross at one point. The ring is returned unchanged if it does not touch itself, or if it has more
+ * than MOST_CROSSINGS crossings or too many overlapping edges.
  */
 export function untangled(ring: PlaneRing): readonly Area[] {
   const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
@@ -41,10 +33,7 @@ type Edge = readonly [from: PlanePoint, to: PlanePoint];
 
 const edgesOf = (ring: PlaneRing): Edge[] => ring.map((from, at) => [from, ring[(at + 1) % ring.length] ?? from]);
 
-/**
- * Moves a point in a direction that depends on its index alone. A ring is processed once for each map tile, so the point is moved equally
- * in all of them.
- */
+/** The direction depends on the index alone, so that the point is moved equally in all map tiles. */
 const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
   x + MOVED * fractionOf(index * Math.SQRT2),
   y + MOVED * fractionOf(index * Math.E),
@@ -53,8 +42,8 @@ const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
 const fractionOf = (number: number): number => number - Math.floor(number);
 
 /**
- * Returns true if an edge has a point in common with another edge, apart from the end that it shares with its neighbour. Also returns false
- * if `comparePairs` gives up, to limit the time, before such a point is found.
+ * True if an edge has a point in common with another one, apart from the end that it shares with its neighbour. False if `comparePairs`
+ * gives up.
  */
 function touchesItself(ring: PlaneRing): boolean {
   const edges = edgesOf(ring);
@@ -72,10 +61,7 @@ function touchesItself(ring: PlaneRing): boolean {
   return found;
 }
 
-/**
- * Returns the ring with a point at each crossing of two edges. Each such point is in the result twice, once for each edge. Returns
- * undefined if the ring has more than MOST_CROSSINGS crossings, or if `comparePairs` gives up, to limit the time.
- */
+/** Adds each crossing twice, once for each edge. Undefined if there are more than MOST_CROSSINGS, or if `comparePairs` gives up. */
 function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
   const edges = edgesOf(ring);
   const added = edges.map((): PlanePoint[] => []);
@@ -97,9 +83,8 @@ function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
 type Numbered = readonly [edge: Edge, index: number];
 
 /**
- * Calls `compare` with each pair of edges whose bounding boxes overlap, until `compare` returns false. Returns false in this case. To limit
- * the time, it also stops and returns false if too many pairs overlap from west to east: on average, more than COMPARISONS_PER_EDGE pairs
- * for each edge.
+ * Calls `compare` with each pair of edges whose boxes overlap, until it returns false. Returns false then, and if more than
+ * COMPARISONS_PER_EDGE pairs for each edge overlap from west to east.
  */
 function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Numbered) => boolean): boolean {
   const boxes = edges
@@ -125,7 +110,7 @@ const isSame = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): boolean => x1 === x
 const squared = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): number => (x1 - x2) ** 2 + (y1 - y2) ** 2;
 const sideOf = ([from, to]: Edge, [x, y]: PlanePoint): number => orient2d(from[0], from[1], to[0], to[1], x, y);
 
-/** Returns the point where the edges cross. Returns undefined if they do not, or if an end of one edge is on the other edge. */
+/** Undefined if the edges do not cross, or if an end of one edge is on the other edge. */
 function crossingOf(first: Edge, second: Edge): PlanePoint | undefined {
   const [a, b] = [sideOf(second, first[0]), sideOf(second, first[1])];
   if (!(a < 0 && b > 0) && !(a > 0 && b < 0)) return undefined;
@@ -144,10 +129,7 @@ function isOn(point: PlanePoint, edge: Edge): boolean {
   return x >= Math.min(x1, x2) && x <= Math.max(x1, x2) && y >= Math.min(y1, y2) && y <= Math.max(y1, y2);
 }
 
-/**
- * Divides a ring at its crossings into rings that touch but do not cross. The ring passes each crossing twice. The function exchanges the
- * two continuations, so that each path turns at the crossing and does not go straight on.
- */
+/** The ring passes each crossing twice. Exchanging the two continuations makes each path turn there and not go straight on. */
 function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
   const next = walk.map((_, at) => (at + 1) % walk.length);
   const places = new Map<PlanePoint, number>();
@@ -169,14 +151,13 @@ function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
   return rings;
 }
 
-/** Divides a ring at the points where it touches itself. No returned ring contains a point twice. */
+/** No returned ring contains a point twice. */
 function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
   const loops: PlanePoint[][] = [];
   const path: PlanePoint[] = [];
   const places = new Map<PlanePoint, number>();
   for (const point of ring) {
-    // `places` may contain an old position for a point that was removed from the path. At this position, the path now has another point or
-    // no point, so the comparison below is false.
+    // `places` may contain a point that was removed from the path. The comparison below is then false.
     const place = places.get(point) ?? path.length;
     if (path[place] === point) loops.push(path.splice(place));
     places.set(point, path.length);
@@ -185,7 +166,7 @@ function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
   return [...loops, path];
 }
 
-/** Combines rings that do not cross each other into areas: a ring inside an odd number of others is a hole of the innermost of them. */
+/** A ring inside an odd number of others is a hole of the innermost of them. */
 function nested(loops: readonly PlaneRing[]): Area[] {
   const around = loops.map((loop) => loops.filter((other) => other !== loop && contains(other, middleOf(loop))));
   const isHole = (at: number): boolean => (around[at] ?? []).length % 2 === 1;
@@ -197,16 +178,13 @@ function nested(loops: readonly PlaneRing[]): Area[] {
   });
 }
 
-/** Returns false for a ring that is so narrow that it exists only because points were moved. */
+/** False for a ring that exists only because points were moved. */
 function isWide(ring: PlaneRing): boolean {
   const length = edgesOf(ring).reduce((sum, edge) => sum + lengthOf(edge), 0);
   return Math.abs(doubleArea(ring)) > 4 * MOVED * length;
 }
 
-/**
- * Returns the middle of the longest edge, a point that shows whether the ring is inside another ring. The ends of an edge do not show this,
- * because rings may touch each other there.
- */
+/** The middle of the longest edge shows whether the ring is inside another one. The ends do not, because rings may touch there. */
 function middleOf(ring: PlaneRing): PlanePoint {
   const [from, to] = edgesOf(ring).reduce((longest, edge) => (lengthOf(edge) > lengthOf(longest) ? edge : longest));
   return [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];

@@ -1,4 +1,4 @@
-/** Makes the responses of endpoints: common headers, JSON bodies, error bodies (RFC 9457), and the check of Lambda's size limit. */
+/** Makes the responses of endpoints, within Lambda's size limit. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
@@ -22,8 +22,8 @@ export function answer(
 }
 
 /**
- * Converts any error to a response with a problem body (RFC 9457). The detail of a 5xx response is a constant text, unless the error sets
- * `showsDetail`. The cause of an error is only in the log.
+ * Converts any error to a problem body (RFC 9457). The detail of a 5xx response is constant, unless the error sets `showsDetail`. The cause
+ * is only in the log.
  */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
@@ -43,7 +43,6 @@ export function problemAnswer(request: Request, error: unknown): APIGatewayProxy
   );
 }
 
-/** The detail of the response to a request that was stopped at its deadline. */
 export const TOOK_TOO_LONG = "The request took too long.";
 
 function asApiError(error: unknown): ApiError {
@@ -70,8 +69,8 @@ export function commonHeaders(request: Request): Record<string, string> {
 }
 
 /**
- * Returns a Server-Timing header with the DynamoDB usage of the request: read units, write units, requests and rounds. The `dur` values are
- * these counts and not milliseconds. Returns no header unless the environment variable SERVER_TIMING is `on`.
+ * Returns a Server-Timing header with the DynamoDB usage of the request, if SERVER_TIMING is `on`. The `dur` values are counts and not
+ * milliseconds.
  */
 function serverTiming(): Record<string, string> {
   const usage = usageSoFar();
@@ -87,7 +86,7 @@ function serverTiming(): Record<string, string> {
 
 export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
 
-/** Returns the CORS headers. Browsers hide most response headers from scripts, so this function exposes those that an app needs. */
+/** Browsers hide most response headers from scripts, so this exposes those that an app needs. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
   const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
@@ -100,19 +99,18 @@ function corsHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** Number of bytes that are reserved for the headers, the status and the rest of the JSON in which Lambda returns the body. */
+/** Reserved for the headers, the status and the rest of Lambda's JSON. */
 const ENVELOPE_BYTES = 16 * 1024;
 /**
- * Upper bound for the bytes that one UTF-16 code unit of the body takes in Lambda's JSON. A code unit takes up to three bytes in UTF-8, and
- * an escaped quote or backslash takes two. The body is itself JSON, so it contains no raw control characters. With this bound, the exact
- * number of bytes is only computed for a body that may be too large.
+ * Upper bound for the bytes of a UTF-16 code unit in Lambda's JSON: three in UTF-8, two for an escaped quote or backslash. Only a body that
+ * may be too large is measured exactly.
  */
 const CHARACTER_BYTES = 3;
 
 /** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal` if a body is larger than Lambda's limit. The client then gets a problem body instead of the 502 of API Gateway. */
+/** Throws `internal`, so that the client gets a problem body instead of the 502 of API Gateway. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;
@@ -123,10 +121,7 @@ export function assertAnswerFits(body: string): void {
   });
 }
 
-/**
- * Returns a context whose `commit` first checks the size of the answer. If the answer is too large, `commit` throws, so that the request
- * changes nothing.
- */
+/** Returns a context whose `commit` throws if the answer is too large, so that the request changes nothing. */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,
   commit: async (writes, answer, written) => {

@@ -24,16 +24,12 @@ export interface Call<Path, Query, Body, Context = ApiContext> {
 interface Setup<Services> {
   readonly reserveMs: number;
   readonly services: () => Services;
-  /** The middleware that reads the request body. An endpoint without a body has none. */
   readonly body?: MiddlewareObj<ApiEvent> | [];
 }
 
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
-/**
- * Makes the chain of middlewares. `succeed` does the work and makes the response. The client gets a problem body if `succeed` throws, or if
- * `succeed` is still running `reserveMs` before Lambda stops the function.
- */
+/** The client gets a problem body if `succeed` throws, or still runs `reserveMs` before Lambda stops the function. */
 export function requestChain<
   Path extends z.ZodMiniType,
   Query extends z.ZodMiniType,
@@ -70,9 +66,7 @@ export function requestChain<
     });
 }
 
-/**
- * Reads the caller from the authorizer's context. Throws `permission_denied` if the caller lacks the role or permission for the endpoint.
- */
+/** Throws `permission_denied` if the caller lacks the role or permission for the endpoint. */
 const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     if (allow === "public") return;
@@ -84,7 +78,7 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Returns the caller in the authorizer's context. Throws `internal` if it is missing, because only a wrong deployment can cause this. */
+/** Throws `internal` if it is missing, because only a wrong deployment can cause this. */
 function callerOf({ requestContext }: ApiEvent): Caller {
   const handed = z.safeParse(CallerContext, requestContext.authorizer);
   if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
@@ -100,9 +94,8 @@ function isAllowed(caller: Caller, allow: Allow): boolean {
 const LOGGED_UNITS = 500;
 
 /**
- * Runs one request with its log context. Logs one line if the request failed or used many table units. Other requests log only at the level
- * debug: the access log already has a line for each request with its company and user, and a second line would more than double the cost of
- * logs.
+ * Logs one line if the request failed or used many table units. The access log already has a line for each request, and a second line would
+ * more than double the cost of logs.
  */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
@@ -117,7 +110,7 @@ export function answering<Answer extends { readonly statusCode: number }>(
   });
 }
 
-/** Parses a response with the contract's schema, which removes undocumented fields. Throws `internal` if a value violates the contract. */
+/** Removes undocumented fields. Throws `internal` if a value violates the contract. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -125,18 +118,13 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/**
- * Parses the path, the query or the body of a request. Returns an empty object if the contract has no schema for this part, so that an
- * endpoint never receives input that was not validated.
- */
+/** Returns an empty object without a schema, so that an endpoint never receives input that was not validated. */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/**
- * Joins the values of a repeated query parameter with commas. If the parameter allows only one value, its schema then refuses the result.
- */
+/** Values of a repeated query parameter. If only one is allowed, the parameter's schema refuses them. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

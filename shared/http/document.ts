@@ -1,4 +1,4 @@
-/** Makes the handler that returns an OpenAPI document. The handler adds the deployment's address and webhook URL policy to the document. */
+/** Makes the handler that returns an OpenAPI document with the deployment's address and webhook URL policy. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
@@ -26,10 +26,7 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
   };
 }
 
-/**
- * Describes the response of a route that returns an OpenAPI document (its handler is made by `openApiDocument`). The generated document
- * shows these properties at the route.
- */
+/** The contract of a route that returns an OpenAPI document. */
 export const documentAnswer = {
   tag: "Documentation",
   mediaType: "application/json",

@@ -12,10 +12,7 @@ import { idempotently } from "#shared/http/idempotency.ts";
 import type { ApiEvent, Request } from "#shared/http/request.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 
-/**
- * The endpoint responds at the latest this many milliseconds before Lambda stops the function. The client then gets a problem body instead
- * of the error of API Gateway. Work that is still running after the response sends no more requests to the table.
- */
+/** The endpoint responds this long before Lambda stops the function, so that the client gets a problem body and no API Gateway error. */
 const DEADLINE_RESERVE_MS = 1_000;
 
 export interface Endpoint {

@@ -1,17 +1,11 @@
-/**
- * Compresses a streamed response piece by piece. Also makes the header and the end of any gzip file that is compressed in pieces (RFC
- * 1952).
- */
+/** Compresses a streamed response piece by piece (RFC 1952). */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
 export type Piece = string | Uint8Array;
 
 export const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
-/**
- * Returns the end of a gzip file: an empty last block (RFC 1951) and the trailer. `crc` is the CRC-32 and `textBytes` the length of all
- * uncompressed data.
- */
+/** An empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are of all uncompressed data. */
 export function gzipEnd(crc: number, textBytes: number): Buffer {
   const end = Buffer.alloc(10);
   end[0] = 3;
@@ -21,23 +15,22 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * The deflate options for the part of a response after BEGINNING_BYTES. They were measured with a large response of map pins. Level 6 makes
- * the body one sixth shorter than level 2, but takes three times as long. A window of 32 KB takes a tenth longer than one of 16 KB and
- * makes the body no shorter. The flush ends each piece at a byte boundary, so that the client can decompress it at once.
+ * The options after BEGINNING_BYTES, measured with many map pins: level 6 makes the body one sixth shorter than level 2, but takes three
+ * times as long. A window of 32 KB makes it no shorter. The flush lets the client decompress each piece at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
 /**
- * Up to this size, a response is compressed at level 6, and most responses are smaller. With level 6, a map view of 1 000 pins is a sixth
- * shorter and takes a millisecond longer than with level 2. This is worth it, because bytes cost more than processor time (docs/cost.md).
+ * A response is compressed at level 6 up to this size: a map view of 1 000 pins is a sixth shorter for a millisecond more, and bytes cost
+ * more than processor time (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;
 const BEGINNING_LEVEL = 6;
 
 /**
- * Compresses each piece before it requests the next one, so that the producer may overwrite the memory of a piece with the next one.
- * Node.js's gzip stream is not used: it compresses in another thread, and would need separate memory for all data of the response.
+ * Compresses each piece before it requests the next one, because pieces may share memory. Node.js's gzip stream compresses in another
+ * thread, and would need separate memory for all data.
  *
  * @param level the level for the first BEGINNING_BYTES
  */
@@ -61,7 +54,7 @@ export async function* gzipped(
   yield Buffer.concat([header, gzipEnd(crc, textBytes)]);
 }
 
-/** Copies each piece before it requests the next one, so that the producer may overwrite the memory of a piece with the next one. */
+/** Copies each piece before it requests the next one, because pieces may share memory. */
 export async function* copied(pieces: Iterable<Piece> | AsyncIterable<Piece>): AsyncGenerator<Piece> {
   for await (const piece of pieces) yield typeof piece === "string" ? piece : Uint8Array.from(piece);
 }

@@ -1,7 +1,6 @@
 /**
- * Implements the header `Idempotency-Key` for POST (IETF draft), so that a repeated request has only one effect. A request first writes a
- * row that claims the key. Then one transaction commits the effect and stores the answer in this row. A repeated request gets the stored
- * answer.
+ * `Idempotency-Key` for POST (IETF draft). A request first writes a row that claims the key. Then one transaction commits the effect and
+ * stores the answer in this row, for a repeated request.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -22,17 +21,16 @@ const RELEASE_TRIES = 4;
 
 export const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** A hash of path, query and body. A request with the same key and another hash is a different request, so it is refused. */
+  /** A hash of path, query and body. A request with the same key and another hash is refused. */
   fingerprint: z.string(),
   run: z.string(),
   /**
-   * The time in milliseconds since 1970 until which the execution may still be running. After this time, the service assumes that the
-   * execution was killed, and a repeated request may claim the key.
+   * The end of the execution in milliseconds since 1970. Afterwards, it is assumed to be killed, and a repeated request may claim the key.
    */
   runsUntil: z.number(),
-  /** The answer, encrypted with a secret that is derived from the idempotency key. Absent until the request has ended. */
+  /** The answer, encrypted with a secret from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
-  /** The answer, if it contains a secret. It is encrypted with the company's data key. `answer` is then absent. */
+  /** Instead of `answer` if it contains a secret. Encrypted with the company's data key. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
   /** The time in milliseconds since 1970 after which another request may use the key. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
@@ -45,9 +43,8 @@ export interface Idempotent<T> {
 }
 
 /**
- * Runs `work`, or returns the stored answer if a request with the same idempotency key has already succeeded. After a failure, a repeated
- * request runs `work` again. `work` must commit its effect through the context that it receives, so that it has this effect only once.
- * A request without a key always runs `work`.
+ * Runs `work`, or returns the stored answer of a success with the same idempotency key. `work` must commit its effect through the context
+ * that it receives, so that it has this effect only once.
  */
 export async function idempotently<T>(
   context: ApiContext,
@@ -88,17 +85,13 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // A commit of the failed request may still be running. Its transaction requires the claim as a condition, so it fails after the claim
-    // is removed. The failed request then has no late effect.
+    // A late commit of the failed request requires the claim, so it fails after this.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
-/**
- * Removes the claim of a failed request. It tries several times, because the service refuses the client's next attempt while the claim
- * exists (up to 30 seconds).
- */
+/** Tries several times, because the client's next attempt is refused while the claim exists (up to 30 seconds). */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -112,16 +105,13 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
-/**
- * The stored answer. If `sealed` is true, it is encrypted with the company's data key. Otherwise it is encrypted with a secret that is
- * derived from the idempotency key.
- */
+/** The stored answer, encrypted with the company's data key (`sealed`), or with a secret from the idempotency key. */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Claims the idempotency key. Returns undefined if the claim succeeds. Otherwise returns the stored answer of an earlier request. */
+/** Returns undefined, or the stored answer of an earlier request. */
 async function claim(
   context: ApiContext,
   row: Key,
@@ -158,9 +148,8 @@ async function claim(
 }
 
 /**
- * Returns the seconds after which the client should repeat the request while an earlier execution holds the claim. The result is the time
- * for which the execution has been running, so the client waits longer after each attempt. If the claim can be taken over sooner (at
- * `runsUntil`), the result is the time until then. The result is at least 1.
+ * Returns the seconds for which the earlier execution has lasted, so that the client waits longer after each attempt, but at most until
+ * `runsUntil`, and at least 1.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -169,8 +158,7 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
 }
 
 /**
- * Returns the idempotency key of a POST. The IETF draft requires quotes around the key, but a key without quotes is accepted too. Returns
- * undefined for another method or without the header. Throws `validation_failed` for a malformed key.
+ * The IETF draft requires quotes around the key, but a key without quotes is accepted too. Throws `validation_failed` for a malformed key.
  */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
@@ -196,13 +184,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts the answer with AES-256-GCM and a secret that is derived from the idempotency key. An attacker who can read the table and
- * guesses the idempotency key can decrypt the answer. If an answer contains a secret, set `holdsSecret` in its contract.
+ * AES-256-GCM with a secret from the idempotency key. An attacker who can read the table and guesses the key can decrypt the answer, so set
+ * `holdsSecret` in the contract if the answer contains a secret.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // The answer is compressed, because a row can be at most 400 KB large, and the list of faults of a large import could be larger.
+  // The list of faults of a large import could be larger than a row (400 KB).
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -1,7 +1,4 @@
-/**
- * Answers 405 with an `Allow` header. A mock integration of API Gateway cannot do this, because it responds only to requests with a media
- * type for which it has a template.
- */
+/** Answers 405 with an `Allow` header. A mock integration of API Gateway answers only media types for which it has a template. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { ApiError } from "#shared/errors.ts";
 import { allowsOrigins, problemAnswer } from "#shared/http/answer.ts";

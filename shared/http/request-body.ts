@@ -1,4 +1,4 @@
-/** Reads the body of a request, which is either JSON or a form with one file. */
+/** Reads the body of a request: JSON, or a form with one file. */
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import httpJsonBodyParser from "@middy/http-json-body-parser";
@@ -9,17 +9,10 @@ import * as limits from "#shared/limits.ts";
 
 const JSON_MEDIA_TYPE = "application/json";
 
-/**
- * The JSON parser rejects the keys `__proto__` and `constructor.prototype`. Its check of the media type is off, because it would also
- * accept types such as `application/problem+json`.
- */
+/** Rejects `__proto__` and `constructor.prototype`. Its check of the media type would also accept `application/problem+json`. */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
-/**
- * Checks the size and the media type, then parses the JSON. An empty body becomes `{}`.
- *
- * @param other a media type that is accepted besides `application/json`
- */
+/** An empty body becomes `{}`. `other` is accepted besides `application/json`. */
 export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
     const { event } = request;
@@ -34,10 +27,7 @@ export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error
   },
 });
 
-/**
- * Returns what is wrong with a body that the JSON parser has rejected. For an error of `JSON.parse`, the message is in the cause. Such a
- * message may contain a piece of the body, so the expressions match only the beginning or the end of the message.
- */
+/** A message of `JSON.parse` may contain a piece of the body, so only its beginning or end is matched. */
 function reasonOf(error: unknown): string {
   if (/^Forbidden key/.test(messageIn(error))) {
     return "The body must not have the key `__proto__`, or a key `constructor` whose value has the key `prototype`.";
@@ -66,9 +56,8 @@ function readableText({ request: { body, headers } }: ApiEvent, other: string | 
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 
 export interface Upload {
-  /** Maximum bytes of the file. A larger file is rejected with `payload_too_large`. */
   readonly bytes: number;
-  /** A sentence that says what the client should do with a larger file. It is the last sentence of the error message for such a file. */
+  /** Says what the client should do with a larger file. */
   readonly otherwise: string;
 }
 
@@ -84,8 +73,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // The fingerprint of the idempotency key is computed from `body`. Clients choose a new form boundary for each attempt, so the original
-    // body would differ each time. A hash of the file replaces it.
+    // The idempotency fingerprint uses `body`. Form boundaries differ in each attempt, so a hash of the file replaces it.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -93,10 +81,9 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Maximum bytes of the form apart from the file. */
 const FORM_BYTES = 8_192;
 
-/** Extracts the file from the form. Throws `validation_failed` or `payload_too_large`. */
+/** Throws `validation_failed` or `payload_too_large`. */
 async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload): Promise<Uint8Array> {
   const response = new Response(Uint8Array.from(body), { headers: { "Content-Type": type } });
   const form = await response.formData().catch(() => {

@@ -1,14 +1,14 @@
-/** Converts API Gateway's event to the request that the service reads. Header names are in lower case. */
+/** Converts API Gateway's event. Header names are in lower case. */
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Caller } from "#shared/auth/caller.ts";
 
 export interface Request {
   readonly requestId: string;
   readonly method: string;
-  /** The path as the client sent it. It begins with the stage, except on the console's address and on a custom domain. */
+  /** Begins with the stage, except on the console's address and on a custom domain. */
   readonly path: string;
   readonly resource: string;
-  /** The part of the path before the resource. On API Gateway's own host name it is the stage. Otherwise it is empty. */
+  /** The stage on API Gateway's own host name, otherwise empty. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
@@ -19,15 +19,15 @@ export interface Request {
 /** API Gateway's event with the fields that middlewares add. */
 export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
-  /** The caller. Absent on public endpoints. */
+  /** Absent on public endpoints. */
   caller?: Caller;
   /** The parsed body, before it is validated by a schema. */
   payload?: unknown;
 }
 
 /**
- * CloudFront sends this header with each request to the console's address (infra/stack/console.ts). Paths in the response then have no
- * stage. If another client sends the header, it changes only the paths in that client's own response.
+ * CloudFront sends it for the console's address (infra/stack/console.ts): paths then have no stage. Other clients change only their own
+ * response.
  */
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 

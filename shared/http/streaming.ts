@@ -1,7 +1,4 @@
-/**
- * Makes the Lambda handler of an endpoint whose response may exceed 6 MB. The handler streams the response, and compresses it if the client
- * accepts gzip.
- */
+/** Makes the handler of an endpoint whose response may exceed 6 MB. It streams the response, with gzip if the client accepts it. */
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { MiddlewareObj } from "@middy/core";
@@ -20,7 +17,7 @@ import { errorFields, log } from "#shared/log.ts";
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
 interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
-  /** Sets a response header. Call it before you yield the first item, because the headers are sent with the first item. */
+  /** The headers are sent with the first item. */
   readonly header: (name: "Link", value: string) => void;
   /** Checks and sets the response's ETag, for endpoints whose contract sets `revalidated`. */
   readonly validator: Validator;
@@ -31,9 +28,8 @@ export interface StreamEndpoint {
 }
 
 /**
- * Streams one JSON value. The whole value is in memory before its first byte is sent.
- *
- * @param body the middleware that reads the request body. Endpoints without a body omit it, so that their bundles do not contain it
+ * Streams one JSON value, which is whole in memory before its first byte is sent. `body` reads the request body. Other endpoints omit it,
+ * so that their bundles do not contain it.
  */
 export function streamEndpoint<
   Response extends z.ZodMiniType,
@@ -60,10 +56,8 @@ export function streamEndpoint<
 }
 
 /**
- * Streams a page of records that the service itself has stored. The schema validates only a sample of the records, and it removes no field
- * from any record. `work` must therefore return exactly the documented fields.
- *
- * @param body the middleware that reads the request body. Endpoints without a body omit it, so that their bundles do not contain it
+ * Streams a page of stored records. The schema validates only a sample and removes no field, so `work` must return exactly the documented
+ * fields. `body` is as in `streamEndpoint`.
  */
 export function streamPage<
   Item extends z.ZodMiniType,
@@ -94,20 +88,16 @@ interface Page {
   readonly items: readonly unknown[];
 }
 
-/** `pageText` validates one of this many items. */
 const SAMPLE = 64;
 let sampled = 0;
 
-/**
- * Returns the page as JSON. Validates a sample of its items. The first item that an instance of the Lambda function returns is in the
- * sample.
- */
+/** Validates a sample, in which is the first item of each function instance. */
 export function pageText(item: z.ZodMiniType, page: Page): string {
   for (const value of page.items) if (sampled++ % SAMPLE === 0) checked(item, value);
   return JSON.stringify(page);
 }
 
-/** Streams a JSON array of any length. Each item is validated and serialized as soon as it arrives. */
+/** Each item is validated and serialized as soon as it arrives. */
 export function streamItems<
   Item extends z.ZodMiniType,
   Path extends z.ZodMiniType,
@@ -125,7 +115,7 @@ export function streamItems<
   });
 }
 
-/** Streams JSON that `work` serializes itself. No schema checks the JSON, so the tests of `work` must check it. */
+/** No schema checks the JSON, so the tests of `work` must. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   work: (
@@ -140,11 +130,7 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/**
- * Streams the bytes that `work` returns. If it returns undefined, the response is 204.
- *
- * @param gzipLevel the level of compression, if another one than usual is better for these bytes
- */
+/** Streams bytes, or answers 204 for undefined. `gzipLevel` is for bytes for which another level than usual is better. */
 export function streamBytes<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>,
   work: (
@@ -171,15 +157,10 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/**
- * The pieces of a response body. If the client already has the current response, the generator yields no pieces and returns NotModified.
- */
+/** The pieces of a response body. Without pieces, the generator may return NotModified. */
 type Pieces = AsyncGenerator<Piece, NotModified | undefined>;
 
-/**
- * Makes the streaming handler. If an error occurs before the first byte, the client gets a problem body. A later error closes the
- * connection.
- */
+/** An error before the first byte gives a problem body. A later one closes the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Pieces,
@@ -201,7 +182,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
     const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
       ...{ statusCode, headers: { ...headers, ...varyOnEncoding(headers) } },
-      // Lambda sends the headers together with the first piece, so there must be one piece, even if it is empty.
+      // Lambda sends the headers together with the first piece.
       pieces: [""],
     });
     if (first.value instanceof NotModified) return withoutBody(304, { ...common, ETag: first.value.etag });
@@ -232,27 +213,24 @@ function contentHeaders({ file, mediaType }: Contract): Record<string, string> {
   };
 }
 
-/**
- * Makes a streaming handler inside Lambda, and returns the handler unchanged elsewhere. The check includes `streamifyResponse`, because the
- * AWS SDK also creates a global `awslambda` outside Lambda, but without this function.
- */
+/** The AWS SDK also creates a global `awslambda` outside Lambda, but without `streamifyResponse`. */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** The client may store the response, but must check before each use that it is current. Shared caches may not store it. */
+/** Check before each use. Shared caches may not store it. */
 const REVALIDATED = { "Cache-Control": "private, no-cache" } as const;
 
 const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<string, string> => ({
   Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding`,
 });
 
-/** Returns the headers about compression. API Gateway does not compress streamed responses, so the service does it. */
+/** API Gateway does not compress streamed responses. */
 function encodingHeaders(request: Request, headers: Readonly<Record<string, string>>): Record<string, string> {
   const vary = varyOnEncoding(headers);
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 
-/** Returns true if the client accepts gzip: `Accept-Encoding` contains `gzip` or `*` with a weight above zero (RFC 9110). */
+/** `gzip` or `*` with a weight above zero (RFC 9110). */
 function acceptsGzip({ headers }: Request): boolean {
   const codings = (headers.get("accept-encoding") ?? []).join(",").toLowerCase().split(",");
   const weights = new Map(
@@ -265,16 +243,15 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** Approximate number of characters in a piece of the body. A piece of this length compresses well and needs little memory. */
+/** Compresses well and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
-  /** The pieces of the body. Each piece is valid only until the next one is requested, because pieces may share memory. */
+  /** Each piece is valid only until the next one is requested, because pieces may share memory. */
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
   readonly gzipLevel?: number | undefined;
 }
 
-/** Yields a JSON array in pieces of about 64 KB. Each item is validated before it is serialized. */
 export async function* jsonArray<Item extends z.ZodMiniType>(
   schema: Item,
   items: Iterable<z.input<Item>> | AsyncIterable<z.input<Item>>,
@@ -292,10 +269,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/**
- * Waits for the first piece of the body, and returns all pieces. If the first piece fails, the client can still get a problem body, because
- * nothing has been sent yet.
- */
+/** If the first piece fails, the client can still get a problem body, because nothing has been sent yet. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   return allOf(await pieces.next(), pieces);
 }
@@ -310,8 +284,8 @@ async function* allOf(
 }
 
 /**
- * Resolves when the stream has accepted the whole response. An error destroys the stream, so that no client mistakes an incomplete response
- * for a complete one.
+ * Resolves when the stream has accepted the whole response. An error destroys it, so that no client mistakes an incomplete response for a
+ * complete one.
  */
 export async function writeAnswer(
   stream: Writable,
@@ -320,7 +294,7 @@ export async function writeAnswer(
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
   try {
-    // The high-water mark of 1 lets the stream buffer only one piece, because a piece may be several megabytes large.
+    // The stream buffers only one piece, because a piece may be several megabytes large.
     const sent = isZipped ? gzipped(pieces, gzipLevel) : copied(pieces);
     await pipeline(Readable.from(sent, { highWaterMark: 1 }), body);
   } catch (error) {

@@ -1,19 +1,15 @@
-/**
- * Validates the path, query and body of a request with their schemas. Each fault contains a JSON pointer or a parameter name for the faulty
- * value, and the reason.
- */
+/** Validates the path, query and body of a request. Each fault names the value and the reason. */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { Fault } from "#shared/problem.ts";
 
 /** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
 const MAX_FAULTS = 20;
-/** Maximum number of faults that the `detail` of a response repeats. */
 const DETAILED_FAULTS = 3;
 
 export type Part = "body" | "path" | "query";
 
-/** Validates the path, the query or the body of a request. If it is invalid, throws `validation_failed` with its faults. */
+/** Throws `validation_failed` with its faults. */
 export function validate<S extends z.ZodMiniType>(part: Part, schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
@@ -34,12 +30,11 @@ function fault(part: Part, issue: z.core.$ZodIssue): Fault {
   return { parameter: String(issue.path[0] ?? ""), code, message };
 }
 
-/** Returns the JSON pointer (RFC 6901) to the faulty value. An empty pointer means the whole body. */
+/** RFC 6901. An empty pointer means the whole body. */
 function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** For each type, the noun that a message uses for a value of this type. */
 const nouns: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "true or false",
@@ -50,7 +45,6 @@ const nouns: Readonly<Record<string, string>> = {
   string: "a text",
 };
 
-/** For each type, the unit in which a message gives the size of a value. */
 const units: Readonly<Record<string, string>> = { array: "item", string: "character" };
 
 const formats: Readonly<Record<string, string>> = {
@@ -59,10 +53,7 @@ const formats: Readonly<Record<string, string>> = {
   url: "a valid URL",
 };
 
-/**
- * Returns the message about a value that does not match its schema. The message follows the name of the value, for example `must be a
- * number`. If a schema has its own message, that message is used instead.
- */
+/** Follows the name of the value, for example `must be a number`. A schema's own message takes precedence. */
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -1,4 +1,4 @@
-/** Handles the messages of the SQS queues of jobs. A message names one or more jobs, and each of them is executed. */
+/** Handles the messages of the SQS queues of jobs. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -10,10 +10,7 @@ import { openTable } from "#shared/db/table.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-/**
- * Maximum number of attempts for one call to DynamoDB, over at most 15 seconds. Slow retries are acceptable, because no client waits for
- * a job.
- */
+/** Attempts for one call to DynamoDB. They take at most 15 seconds, and no client waits for a job. */
 const ATTEMPTS = 5;
 
 let opened: JobContext | undefined;
@@ -30,7 +27,7 @@ function jobContext(): JobContext {
 
 type Run = (context: JobContext, key: JobId, remainingMs: () => number) => Promise<void>;
 
-/** Returns the handler of a job queue. `messages` parses a queue message into the keys of its jobs, usually one. */
+/** `messages` parses a queue message into the keys of its jobs. */
 export const jobConsumer = (
   kind: JobMessage["kind"],
   messages: z.ZodMiniType<JobId[]>,
@@ -44,10 +41,7 @@ export const jobConsumer = (
     (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-/**
- * Ignores LeaseLost. The error means that another invocation is working on the job or has ended it, so a retry of the message would do
- * nothing.
- */
+/** LeaseLost means that another invocation is working on the job or has ended it, so a retry would do nothing. */
 async function unlessLost(work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -1,7 +1,4 @@
-/**
- * The lease with which one invocation owns a job (an import, an export or a bulk job). The lease is stored in the job's row. This file also
- * contains the sweep, which sends lost messages of jobs again.
- */
+/** The lease with which one invocation owns a job, stored in the job's row, and the sweep, which replaces lost messages of jobs. */
 import * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
@@ -12,22 +9,13 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.ts";
 
-/**
- * A lease expires if it is not renewed within this time. No single call that a job makes, for example to DynamoDB or S3, takes this long. A
- * working invocation can therefore always renew its lease.
- */
+/** No single call of a job takes this long, so a working invocation can always renew its lease. */
 export const LEASE_MS = 120_000;
-/**
- * Minimum interval between two writes of a job's progress. It is short enough for clients to see progress. It is long enough that these
- * writes are few compared with the writes of the prospects.
- */
+/** The time between two writes of a job's progress is short enough for clients, and adds few writes to those of the prospects. */
 const HEARTBEAT_MS = 3_000;
-/** An invocation stops when less than this time remains before its time-out. A new invocation then continues the job. */
+/** An invocation stops when less than this remains before its time-out. A new one continues the job. */
 export const RESERVE_MS = 60_000;
-/**
- * A job fails after this number of consecutive invocations without progress. Each of them was interrupted, or ended with an error that is
- * neither transient nor a fault of the deployment.
- */
+/** A job fails after this number of consecutive invocations without progress, except for transient errors and faults of the deployment. */
 export const MAX_FRUITLESS_RUNS = 10;
 
 /** Thrown if another invocation has taken the job, or if the job has ended. */
@@ -41,10 +29,7 @@ interface Row {
 
 type Update = Extract<Write, { update: Key }>;
 
-/**
- * Returns the write that ends a job. It also removes the attributes by which the sweep (a regular search) finds jobs whose message may be
- * lost. The write fails if another invocation has changed the row.
- */
+/** Ends a job, and takes it out of the due index. The write fails if another invocation has changed the row. */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
   change: { set: { ...set, updatedAt: iso(nowMs) }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
@@ -52,18 +37,15 @@ export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Up
 });
 
 /**
- * Returns the new value of `runs`, the number of invocations without progress, after an invocation has failed with this error. `runs`
- * already counts this invocation. If the fault is in AWS or in the deployment and not in the job, the invocation must not count, so the
- * function subtracts 1. Such a job waits until the fault is repaired: its message returns to the queue. When the queue has given up the
- * message, the sweep (a regular search for lost messages) sends another one.
+ * Returns the new `runs` after an invocation has failed. If the fault is in AWS or in the deployment, the invocation does not count. Such a
+ * job waits until the fault is repaired, first by its message in the queue, and then by the sweep.
  */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) || isDeploymentFault(error) ? Math.max(0, runs - 1) : runs;
 
 /**
- * The lease on a job whose row has the type `S`. `save` and `heartbeat` renew the lease. Each write fails if another invocation has changed
- * the row. The row's attribute `runsUntil` is the end of the lease. At the time `dueAt`, the sweep (a regular search for jobs whose message
- * may be lost) sends a new message for the job.
+ * The lease on a job whose row has the type `S`. `save` and `heartbeat` renew it. Each write fails if another invocation has changed the
+ * row. At `dueAt`, the sweep sends a new message for the job.
  */
 export class JobLease<S extends Row> {
   readonly #table: Table;
@@ -93,34 +75,29 @@ export class JobLease<S extends Row> {
     return this.#stored;
   }
 
-  /** Returns true if the invocation has too little time for work that takes `forMs` milliseconds. */
+  /** `forMs` is the time that the work takes. */
   isLate(forMs = 0): boolean {
     return this.#remainingMs() < RESERVE_MS + forMs;
   }
 
-  /** Writes the attributes and renews the lease. Throws LeaseLost if another invocation has changed the row. */
+  /** Renews the lease. Throws LeaseLost if another invocation has changed the row. */
   async save(set: Partial<S> & Item): Promise<void> {
     const until = this.#clock.now() + LEASE_MS;
     await this.#write({ ...set, runsUntil: until, dueShard: keys.jobShard, dueAt: iso(until) });
   }
 
-  /**
-   * Writes the attributes and renews the lease, unless the last such write was within the last `everyMs` milliseconds. Throws LeaseLost if
-   * another invocation has changed the row.
-   */
+  /** Like `save`, unless the last write was within the last `everyMs` milliseconds. */
   async heartbeat(set: Partial<S> & Item, everyMs = HEARTBEAT_MS): Promise<void> {
     if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
   }
 
-  /**
-   * Releases the lease, so that another invocation can continue the job now. Throws LeaseLost if another invocation has changed the row.
-   */
+  /** Lets another invocation continue the job now. Throws LeaseLost if another invocation has changed the row. */
   async release(set: Partial<S> & Item): Promise<void> {
     const now = this.#clock.now();
     await this.#write({ ...set, runsUntil: now, dueShard: keys.jobShard, dueAt: iso(now) });
   }
 
-  /** Writes the attributes and ends the job. Throws LeaseLost if another invocation has changed the row. */
+  /** Throws LeaseLost if another invocation has changed the row. */
   async end(set: Partial<S> & Item): Promise<void> {
     await this.#send(ending(this.#key, this.#stored, set, this.#clock.now()));
   }
@@ -141,17 +118,13 @@ export class JobLease<S extends Row> {
   }
 }
 
-/**
- * The sweep (a regular search for jobs whose message may be lost) skips a job if its time `dueAt` passed less than 15 seconds ago, because
- * a job's own message is probably still in the SQS queue.
- */
+/** A job's own message is probably still in the queue if `dueAt` passed less than this time ago. */
 const GRACE_MS = 15_000;
-/** After the sweep has sent a message for a job, it waits this time before it sends another one. */
 const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/** Sends a message for each job whose time `dueAt` has passed. Returns the number of messages. */
+/** Returns the number of messages. */
 export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table" | "clock" | "jobs">): Promise<number> {
   const now = clock.now();
   let sent = 0;
@@ -159,7 +132,7 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
     const { pk, sk, dueAt } = DueRow.parse(item);
     const job = keys.jobAt({ pk, sk });
     if (job === undefined) continue;
-    // The condition fails if another sweep has sent the message, or if an invocation has renewed its lease since the query.
+    // Another sweep has sent the message, or an invocation has renewed its lease since the query.
     const postponed = { set: { dueAt: iso(now + RESEND_MS) } };
     try {
       await table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });

@@ -3,34 +3,34 @@
 export const importKeys = {
   /** A copy of a file that was imported within one request. */
   sent: (companyId: number, id: number): string => `imports/${companyId}/${id}.csv`,
-  /** A file that a client uploads. S3 sends a message to the import queue for each new key with this prefix. */
+  /** S3 sends a message to the import queue for each new key with this prefix. */
   uploaded: (companyId: number, id: number): string => `uploads/${companyId}/${id}.csv`,
-  /** Returns the ids in a key that `uploaded` has made. Returns undefined for any other key. */
+  /** Returns undefined for any other key. */
   uploadAt: (key: string): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
   },
-  /** The company's statuses, users and tags at the beginning of the import. */
+  /** The dictionary at the beginning of the import. */
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
   matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
-  /** The last lines of the error report, which no uploaded part of the report contains yet. They are about rows up to `row`. */
+  /** The last lines of the error report, about rows up to `row`. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
 
 export const exportKeys = {
   file: (companyId: number, id: number): string => `exports/${companyId}/${id}.csv`,
-  /** The ids of the exported prospects, in the order in which the file contains them. */
+  /** The ids of the exported prospects, in the order of the file. */
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
 } as const;
 
 export const bulkKeys = {
   /** The ids of up to 16 384 records of the job. */
   members: (companyId: number, id: number, piece: number): string => `bulk/${companyId}/${id}/members-${piece}`,
-  /** The polygon of the territory, as it was when a run (a job for the territory) was created. */
+  /** The polygon of the territory at the time at which the run was created. */
   area: (companyId: number, id: number): string => `bulk/${companyId}/${id}/area`,
-  /** The results of one chunk (up to 512 records). */
+  /** The results of one chunk. */
   results: (companyId: number, id: number, chunk: number): string => `bulk/${companyId}/${id}/results-${chunk}`,
 } as const;
 

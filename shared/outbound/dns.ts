@@ -1,6 +1,6 @@
 /**
- * Resolves the host names of webhook receivers with the library c-ares (`dns.Resolver` of Node.js). `dns.lookup` is not used: it cannot be
- * cancelled, and as long as a name server does not answer, it occupies one of libuv's four threads.
+ * Resolves the host names of receivers with c-ares. `dns.lookup` cannot be cancelled, and occupies one of libuv's four threads while a name
+ * server does not answer.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
@@ -9,18 +9,15 @@ import { isIP } from "node:net";
 import { performance } from "node:perf_hooks";
 import * as limits from "#shared/limits.ts";
 
-/**
- * Returns the addresses of a host. The IPv4 addresses come first, because a Lambda function outside a VPC cannot reach IPv6 addresses.
- * Throws NoAddress or LookupFailed.
- */
+/** IPv4 first, because a Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress or LookupFailed. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** A name server has answered that the name does not exist or has no address. The owner of the receiver must correct this. */
+/** The name does not exist or has no address. The owner of the receiver must correct this. */
 export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server has given a usable answer in time, or too many other look-ups are in progress. The receiver itself may be working. */
+/** No usable answer in time, or too many look-ups. The receiver itself may be working. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
@@ -28,22 +25,21 @@ export class LookupFailed extends Error {
 export interface ResolverSettings {
   /** The addresses of the name servers. The default is the system's list. */
   readonly servers?: readonly string[];
-  /** The path of a hosts file. Names in this file are resolved without a name server. */
+  /** Names in this hosts file are resolved without a name server. */
   readonly hostsFile?: string;
   readonly lookupMs?: number;
   /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** A cached result of a look-up: the addresses, or the error that is thrown. */
 interface Cached {
   readonly outcome: readonly LookupAddress[] | NoAddress | LookupFailed;
   readonly untilMs: number;
 }
 
 /**
- * Makes a resolver with a cache. Concurrent requests for one host share one look-up. At most 200 look-ups run concurrently. One company
- * cannot use up all of them, because it has at most 40 webhooks, and therefore at most 40 hosts.
+ * Concurrent requests for one host share one look-up. At most 200 run concurrently. A company has at most 40 webhooks, so it cannot use up
+ * all of them.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
@@ -83,7 +79,7 @@ export function createResolver(settings: ResolverSettings = {}): Resolve {
   };
 }
 
-/** Removes the trailing dot of a host name, because `example.com.` and `example.com` are the same name. */
+/** `example.com.` and `example.com` are the same name. */
 export const withoutTrailingDot = (host: string): string => host.replace(/\.+$/, "");
 
 function addressesOf({ outcome }: Cached): readonly LookupAddress[] {
@@ -106,10 +102,7 @@ const LOOPBACK: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-/**
- * Returns the addresses that the hosts file contains for a name. `localhost` and names that end with `.localhost` always have loopback
- * addresses (RFC 6761).
- */
+/** Returns the addresses in the hosts file. `localhost` and `*.localhost` always have loopback addresses (RFC 6761). */
 async function localAddresses(name: string, hostsFile: string): Promise<readonly LookupAddress[]> {
   if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
   const lines = (await readFile(hostsFile, "utf8").catch(() => "")).split("\n");
@@ -120,13 +113,10 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
   });
 }
 
-/** The answer for IPv4 or for IPv6: records, "none" if the name has no such records, or a failure with its error code. */
+/** "none" means no such records. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
-/**
- * The queries for IPv4 and IPv6 addresses run concurrently. After the first answer with addresses, the resolver waits this many
- * milliseconds for the other answer. RFC 8305 suggests 50 ms for interactive clients, but a webhook can wait longer.
- */
+/** The wait for the other answer (IPv4 or IPv6) after the first one. RFC 8305 suggests 50 ms for interactive clients. */
 const SECOND_FAMILY_MS = 250;
 
 async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {
@@ -151,16 +141,13 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
   }
 }
 
-/**
- * Converts an error to a reply. The error that a name has no records is a valid reply. Every other error means that no name server has
- * given a usable answer.
- */
+/** The error that a name has no records is a valid reply. */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** Maximum number of addresses that the service uses from one DNS answer. A hostile answer may contain thousands of addresses. */
+/** A hostile answer may contain thousands of addresses. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

@@ -1,6 +1,6 @@
 /**
- * Sends one POST to a receiver. It connects only to addresses that the URL policy permits. One deadline limits the whole exchange
- * (request and answer). Redirects are not followed, and only the beginning of the answer is read.
+ * Sends one POST to a receiver, only to addresses that the URL policy permits. One deadline limits the whole exchange. Redirects are not
+ * followed, and only the beginning of the answer is read.
  */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
@@ -12,13 +12,13 @@ import { LookupFailed, type Resolve } from "#shared/outbound/dns.ts";
 import { addressesFault, parseTarget, resolverFor } from "#shared/outbound/public-url.ts";
 
 export interface Exchange {
-  /** The HTTP status. Null if there was no answer. */
+  /** Null if there was no answer. */
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** True if the request never left this process. The cause is then the service itself or its network, and the receiver may be working. */
+  /** The request never left this process. The receiver may be working. */
   readonly isUnsent?: true;
 }
 
@@ -28,7 +28,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Sends the request and returns the result. It never throws, because a failure is a result too. */
+/** Never throws, because a failure is a result too. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -60,15 +60,12 @@ export async function post(
   }
 }
 
-/** Node's HTTP client has rejected the request before sending it, for example because of an invalid header. */
+/** Node's HTTP client has rejected the request, for example because of an invalid header. */
 class NotBuilt extends Error {
   override readonly name = "NotBuilt";
 }
 
-/**
- * Error codes of a failed `connect` that this machine causes, for example because it has no free socket, no free port or no route. Errors
- * of the receiver or of the network are not in this list.
- */
+/** Error codes of `connect` that this machine causes, for example because it has no free socket, port or route. */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
   ...["EADDRNOTAVAIL", "EADDRINUSE", "EAFNOSUPPORT", "ENETUNREACH", "ENETDOWN"],
@@ -85,9 +82,8 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Requests to one URL reuse a connection. The service checked the address of the receiver when it opened the connection. Different URLs
- * never share a connection, because a late response to one webhook could otherwise be taken for the response to another. These agents
- * replace Node's global agents, which may use a proxy. A proxy would resolve the name itself, without our check of the address.
+ * Requests to one URL reuse a connection. Different URLs never share one, because a late response to one webhook could be taken for the
+ * response to another. Node's global agents may use a proxy, which would resolve the name without our check.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
@@ -95,10 +91,7 @@ const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
 type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/**
- * Makes the agent reuse a connection only for requests with the same `poolUrl`, the full URL of the request. Without this, it would reuse
- * the connection for every request to the same host and port.
- */
+/** By default, the agent would reuse the connection for every request to the same host and port. */
 function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
   agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
@@ -116,10 +109,7 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/**
- * A reused connection ended before the first byte of an answer. The receiver had probably closed the connection before the request arrived.
- * The request is therefore sent again on a new connection.
- */
+/** The receiver had probably closed a reused connection before the request arrived. It is sent again on a new one. */
 class StaleConnection extends Error {}
 
 async function send(sending: Sending): Promise<Answer> {
@@ -154,7 +144,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
     sent.on("error", (error) =>
       reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
     );
-    // If the receiver switches to another protocol, there is no event `response`. The exchange then ends when the connection closes.
+    // If the receiver switches protocols, there is no event `response`.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];
@@ -169,13 +159,13 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
         bytes += chunk.length;
         if (bytes < limits.answerBytes) return;
         finish();
-        // The rest of the answer may be endless, so it is not read.
+        // The rest of the answer may be endless.
         sent.destroy();
       });
       response.on("end", () => {
         finish();
         const { socket } = sent;
-        // An old connection is closed, because the name may have another address by now.
+        // The name may have another address by now.
         if (socket !== null && performance.now() - (openedAt.get(socket) ?? 0) > limits.connectionAgeMs)
           socket.destroy();
       });
@@ -195,8 +185,8 @@ function built<T>(build: () => T): T {
 }
 
 /**
- * Makes a look-up function that passes only permitted addresses to the socket. It checks the addresses at the moment of the connection. An
- * attacker can therefore not change the address of a name after the check (DNS rebinding).
+ * Passes only permitted addresses to the socket. Checked at the connection, so that DNS rebinding cannot change the address after the
+ * check.
  */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {

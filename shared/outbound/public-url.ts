@@ -1,6 +1,6 @@
 /**
- * Decides which receivers the service may call: https URLs with public addresses. The policy `local` also permits http and loopback
- * addresses. The rules are checked when a URL is saved and again for each connection, because the addresses of a name may change.
+ * Decides which receivers the service may call: https URLs with public addresses. Checked when a URL is saved and for each connection,
+ * because the addresses of a name may change.
  */
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
@@ -16,7 +16,7 @@ const resolvers: Record<UrlPolicy, Resolve> = {
 };
 export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
 
-/** Address ranges that the library ipaddr.js does not report as private, and ranges that need a clearer name in the error message. */
+/** Ranges that ipaddr.js does not report as private, or without a clear name. */
 const denied: ReadonlyArray<[prefix: string, name: string]> = [
   ["169.254.169.254/32", "instance metadata"],
   ["169.254.170.0/24", "container metadata"],
@@ -31,14 +31,14 @@ const denied: ReadonlyArray<[prefix: string, name: string]> = [
 ];
 const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(prefix), name }));
 
-/** The only IPv6 range that is allocated for public use. */
+/** The only IPv6 range for public use. */
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Returns the reason why the service must not call an address. Returns undefined if the address is permitted. */
+/** Undefined if the address is permitted. */
 export function addressFault(address: string, policy: UrlPolicy): string | undefined {
   const bare = address.replace(/^\[|\]$/g, "").split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
-  // `process` converts an IPv4-mapped IPv6 address to the IPv4 address.
+  // Converts an IPv4-mapped IPv6 address to IPv4.
   const parsed = ipaddr.process(bare);
   const range = parsed.range();
   if (range === "loopback") return policy === "local" ? undefined : `${bare} is a loopback address`;
@@ -48,41 +48,35 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
   return name === undefined ? undefined : `${bare} is not a public address (${name})`;
 }
 
-/**
- * Returns the reason why the service must not call a host with these addresses. If one of several addresses is forbidden, the host is
- * forbidden.
- */
+/** One forbidden address forbids the host. */
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
 /** Names reserved for private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
 const privateName = /(?:^|\.)(localhost|local|internal)$/;
 
-/** Returns the reason why the service must not call a host with this name. Returns undefined if the name is permitted. */
+/** Undefined if the name is permitted. */
 function nameFault(host: string, policy: UrlPolicy): string | undefined {
   const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
   if (ending === undefined) return undefined;
   return ending === "localhost" ? `${host} is a loopback name` : `${host} is a name of private networks (.${ending})`;
 }
 
-/** Parses a URL and checks its form. Throws `validation_failed` with the rule that the URL violates. */
+/** Throws `validation_failed` with the rule that the URL violates. */
 export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (!URL.canParse(url)) throw targetError("must be a valid URL");
   const target = new URL(url);
   const schemes = policy === "local" ? ["https:", "http:"] : ["https:"];
   if (!schemes.includes(target.protocol)) throw targetError("must be an https URL");
   if (target.username !== "" || target.password !== "") throw targetError("must not contain a user name or password");
-  // The URL parser has already converted spellings such as 127.1, 0x7f.1 and 2130706433 to 127.0.0.1.
+  // The URL parser has already converted spellings such as 127.1, 0x7f.1 and 2130706433.
   const host = hostOf(target);
   const fault = isIP(host) === 0 ? nameFault(host, policy) : addressFault(host, policy);
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
   return target;
 }
 
-/**
- * Throws `validation_failed` if the URL must not be saved. A name that does not resolve yet is accepted, because each delivery checks the
- * name again.
- */
+/** Throws `validation_failed`. A name that does not resolve yet is accepted, because each delivery checks it again. */
 export async function assertTarget(
   url: string,
   policy: UrlPolicy,

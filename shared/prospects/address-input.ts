@@ -1,4 +1,4 @@
-/** The schemas of requests about addresses: the request bodies, and the query parameters of the address list. */
+/** The schemas of requests about addresses. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
@@ -42,7 +42,6 @@ export type AddressPatch = z.infer<typeof AddressPatch>;
 /* @__PURE__ */ explain([AddressPatch], () => ({ example: { address2: "Suite 200" } }));
 
 export const AddressQuery = z.object({
-  /** The list contains only addresses whose id is higher than this one. */
   after: z._default(AfterId, 0),
   limit: z._default(PageSize, limits.pageSizeMax),
 });

@@ -1,8 +1,6 @@
 /**
- * The stored rows of addresses, and the packed rows of imported addresses.
- *
- * An import stores its addresses in one compressed row for each block of 128 ids. If such an address changes later, it gets a separate row.
- * From then on, the separate row is read instead of the packed copy.
+ * The stored rows of addresses. An import packs its addresses into one compressed row for each block of 128 ids. An address that changes
+ * later gets a separate row, which is then read instead.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -17,26 +15,17 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /**
-   * Increases with each change of the address fields. A write that connects a prospect with the address fails if the version has changed
-   * since the address was read.
-   */
+  /** Increases with each change. A write that connects a prospect with the address fails if it has changed since the read. */
   version: z.int(),
-  /**
-   * Ids of the prospects that may have a copy of the address. Readers check each prospect, because the set may contain deleted prospects,
-   * and prospects that have another address now.
-   */
+  /** The holders. Readers check each one, because it may be deleted, or have another address now. */
   prospectIds: z.optional(z.set(Id)),
-  /**
-   * Increases when a prospect is added to or removed from `prospectIds`. A concurrent change of the address then fails, and is repeated
-   * with the new set.
-   */
+  /** Increases with each change of `prospectIds`, so that a concurrent change of the address fails, and is repeated. */
   links: z.int(),
-  /** True while some prospects may still have an outdated copy, because a change of the address is not yet written to all of them. */
+  /** True while a change of the address is not yet written to all holders. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if the address has no separate row, and was read from the packed row of an import. This field is not stored. */
+  /** True if the address was read from a packed row. This field is not stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -51,7 +40,7 @@ export const AddressPack = z.object({
   bytes: z.instanceof(Uint8Array),
 });
 
-/** A packed address as a tuple: id, id of the prospect, address1, address2, city, state and zip. */
+/** Id, id of the prospect, address1, address2, city, state and zip. */
 export const PackedAddressFields = z.tuple([
   Id,
   Id,
@@ -88,7 +77,7 @@ export function packAddresses(
   });
 }
 
-/** Unpacks a packed row. Returns its addresses in the form of separate rows, and the id of the import that wrote the packed row. */
+/** Returns the addresses in the form of separate rows, and the id of the import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(PackedAddressFields), bytes).map(

@@ -17,7 +17,7 @@ export const Address = named(
 );
 export type Address = z.infer<typeof Address>;
 
-/** Computes `formattedAddress` from the other fields. It is used if no client has sent a `formattedAddress`. */
+/** Used if no client has sent a `formattedAddress`. */
 export const formatted = ({ address1, address2, city, state, zip }: Omit<Address, "id" | "formattedAddress">): string =>
   [address1, address2, city, `${state} ${zip}`].filter((line) => line !== null && line !== "").join(", ");
 

@@ -1,9 +1,7 @@
 /**
- * Creates, finds and changes addresses, and connects prospects with them.
- *
- * A prospect has a copy of its address. The address row lists its holders, which are the prospects with a copy. A user who may not see all
- * prospects sees an address if it has no holder, or if one of its holders is assigned to the user. Deleted holders are ignored, unless all
- * holders are deleted.
+ * Creates, finds and changes addresses, and connects prospects with them. The holders of an address are the prospects with a copy of it,
+ * which its row lists. A user who may not see all prospects sees an address without holders, or with an assigned holder. Deleted holders
+ * are ignored, unless all are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -23,10 +21,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
-/**
- * Returns the write that creates an address row. `prospectId` is the prospect that gets a copy of the address at the same time, if there is
- * one.
- */
+/** `prospectId` is the first holder, if there is one. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -42,9 +37,8 @@ export function newAddressWrite(companyId: number, address: Address, now: string
 }
 
 /**
- * Returns the write that adds a prospect to the holders of an address (the prospects with a copy of it). Put it into the transaction that
- * writes the prospect's copy. The condition of the write fails if the address has changed since `stored` was read. Throws `conflict` if the
- * address already has `limits.prospectsPerAddress` holders.
+ * Adds a holder, in the transaction that writes the prospect's copy. The write fails if the address has changed since `stored` was read.
+ * Throws `conflict` if the address already has `limits.prospectsPerAddress` holders.
  */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
@@ -62,13 +56,12 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Returns the write that removes a prospect from the holders of an address (the prospects with a copy of it). Put it into the transaction
- * that removes the prospect's copy. The write increments `links`, so that a concurrent change of the address fails, and is repeated with
- * the new holders.
+ * Removes a holder, in the transaction that removes the prospect's copy. `links` makes a concurrent change of the address fail, which is
+ * then repeated.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // A packed address has only one holder: the prospect that is removed here. The new row therefore has no holders.
+  // The removed prospect is the only holder of a packed address.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -77,9 +70,7 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/**
- * Returns the write that creates the separate row of an imported address. Its condition fails if a concurrent write has created the row.
- */
+/** The separate row of an imported address. The write fails if a concurrent one has created it. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
@@ -105,7 +96,7 @@ export async function readAddress(context: ApiContext, companyId: number, id: nu
   return found;
 }
 
-/** Returns the address in the form that the API shows and that prospects copy. */
+/** The form that the API shows and that prospects copy. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
 
 /** Throws `not_found` if the address does not exist or the caller may not see it. */
@@ -121,26 +112,21 @@ export async function createAddress(context: ApiContext, companyId: number, inpu
   return address;
 }
 
-/** The holders of an address: the prospects that have a copy of it. */
 interface Holders {
   readonly live: readonly StoredProspect[];
   readonly deleted: readonly StoredProspect[];
 }
 
-/** The fields of a holder (a prospect with a copy of an address) that decide who may see the address. */
+/** The fields of a holder that decide who may see the address. */
 export type Holder = Pick<StoredProspect, "assignedToUserId" | "deletedAt">;
 
-/** Returns true if the caller may see an address with these holders (prospects with a copy of it). */
 export function allowsAddress(caller: Caller, holders: readonly Holder[]): boolean {
   const live = holders.filter(({ deletedAt }) => deletedAt === undefined);
   const deciding = live.length > 0 ? live : holders;
   return deciding.length === 0 || deciding.some((holder) => isInScope(caller, holder));
 }
 
-/**
- * Number of holders (prospects with a copy of the address) that are read in one batch. Usually the first batch contains a holder that the
- * caller may see, so the other holders need not be read.
- */
+/** Holders read in one batch. Usually the caller may see one of the first. */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -172,12 +158,9 @@ async function holdersAmong(
 }
 
 /**
- * Changes the fields that the request contains, in the address and in all its copies. Throws `not_found` if the address does not exist, if
- * the caller may not see it, or if the caller may not see one of its holders (the prospects with a copy). Deleted holders are ignored here.
- *
- * If the address has at most `limits.prospectsChangedAtOnce` copies, they change in the same transaction as the address. Otherwise they
- * change in later transactions, and the address row has the mark `isSpreading` until all copies are current. If the request is interrupted,
- * the next PATCH of the address, even an empty one, changes the remaining copies.
+ * Changes an address and all its copies. Throws `not_found` if it does not exist, or if the caller may not see it or one of its holders
+ * that are not deleted. More than `limits.prospectsChangedAtOnce` copies change in later transactions, until which the row has the mark
+ * `isSpreading`. After an interruption, the next PATCH, even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -192,7 +175,7 @@ export async function updateAddress(
 
 interface Changed {
   readonly address: Address;
-  /** True if some prospects may still have an outdated copy of the address. */
+  /** True if some holders may still have an outdated copy. */
   readonly isSpreading: boolean;
 }
 
@@ -213,8 +196,8 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
 }
 
 /**
- * Returns the write of the address row. The new row lists only the holders (prospects with a copy) that determine who sees the address: the
- * holders that are not deleted. If all holders are deleted, it lists one of them for each assignee.
+ * The new row lists only holders that are not deleted. If all are deleted, it lists one of them for each assignee, because these decide who
+ * sees the address.
  */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
@@ -233,10 +216,7 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
   };
 }
 
-/**
- * Changes the outdated copies of the address. If there are none, it removes `isSpreading` from the address row instead. Returns true if
- * another call is needed.
- */
+/** Changes outdated copies, or removes `isSpreading` if there are none. Returns true if another call is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
   const address = presentAddress(stored);
@@ -256,7 +236,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** Returns the condition that the address and its holders have not changed since `stored` was read. */
+/** The address and its holders have not changed since `stored` was read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -264,12 +244,7 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
   return replaceProspect(prospect, { ...prospect, ...moved, address });
 }
 
-/**
- * Returns the address after the patch.
- *
- * `formattedAddress` is computed again if the patch sets it to null, or if the current value was computed from the other fields. A value
- * that a client has sent stays as it is.
- */
+/** `formattedAddress` is computed again if the patch sets it to null, or if it was computed before. A value from a client stays. */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));
   const { formattedAddress = wasComputed ? null : current.formattedAddress } = patch;

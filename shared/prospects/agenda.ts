@@ -14,7 +14,6 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
-import { copiedAppointment } from "#shared/prospects/indexed.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { factOfAppointment, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -306,11 +305,7 @@ export function prospectAppointmentWrites(
   const { id = 0, version = 0 } = after ?? earlier ?? {};
   const isDeleted = after === undefined;
   const heldBy = isDeleted && earlier !== undefined ? holdersOf(current, earlier, nowMs) : undefined;
-  const appointment = {
-    ...{ id, version: isDeleted ? version + 1 : version, isDeleted, at: nowMs },
-    ...(heldBy && { heldBy }),
-    ...(after !== undefined && { shown: copiedAppointment(after) }),
-  };
+  const appointment = { id, version: isDeleted ? version + 1 : version, isDeleted, ...(heldBy && { heldBy }) };
   const fact = earlier === undefined && after !== undefined ? factOfAppointment(after) : undefined;
   return [...replaceProspect(current, next, undefined, { appointment, fact }), ...agendaWrites(current, next, agenda)];
 }

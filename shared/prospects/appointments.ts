@@ -1,4 +1,4 @@
-/** Creates, reads, changes and deletes appointments. A user who sees a prospect may read and write its appointments. */
+/** Creates, reads, changes and deletes appointments. A user who sees a prospect may do this with its appointments. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -29,8 +29,8 @@ import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**
- * Creates an appointment. If the request names no assignee, the appointment gets the assignee of the prospect, or the caller if the
- * prospect has none. An explicit null creates an appointment without an assignee.
+ * An appointment without an assignee in the request gets the assignee of the prospect, or the caller. An explicit null leaves it
+ * unassigned.
  */
 export async function createAppointment(
   context: ApiContext,
@@ -67,10 +67,7 @@ export async function createAppointment(
   });
 }
 
-/**
- * Returns the writes of an appointment's three rows. One is in the partition of its prospect, one is in the calendar, and one is a
- * locator, which finds the appointment by its id.
- */
+/** The rows of the appointment: in the partition of its prospect, in the calendar, and the locator. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
@@ -86,9 +83,8 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
 }
 
 /**
- * Changes an appointment. The caller must see the prospect now. A caller who saw it only at `arrival.occurredAt` may add new records, but
- * may not change existing ones. Throws `not_found` if the caller may not see the prospect. Throws `Outdated` only after this check, because
- * the error contains the appointment.
+ * Throws `not_found` if the caller may not see the prospect now: a caller who saw it only at `arrival.occurredAt` may add records, but not
+ * change them. Throws `Outdated` only then, because the error contains the appointment.
  */
 export async function updateAppointment(
   context: ApiContext,
@@ -123,10 +119,7 @@ export async function updateAppointment(
   });
 }
 
-/**
- * Deletes an appointment: moves its row to a key that no request reads. The event `appointment.cancelled` is made from the stream record of
- * the moved row.
- */
+/** Moves the row to a key that no request reads. The stream record of the moved row becomes the event `appointment.cancelled`. */
 export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { appointment: current, prospect } = await findAppointment(context, caller, id);
@@ -144,9 +137,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
   });
 }
 
-/**
- * Returns the writes of the prospect's row and of its agenda (the row with the times of its appointments) for the change of an appointment.
- */
+/** The writes of the prospect's row and of its agenda. */
 async function prospectWrites(
   { table }: ApiContext,
   prospect: StoredProspect,
@@ -155,7 +146,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // The agenda is missing because a concurrent write has changed its key. This error makes `optimistic` read the prospect again.
+  // A concurrent write has changed the agenda's key. `optimistic` then reads the prospect again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
@@ -203,7 +194,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** Throws `validation_failed` if the end is before the start. `field` is the field that the caller has sent, for the error message. */
+/** Throws `validation_failed` if the end is before the start. `field` is for the error message. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";

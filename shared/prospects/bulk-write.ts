@@ -1,6 +1,6 @@
 /**
- * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk` with the id and the changes of the job, so that the job
- * does not change the prospect again if it is repeated after a crash.
+ * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk`, so that the job does not change the prospect again after
+ * a crash.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -16,7 +16,6 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 /** The `source` of status changes that a bulk job makes. */
 const BULK_SOURCE = "bulk";
 
-/** Returns the prospect's values of those fields that `like` contains. */
 function sameFields(prospect: StoredProspect, like: BulkFields): BulkFields {
   const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt = null } = prospect;
   return {
@@ -28,11 +27,9 @@ function sameFields(prospect: StoredProspect, like: BulkFields): BulkFields {
   };
 }
 
-/** Returns those fields of `wanted` whose values differ from the prospect's values. */
 export const differing = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
   chosen(wanted, sameFields(prospect, wanted), (a, b) => a !== b);
 
-/** Returns those fields of `wanted` whose values equal the prospect's values. */
 export const equalling = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
   chosen(wanted, sameFields(prospect, wanted), (a, b) => a === b);
 
@@ -49,7 +46,6 @@ function chosen(wanted: BulkFields, actual: BulkFields, test: (a: string, b: str
   };
 }
 
-/** Returns those fields of `from` that `like` also contains. */
 export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
   const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt } = from;
   return {
@@ -64,9 +60,8 @@ export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
 export const isEmpty = (fields: BulkFields): boolean => Object.keys(fields).length === 0;
 
 /**
- * Writes the fields `after` and the mark of the job (its id and its changes) in one transaction. All fields of `after` must differ from the
- * prospect's. Throws `ConditionFailed` if the row has changed since `current` was read. If `after` deletes the prospect, the row must also
- * meet the condition `deletedIf`. Returns the mark.
+ * Writes the fields `after` and the mark of the job in one transaction. All fields must differ from the prospect's. Throws
+ * `ConditionFailed` if the row has changed since `current` was read, or does not meet `deletedIf` for a deletion. Returns the mark.
  */
 export async function writeByJob(
   context: ApiContext,
@@ -115,10 +110,7 @@ async function writesOf(
   return changeWrites(context, current, next, () => [], dictionary, {}, BULK_SOURCE);
 }
 
-/**
- * Reads the times of all appointments of a deleted prospect, for its new agenda. The old agenda (the row with these times) was deleted with
- * the prospect. No appointment can have changed since.
- */
+/** Reads the appointments of a deleted prospect, whose agenda was deleted with it. No appointment can have changed since. */
 async function appointmentTimes({ table }: ApiContext, { companyId, id }: StoredProspect): Promise<AgendaEntry[]> {
   const entries: AgendaEntry[] = [];
   for await (const item of table.query(attachedKeys.appointments(companyId, id))) {

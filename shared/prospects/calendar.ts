@@ -1,4 +1,4 @@
-/** Lists the appointments of a company in a time range. The list contains only appointments of prospects that the caller may see. */
+/** Lists the appointments of a company in a time range, of prospects that the caller may see. */
 
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -39,10 +39,7 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 }));
 
 const MS_PER_DAY = 86_400_000;
-/**
- * The earliest and the latest time that an appointment can have, because the years of stored timestamps have four digits. If a requested
- * range begins earlier or ends later, these times are used as its ends.
- */
+/** The years of stored timestamps have four digits. Wider ranges are cut. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
@@ -52,12 +49,12 @@ interface Range {
   readonly to: number;
 }
 
-/** Number of appointments that are read and sent together. It limits the memory. */
+/** Appointments that are read and sent together. It limits the memory. */
 const BATCH = 100;
 
 /**
- * Yields the appointments whose `startAt` is in the range, the soonest first. For a user who sees all prospects, it reads the company's
- * calendar month by month. For any other user, it reads the agendas (appointment times) of the prospects that are assigned to the user.
+ * The soonest first. For a user who sees all prospects, it reads the company's calendar month by month, otherwise the agendas of the user's
+ * prospects.
  */
 export async function listAppointments(
   context: ReadContext,
@@ -90,10 +87,7 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/**
- * Reads the ids and times of appointments from the agendas (rows with the times of a prospect's appointments). `ofAgendas` then reads the
- * appointments in batches.
- */
+/** Returns ids and times. `ofAgendas` then reads the appointments in batches. */
 async function readAgendas(
   { table }: ReadContext,
   companyId: number,
@@ -124,7 +118,7 @@ async function* ofAgendas(
     const items = await table.batchGet(
       some.map(({ id, prospectId }) => attachedKeys.appointment(companyId, prospectId, id)),
     );
-    // The range is checked again, because the time of an appointment may have changed since the agenda was read.
+    // The time of an appointment may have changed since the agenda was read.
     yield* items
       .map((item) => StoredAppointment.parse(item))
       .filter(isWithin)
@@ -132,10 +126,7 @@ async function* ofAgendas(
   }
 }
 
-/**
- * Yields the appointments of prospects that the caller may see. The calendar also contains appointments of deleted prospects, so the
- * prospects of each batch are read and checked.
- */
+/** The calendar also contains appointments of deleted prospects, so the prospects of each batch are checked. */
 async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);
@@ -166,10 +157,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/**
- * Reads the calendar with one Query for each month of the range, one after the other. A range has at most 366 days
- * (`limits.calendarDaysMax`), so it touches at most 14 months.
- */
+/** One month after the other. A range has at most `limits.calendarDaysMax` days, so it touches at most 14 months. */
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,

@@ -16,28 +16,18 @@ export const StoredClientRecord = z.object({
   /** The id that the client has chosen, in lower case. */
   clientRecordId: z.string(),
   prospectId: Id,
-  /** The mark of the operation of a device that created the prospect (see sync/operations/claims.ts). */
-  createdByOperation: z.optional(z.string()),
 });
-type StoredClientRecord = z.infer<typeof StoredClientRecord>;
 
 const keyOf = ({ companyId, userId }: Pick<Caller, "companyId" | "userId">, clientRecordId: string) =>
   keys.clientRecord(companyId, userId, clientRecordId.toLowerCase());
 
-/**
- * Returns the write that reserves the client's id for a new prospect. It fails if the same user has used the id before. If an operation of
- * a device creates the prospect, the row contains its `operationMark`.
- */
-export function clientRecordWrites(
-  { companyId, createdBy: userId, id, clientRecordId }: StoredProspect,
-  operationMark: string | undefined,
-): Write[] {
+/** Returns the write that reserves the client's id for a new prospect. It fails if the same user has used the id before. */
+export function clientRecordWrites({ companyId, createdBy: userId, id, clientRecordId }: StoredProspect): Write[] {
   if (clientRecordId === undefined) return [];
-  const row: StoredClientRecord = {
+  const row: z.infer<typeof StoredClientRecord> = {
     type: "clientRecord",
     clientRecordId: clientRecordId.toLowerCase(),
     prospectId: id,
-    ...(operationMark !== undefined && { createdByOperation: operationMark }),
   };
   return [{ put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent }];
 }
@@ -69,14 +59,4 @@ export async function findClientRecords(
     }
   }
   return found;
-}
-
-/** Returns the row of this client id of the caller, read with strong consistency. */
-export async function findClientRecord(
-  { table }: Pick<ReadContext, "table">,
-  caller: Caller,
-  clientRecordId: string,
-): Promise<StoredClientRecord | undefined> {
-  const [item] = await table.batchGet([keyOf(caller, clientRecordId)]);
-  return item && StoredClientRecord.parse(item);
 }

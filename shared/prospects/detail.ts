@@ -1,7 +1,4 @@
-/**
- * The schema of a single prospect with its notes, appointments and status history. Lists show prospects without notes and history, and with
- * only the next appointment.
- */
+/** The schema of a single prospect. Lists show no notes and history, and only the next appointment. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";

@@ -1,6 +1,4 @@
-/**
- * The filters of lists, maps, exports and bulk jobs, and their conversion from query parameters to criteria of the company's search index.
- */
+/** The filters of lists, maps, exports and bulk jobs, and their conversion to criteria of the company index. */
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
@@ -18,10 +16,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 import { text } from "#shared/schema.ts";
 
-/**
- * Matches one value of a comma-separated list and the comma after it. A value in double quotes may contain commas, and doubled quotes, as
- * in CSV. All other quotes are ordinary characters.
- */
+/** One value of a comma-separated list and its comma. A value in double quotes may contain commas, and doubled quotes, as in CSV. */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
 /** Returns the values of a comma-separated list. They are not trimmed, and empty values are included. */
@@ -30,17 +25,14 @@ export const commaList = (text: string): string[] =>
 
 export const SearchText = text(limits.search);
 
-/**
- * The words of a search. A prospect matches if each word occurs in its name, phone numbers, e-mail address, address or notes. There are no
- * wildcards.
- */
+/** A prospect matches if each word occurs in its name, phone numbers, e-mail address, address or notes. */
 export const Search = z.pipe(
   SearchText,
   z.transform((query): SearchWord[] =>
     query
       .split(/\s+/)
       .filter((word) => word !== "")
-      // A word without letters is also searched in phone numbers, with its digits only.
+      // A word without letters is also searched in phone numbers.
       .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
   ),
 );
@@ -50,7 +42,7 @@ const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** Comma-separated names in case-folded form. Empty names are ignored. A list without names does not filter. */
+/** Case-folded. A list without names does not filter. */
 const Names = z.pipe(
   Parameter,
   z.transform((value) =>
@@ -78,9 +70,8 @@ export const Assignees = z.pipe(
   ),
 );
 
-/** A time or a day in a query. */
 export const TimeParameter = z.pipe(
-  // The plus sign of a time offset arrives as a space if the client has not percent-encoded it. The plus sign is restored.
+  // The plus sign of a time offset arrives as a space if it is not percent-encoded.
   z.pipe(
     Parameter,
     z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
@@ -88,9 +79,7 @@ export const TimeParameter = z.pipe(
   IsoTime,
 );
 
-/**
- * Accepts a time or a UTC day, and returns milliseconds since 1970. A day becomes its first or its last millisecond, depending on `edge`.
- */
+/** Returns milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     TimeParameter,
@@ -104,7 +93,7 @@ const numbersIn = (value: string): number[] =>
 const Lat = z.number().check(z.minimum(-90), z.maximum(90));
 const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
-/** `minLng,minLat,maxLng,maxLat`. The box crosses the 180th meridian if minLng is greater than maxLng. */
+/** `minLng,minLat,maxLng,maxLat`. If minLng is greater than maxLng, the box crosses the 180th meridian. */
 const Bbox = z.pipe(
   z.pipe(Parameter, z.transform(numbersIn)),
   z
@@ -121,7 +110,7 @@ const Near = z.pipe(
   ),
 );
 
-/** A distance in metres. The maximum is the distance between opposite points of the earth. */
+/** The maximum is the distance between opposite points of the earth. */
 export const Meters = z
   .number({ error: `must be a number of metres from 0 to ${Math.floor(FARTHEST_METERS)}` })
   .check(z.minimum(0), z.maximum(FARTHEST_METERS));
@@ -138,10 +127,7 @@ const TerritoryIdText = z.pipe(
   z.transform(Number),
 );
 
-/**
- * Parameters that only admins and owners may use. They are validated later, in `representatives`, because the service ignores them for
- * other users even if they are malformed.
- */
+/** The service ignores these for other users even if they are malformed, so `representatives` validates them. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
@@ -161,7 +147,7 @@ export const filterParameters = {
   maxMeters: z.optional(MetersText),
 };
 
-/** Requires `near` if `maxMeters` is sent. Every schema with the filters uses this check. */
+/** Every schema with the filters uses this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
     path: ["maxMeters"],
@@ -170,7 +156,6 @@ export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
 export const ProspectFilter = z.object(filterParameters).check(withNear());
 
 export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
-/** Returns an object with one property for each filter. Each property has this schema. */
 export const filterTextsOf = <Text>(text: Text) =>
   ({
     bbox: text,
@@ -195,10 +180,7 @@ export type ProspectFilter = z.output<typeof ProspectFilter>;
 /** Maximum number of unknown filters that an error names, and maximum characters of each name. */
 const [NAMED_FILTERS, FILTER_NAME] = [10, 40];
 
-/**
- * Returns the schema of an object in a body that has only filters. An unknown name is refused. If it were ignored, a misspelt filter would
- * select more prospects than the client means.
- */
+/** An unknown name is refused, because a misspelt filter would select more prospects than the client means. */
 export const filterObject = <S extends z.core.$ZodLooseShape>(shape: S) =>
   z.strictObject(shape, {
     error: (issue) => {
@@ -273,8 +255,8 @@ export const filterBodyTexts = () => ({
 });
 
 /**
- * Combines the filters of a request with the caller's rights to see prospects. A name that does not exist matches no prospect. The filters
- * `assignedToUserId` and `rep` apply only to admins and owners. A prospect must lie in all `areas`.
+ * Combines the filters with the caller's rights. A name that does not exist matches no prospect. `assignedToUserId` and `rep` apply only to
+ * admins and owners. A prospect must lie in all `areas`.
  */
 export function criteriaOf(
   filter: ProspectFilter,
@@ -302,10 +284,7 @@ export function criteriaOf(
   };
 }
 
-/**
- * Returns the options for reading the search index. Long texts are stored apart from the entries of the index, and only a search for words
- * needs them. If `searches` is true, these texts are read at the same time as the index, which saves a round trip.
- */
+/** Only a search for words needs the long texts, which are stored apart. `searches` reads them at the same time as the index. */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
@@ -318,7 +297,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Returns the ids of the entries (statuses, tags or users) with one of these names. Returns undefined if no names are given. */
+/** Undefined if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

@@ -1,6 +1,6 @@
 /**
- * Finds a company's prospects in its search index: by criteria, or by the filters of a request and its caller's rights. The names of
- * statuses, tags and users that it uses are at least as new as the index, so that each id in the index has a name.
+ * Finds a company's prospects in its index. The dictionary that it uses is at least as new as the index, so that each id in the index has a
+ * name.
  */
 
 import type { Caller } from "#shared/auth/caller.ts";
@@ -21,8 +21,8 @@ import { type Dictionary, freshDictionary, recentDictionary } from "#shared/refe
 import { territoryArea } from "#shared/reference/territory-areas.ts";
 
 /**
- * Finds the prospects that pass the criteria. Throws `unavailable` if the index is damaged, or if it lacks times of changes that the
- * criteria need. An incomplete list must not look complete.
+ * Throws `unavailable` if the index is damaged, or lacks times of changes that the criteria need: an incomplete list must not look
+ * complete.
  */
 export async function findProspects(
   context: ReadContext,
@@ -42,16 +42,14 @@ export async function findProspects(
   }
 }
 
-/** The filters of a list, and two filters that a query cannot contain. */
+/** The filters of a list, and two that a query cannot contain. */
 export interface ShapedFilter extends ProspectFilter {
   readonly polygon?: Ring | undefined;
-  /** Further areas. A prospect must lie in all of them, and also in the polygon and the territory. */
+  /** A prospect must lie in all of them, and also in the polygon and the territory. */
   readonly areas?: readonly Area[] | undefined;
 }
 
-/**
- * Finds the prospects that match the filter and that the caller may see. A criterion in `more` replaces the same criterion of the filter.
- */
+/** Finds only prospects that the caller may see. A criterion in `more` replaces that of the filter. */
 export function findFiltered(
   context: ReadContext,
   caller: Caller,

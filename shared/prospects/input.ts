@@ -11,7 +11,7 @@ import { AppointmentStatus } from "#shared/prospects/stored.ts";
 import { degrees, Email, Id, LAT_TEXT, LNG_TEXT, named, text } from "#shared/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
-/** A field that a request may leave out, or set to null to clear it. */
+/** Left out, or null to clear the field. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 const NoteBody = text(limits.note, 1);
@@ -28,7 +28,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 const AppointmentTitle = text(limits.appointmentTitle, 1);
 
-/** The end is not compared with the start here, because a patch may contain only one of the two. The write compares them. */
+/** A patch may contain only one of start and end, so the write compares them. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),
@@ -80,7 +80,7 @@ const prospectInput = {
   lat: clearable(degrees(90)),
   lng: clearable(degrees(180)),
   addressId: clearable(Id),
-  /** A new address that the request creates. A request must not contain both `address` and `addressId`. */
+  /** A new address. A request must not contain both `address` and `addressId`. */
   address: clearable(NewAddress),
   currentStatusId: clearable(Id),
   assignedToUserId: clearable(Id),

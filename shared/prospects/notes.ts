@@ -24,7 +24,7 @@ import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Yields all notes, the newest first. The result is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
+/** The newest first. Streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
 export async function* listNotes(context: ReadContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -79,20 +79,17 @@ export async function createNote(
   return made;
 }
 
-/** `assignee` is the assignee of the prospect, or undefined if the transaction does not check it. */
+/** Undefined if the transaction does not check the assignee. */
 interface SecondTry {
   readonly first: Write;
   readonly assignee: number | null | undefined;
 }
 
 /**
- * Returns the first write of the second try of `createNote`, and the assignee that this write checks. Returns undefined if a second try
- * cannot succeed.
- *
- * The first write of each try checks the prospect. The first try has no row of the prospect, or perhaps an outdated one. If its check
- * fails, the error contains the current row. This row shows whether the caller may see the prospect, or whether it was assigned to the
- * caller when the note was written. It also shows whether an import has created the prospect, which must be completed. If the caller sees
- * all prospects, the second try does not check the assignee, so that a concurrent reassignment cannot make it fail.
+ * Returns the first write of the second try of `createNote`, with the assignee that it checks, or undefined if a second try cannot succeed.
+ * The error of the first try contains the current row of the prospect. It shows whether the caller may see it, now or when the note was
+ * written, and whether an import must be completed. If the caller sees all prospects, the second try does not check the assignee, so that a
+ * reassignment cannot make it fail.
  */
 async function secondTry(
   { table }: ApiContext,
@@ -144,10 +141,7 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
   });
 }
 
-/**
- * Deletes the row of a note. Deleted records of other kinds are only hidden, but a note can be removed, because no other record refers to
- * it.
- */
+/** A note can be removed, because no other record refers to it. */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, prospect } = await findNote(context, caller, id);
@@ -177,8 +171,8 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
 }
 
 /**
- * In each transaction of this file, the first write (index 0) checks that the caller sees the prospect. In an insert, the second write
- * (index 1) counts the notes.
+ * In each transaction of this file, the first write checks that the caller sees the prospect, and the second write of an insert counts the
+ * notes.
  */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);

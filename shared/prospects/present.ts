@@ -1,9 +1,8 @@
-/** Converts stored rows to the form that the API shows, with the names of statuses, tags and users. */
+/** Converts stored rows to the form that the API shows. */
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
 import type { ProspectDetail, StatusChange } from "#shared/prospects/detail.ts";
-import type { ShownFields } from "#shared/prospects/indexed.ts";
 import type { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import type {
   LastStatusChange,
@@ -18,7 +17,7 @@ import { userSummary } from "#shared/reference/users.ts";
 
 interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** The prospect's notes, the newest first. */
+  /** The newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
   /** All status changes except the last one, in any order. The last one is in the prospect's row. */
@@ -27,7 +26,7 @@ interface ProspectRows {
 
 /** Returns a prospect as lists show it. `upcoming` must be the result of `nextAppointment`. */
 export function presentProspect(
-  prospect: ShownFields,
+  prospect: StoredProspect,
   upcoming: StoredAppointment | undefined,
   dictionary: Dictionary,
 ): Prospect {
@@ -56,7 +55,7 @@ function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows
  * Returns exactly the fields of the schema `prospectFields`, in the same order. Lists do not parse most prospects with the schema, to save
  * time, so this function must not return other fields.
  */
-function presentFields(prospect: ShownFields, { statuses, tags, users }: Dictionary) {
+function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
   const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;
   return {
     id: prospect.id,
@@ -83,7 +82,7 @@ function presentFields(prospect: ShownFields, { statuses, tags, users }: Diction
   };
 }
 
-/** Checks only that the value is an object. The content needs no check, because the write has validated it. */
+/** The content needs no check, because the write has validated it. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {

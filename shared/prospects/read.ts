@@ -1,7 +1,4 @@
-/**
- * Reads single prospects. Also decides which prospects a caller may see. All reads and writes of prospects, notes and appointments use
- * this decision.
- */
+/** Reads single prospects, and decides which prospects a caller may see. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -25,10 +22,7 @@ import {
 } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/**
- * Returns true if the caller may see prospects with this assignee. The company is not checked, because every key contains the caller's
- * company.
- */
+/** The company is not checked, because every key contains the caller's company. */
 export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProspect, "assignedToUserId">): boolean {
   const assignee = visibleAssignee(caller);
   return assignee === undefined || assignedToUserId === assignee;
@@ -37,7 +31,7 @@ export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProsp
 export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
-/** Returns the rule of `isVisible` as a DynamoDB condition on the prospect's row. */
+/** The rule of `isVisible` as a condition on the prospect's row. */
 function visibleCondition(caller: Caller): Condition {
   const assignee = visibleAssignee(caller);
   const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
@@ -45,13 +39,11 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Returns a write for the transaction of a note. The transaction fails if the caller may not see the prospect, if another import than
- * `importId` has created the prospect, or if it has another assignee than `assignedToUserId`. If `assignedToUserId` is undefined, the
- * assignee is not checked. If `importId` is undefined, no import may have created the prospect. The caller of this function must know that
- * the import is completed.
+ * Returns a write for the transaction of a note. It fails if the caller may not see the prospect, if another import than `importId` has
+ * created it, or if it has another assignee than `assignedToUserId` (undefined: not checked). The import must be completed.
  *
- * The write also records in the prospect's row that its notes have changed. The prospect's row alone then shows whether a client's copy of
- * the prospect with its notes is current. The write causes no event, because no field of the prospect changes.
+ * The prospect's row also records that its notes have changed, so that it alone shows whether an ETag is current. The write causes no
+ * event, because no field changes.
  */
 export const changeOfNotes = (
   caller: Caller,
@@ -71,9 +63,8 @@ const hasAssignee = (userId: number | null): Condition =>
   userId === null ? missing("assignedToUserId") : equals("assignedToUserId", userId);
 
 /**
- * Returns the same write as `changeOfNotes`, but for a prospect that was read before. Its condition fails if the prospect has changed since
- * the read. Use it if the past assignments of the prospect permit the transaction: a user may add a note about a time at which the prospect
- * was assigned to the user.
+ * The write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. A past assignment may
+ * permit it, for a note about that time.
  */
 export const changeOfNotesOf = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
@@ -86,8 +77,8 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
 });
 
 /**
- * The imports that this process knows to be completed, for each table. They can be cached, because a completed import stays completed. The
- * value is a running number (`learned`), which shows whether the process learned of one import before another.
+ * The imports that this process knows to be completed. The value is a counter (`learned`), which shows whether the process learned
+ * of one import before another.
  */
 const known = new WeakMap<Reads, Map<string, number>>();
 const REMEMBERED = 10_000;
@@ -95,10 +86,7 @@ let learned = 0;
 
 const State = z.object({ state: z.string() });
 
-/**
- * Returns true if rows with this import id are visible. A numeric id belongs to an import, whose rows are visible after it is completed.
- * Rows with any other id are always visible. If the table has no row for the import, its rows are visible.
- */
+/** A numeric id belongs to an import, whose rows are visible after it is completed, or if the table has no row for it. */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;
   const completed = known.get(table) ?? new Map<string, number>();
@@ -115,16 +103,13 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/**
- * Returns true if no import has created the prospect, or if this process learned that its import is completed before `learned` had the
- * value `before`.
- */
+/** No import has created the prospect, or this process learned that it is completed before `learned` had the value `before`. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
 
 /**
- * Returns the prospect as an eventually consistent read shows it, for half the price. It may be outdated, so a write must check what it
- * uses. Returns undefined if the prospect is missing, or if its import is not completed.
+ * An eventually consistent read. The result may be outdated, so a write must check what it uses. Undefined if the prospect is missing, or
+ * if its import is not completed.
  */
 export async function glimpse(
   { table }: ReadContext,
@@ -136,7 +121,7 @@ export async function glimpse(
   return (await isPublished(table, companyId, prospect?.importId)) ? prospect : undefined;
 }
 
-/** Returns the prospect. Throws `not_found` if it does not exist or the caller may not see it. */
+/** Throws `not_found` if it does not exist or the caller may not see it. */
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
   (await readVisible(context, caller, id)).prospect;
 
@@ -145,17 +130,13 @@ interface VisibleProspect {
   readonly item: Item;
 }
 
-/** The prospect of a fact. A fact is a status change, a note or an appointment. */
 interface ProspectOfFact {
   readonly prospect: StoredProspect;
-  /** True if the caller may not see the prospect any more, but could see it at the time of the fact. */
+  /** The caller may not see the prospect any more, but could at the time of the fact. */
   readonly isPast: boolean;
 }
 
-/**
- * Returns the prospect of a fact (a status change, a note or an appointment). Throws `not_found` if the caller cannot see the prospect now,
- * and could not see it at the time of the fact either. `occurredAt` is the time of the fact, or undefined if the fact occurs now.
- */
+/** Throws `not_found` if the caller can see the prospect neither now nor at `occurredAt`, the time of the fact if it is not now. */
 export async function readProspectOfFact(
   context: ReadContext,
   caller: Caller,
@@ -166,10 +147,7 @@ export async function readProspectOfFact(
   return { prospect, isPast: !isInScope(caller, prospect) };
 }
 
-/**
- * Returns true if the service may accept a fact (a status change, a note or an appointment) on this prospect from the caller. `occurredAt`
- * is the time of the fact, or undefined if it occurs now.
- */
+/** `occurredAt` is the time of the fact, or undefined if it occurs now. */
 export const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
   isVisible(caller, prospect) ||
   (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
@@ -190,9 +168,8 @@ async function readVisible(
 }
 
 /**
- * Returns a prospect with notes, appointments and status history, in one round trip. If the client has sent the ETag of its copy, an
- * additional round trip first reads only the prospect's row, which shows whether the copy is current. Throws `not_found` if the prospect
- * does not exist or the caller may not see it.
+ * One round trip. If the client has sent an ETag, another one first reads only the prospect's row, which shows whether it is current.
+ * Throws `not_found` if the prospect does not exist or the caller may not see it.
  */
 export async function readProspect<Current = never>(
   context: ReadContext,
@@ -230,18 +207,15 @@ export async function readProspect<Current = never>(
 }
 
 /**
- * Returns the fingerprint of the whole answer. It is the ETag if some rows of the answer may have been read before a write and others after
- * it. A client that sends this ETag already has the same answer and gets 304, but only after the service has read all rows.
+ * The ETag if rows of the answer may have been read before a write and others after it. An equal answer then gets 304, but only after all
+ * rows were read.
  */
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 
 /**
- * Milliseconds after which a write that has begun is certainly committed or has failed.
- *
- * `readProspect` reads rows at slightly different times. A note may therefore be missing although the prospect's row already records its
- * creation. Such a mixture must not get the ETag of the row's state. An answer gets this ETag only if the prospect's row certainly had the
- * same state before the reads. This is known if the row was also read before them, or if its last change is older than this number of
- * milliseconds. An imported row must also have been visible before the reads. Any other answer gets the ETag of its content.
+ * A write that has begun is certainly committed or has failed after this time. `readProspect` reads rows at slightly different times, so a
+ * note may be missing although the prospect's row records it. An answer therefore gets the ETag of the row's state only if the row was also
+ * read before the others, or has not changed for this time. Any other answer gets the ETag of its content.
  */
 const SETTLED_MS = 60_000;
 
@@ -257,16 +231,13 @@ const NotesState = z.object({
   id: z.int(),
   companyId: z.int(),
   version: z.int(),
-  /** Increases with each change of a note, and starts again at 0 with each new version of the row. */
+  /** Starts again at 0 with each new version of the row. */
   notesVersion: z._default(z.int(), 0),
   /** The time of the last change of a note, in milliseconds since 1970. */
   notesChangedAt: z._default(z.int(), 0),
 });
 
-/**
- * Returns a fingerprint of what the response shows. Each change of a note, an appointment or the status history also changes `version` or
- * `notesVersion` of the prospect's row, so these numbers are enough.
- */
+/** Each change of a note, an appointment or the history changes `version` or `notesVersion` of the prospect's row. */
 function stateOf(item: Item, names: { readonly version: number }): string {
   const { companyId, id, version, notesVersion } = NotesState.parse(item);
   return fingerprint("detail", companyId, id, version, notesVersion, names.version);

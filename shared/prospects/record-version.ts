@@ -1,12 +1,12 @@
 /**
- * The version of a record as devices see it. It grows whenever the record as shown changes. This can happen without a write of the record's
- * own row: if a name changes that the record shows, if an appointment begins, or if the user may see the record again.
+ * The version of a record as devices see it. It also grows without a write of the record's own row: if a name that the record shows
+ * changes, if an appointment begins, or if the user may see the record again.
  */
 
-/** A shown version is the row's version times this number, plus `low`. 2^53 / 2^24 leaves room for 536 million versions of a row. */
+/** 2^53 / 2^24 leaves room for 536 million versions of a row. */
 const LOW = 2 ** 24;
 
-/** Returns the shown version. `low` counts changes without a write of the row, and must never decrease while the row keeps its version. */
+/** `low` counts changes without a write of the row, and must never decrease while the row keeps its version. */
 export const shownVersion = (rowVersion: number, low = 0): number => rowVersion * LOW + Math.min(low, LOW - 1);
 
 /**

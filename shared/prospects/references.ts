@@ -1,7 +1,4 @@
-/**
- * Checks the status, users and address in the input of a prospect. They must belong to the caller's company. A status or user must be
- * active, and the caller must be allowed to see the address.
- */
+/** Checks the status, users and address in the input of a prospect: of the caller's company, active, and visible to the caller. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -49,8 +46,8 @@ interface Referenced {
 }
 
 /**
- * Checks the status and assignee of a new prospect, with cached names if possible. If the caller is the assignee, the transaction need not
- * check this user, because the authorizer has checked the caller at most a minute ago.
+ * Uses cached names if possible. If the caller is the assignee, the transaction need not check this user, because the authorizer has done
+ * it at most a minute ago.
  */
 export async function requireReferences(
   context: ApiContext & { readonly dictionary?: Dictionary },
@@ -64,8 +61,7 @@ export async function requireReferences(
     const { dictionary } = context;
     if (currentStatusId != null) requireStatus(dictionary, currentStatusId);
     if (assignedToUserId != null) requireUser(dictionary, "assignedToUserId", assignedToUserId);
-    // The transaction needs no checks, because this dictionary was current when the request began. A change of an existing prospect makes
-    // no checks for the same reason.
+    // This dictionary was current when the request began. A change of an existing prospect makes no checks for the same reason.
     return { dictionary, checks: [] };
   }
   const recent = await recentDictionary(context, companyId);
@@ -83,10 +79,7 @@ export async function requireReferences(
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
 
-/**
- * Returns one check of the dictionary's version (statuses, tags and users). It replaces two checks of single rows, because each check costs
- * two write units.
- */
+/** One check of the dictionary's version replaces two checks of single rows. */
 const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
   check: keys.company(companyId),
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
@@ -98,18 +91,15 @@ interface AddressInput {
 }
 
 export interface AddressChoice {
-  /** The new address of the prospect. Null clears the address, and undefined keeps it. */
+  /** Null clears the address, and undefined keeps it. */
   readonly address: Address | null | undefined;
-  /**
-   * Returns writes for the transaction that writes the prospect. They create the new address, or add the prospect to the row of an existing
-   * address. They also remove the prospect from the row of its previous address.
-   */
+  /** Writes for the transaction of the prospect: they create or link the new address, and unlink the previous one. */
   readonly links: (prospectId: number, now: string) => Write[];
 }
 
 const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
-/** Returns the address that the input requests. Throws `validation_failed` if the address does not exist or the caller may not see it. */
+/** Throws `validation_failed` if the address does not exist or the caller may not see it. */
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,

@@ -21,7 +21,7 @@ import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
-import { copiedFields, copiedNote, indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
   type LastStatusChange,
@@ -29,17 +29,13 @@ import {
   type StoredAppointment,
   type StoredNote,
   type StoredProspect,
-  stillHasNoNotes,
   storedProspect,
 } from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
   { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
-  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, {
-    fact: factOf(prospect),
-    shown: copiedFields(prospect),
-  }),
+  ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
 
 /**
@@ -66,9 +62,6 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
   past: entry.status?.id ?? 0,
 });
 
-const isMove = (current: StoredProspect, next: StoredProspect): boolean =>
-  current.assignedToUserId !== next.assignedToUserId || current.deletedAt !== next.deletedAt;
-
 /**
  * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if the
  * row has changed since `current` was read, or if it does not meet `when`. If the same transaction writes an appointment, pass it as
@@ -83,20 +76,12 @@ export const replaceProspect = (
 ): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
-    when: all(
-      equals("version", current.version),
-      ...(next.noNotes === undefined ? [] : [stillHasNoNotes]),
-      ...(when === undefined ? [] : [when]),
-    ),
+    when: all(equals("version", current.version), ...(when === undefined ? [] : [when])),
   },
   ...prospectDelta(next.companyId, indexEntry(next), current.assignedToUserId, {
     isRestored: current.deletedAt !== undefined && next.deletedAt === undefined,
-    movesAppointments: next.agendaUntil !== undefined && isMove(current, next),
-    hasNoNotes: next.noNotes !== undefined && isMove(current, next),
-    deletedAt: next.deletedAt === undefined ? undefined : Date.parse(next.updatedAt),
     appointment,
     fact,
-    shown: copiedFields(next),
   }),
 ];
 
@@ -112,7 +97,6 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
 const loggedNote = (note: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
   createdAt: Date.parse(note.createdAt),
   assignee,
-  shown: copiedNote(note),
 });
 
 /**

@@ -9,10 +9,7 @@ import { appointmentFields } from "#shared/prospects/stored.ts";
 import { StatusSummary, Tag } from "#shared/reference/schema.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
-/**
- * A JSON object of limited size. The API returns it exactly as it was sent. It is never rebuilt key by key, so that a key such as
- * `__proto__` remains plain data.
- */
+/** A JSON object of limited size. It is never rebuilt key by key, so that a key such as `__proto__` remains plain data. */
 export const CustomFields = z
   .custom<Record<string, unknown>>(isObject, { error: "must be a JSON object", abort: true })
   .check(
@@ -32,19 +29,13 @@ export const CustomFields = z
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 
-/**
- * Returns true if the JSON text is small enough and contains only whole characters. JSON.stringify escapes lone surrogates (halves of
- * characters), so a regular expression finds them.
- */
+/** JSON.stringify escapes lone surrogates, so a regular expression finds them. */
 function fits(value: Record<string, unknown>): boolean {
   const json = JSON.stringify(value);
   return Buffer.byteLength(json) <= limits.customFieldBytes && !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json);
 }
 
-/**
- * Returns true if the object is not nested too deeply. The check uses a loop instead of recursion, so that deep nesting cannot exhaust
- * the stack.
- */
+/** A loop, because deep nesting could exhaust the stack of a recursion. */
 function isShallow(value: Record<string, unknown>): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,4 +1,4 @@
-/** The entries of a prospect's status history. The last change is part of the prospect's row. Each earlier change has a separate row. */
+/** The entries of a prospect's status history. The last change is in the prospect's row, each earlier one in a separate row. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -42,10 +42,7 @@ export function historyWrite({ companyId, id: prospectId }: StoredProspect, chan
   return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
-/**
- * Returns the number of entries in the prospect's status history. Throws `conflict` if it is the maximum, because no further entry can then
- * be added.
- */
+/** Throws `conflict` if the history is full. */
 export function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredProspect): number {
   const entries = pastStatusChanges + (lastStatusChange === null ? 0 : 1);
   if (entries < limits.statusChangesPerProspect) return entries;
@@ -53,9 +50,8 @@ export function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: S
 }
 
 /**
- * Returns the writes that add an entry to the status history, and the prospect after these writes. The entry is a status change that the
- * user made while the prospect was still assigned to this user. Throws `conflict` if the history is full. The present status of the
- * prospect does not change. The previous status in the entry is null, because it is not known which status the prospect had at that time.
+ * Adds a status change that the user made while the prospect was still assigned to this user. Throws `conflict` if the history is full. The
+ * present status stays, and the previous one is null, because it is not known.
  */
 export async function pastStatusChange(
   { ids, clock }: Pick<ApiContext, "ids" | "clock">,

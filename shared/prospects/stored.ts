@@ -1,7 +1,7 @@
 /** The stored rows of prospects, status changes, notes and appointments. */
 
 import * as z from "zod/mini";
-import { all, equals, type Item, missing } from "#shared/db/expression.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { Address, formatted } from "#shared/prospects/address.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
@@ -180,17 +180,6 @@ export const StoredProspect = z.object({
    */
   version: count,
   deletedAt: sometimes,
-  /**
-   * The mark of the operation of a device that deleted the prospect (see sync/operations/claims.ts), and the version of the prospect after
-   * the deletion. Undefined if another request has deleted the prospect.
-   */
-  deletedByOperation: z.optional(z.tuple([z.string(), count])),
-  /**
-   * 1 if the prospect never had a note. Undefined if it has or had one, or if this is not known. The attribute of a row is right only if the
-   * row has no attribute `notesVersion`, which each new note adds. A write that keeps `noNotes` therefore needs the condition
-   * `stillHasNoNotes`.
-   */
-  noNotes: z.optional(z.literal(1)),
   /** The id that the client gave to the prospect when it created it. */
   clientRecordId: z.optional(z.string()),
   /**
@@ -205,8 +194,8 @@ export const StoredProspect = z.object({
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
 
-/** The row of a listed prospect. Lists do not need the import that created it, and do not show whether it has notes. */
-export type ListedRow = Omit<StoredProspect, "importId" | "noNotes">;
+/** The row of a listed prospect. Lists do not need the import that created it. */
+export type ListedRow = Omit<StoredProspect, "importId">;
 
 /**
  * Returns the bulk job that wrote this version of the prospect. Returns undefined if another write has made this version. A later write may
@@ -224,7 +213,6 @@ const columns = {
   version: true,
   deletedAt: true,
   importId: true,
-  noNotes: true,
 } as const;
 
 /** The attributes of a row. `fields` contains all other fields as JSON text. */
@@ -236,18 +224,14 @@ const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() }
  */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
-/** The condition that the row of a prospect with `noNotes` is still right: no note was added since the row was read. */
-export const stillHasNoNotes = all(equals("noNotes", 1), missing("notesVersion"));
-
 /**
  * Returns the row without its key. Most fields are JSON text in the attribute `fields`, because the SDK needs much more time for twenty
- * attributes than for one (docs/decisions/2026-11-22-packed-prospects.md). Empty fields are left out.
+ * attributes than for one (docs/decisions/2026-11-21-lists-from-the-index.md). Empty fields are left out.
  */
 export function prospectItem(prospect: StoredProspect): Item {
-  const { noNotes, ...others } = prospect;
-  const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = others;
+  const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = prospect;
   return {
-    ...filled({ type, id, companyId, assignedToUserId, version, deletedAt, importId, noNotes }),
+    ...filled({ type, id, companyId, assignedToUserId, version, deletedAt, importId }),
     fields: JSON.stringify(filled({ ...fields, address: address === null ? null : packedAddress(address) })),
   };
 }
@@ -275,14 +259,10 @@ export function pageProspect(item: Item): StoredProspect {
   // Parsing with the schema takes longer than parsing `fields`. The schema is therefore used only for deleted rows, and for damaged rows,
   // whose faults it reports.
   const separate = isUsual(item) ? item : Columns.parse(item);
-  const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId, noNotes } = separate;
+  const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));
   const address = filledFields.address ? unpackedAddress(filledFields.address) : null;
-  const optional = {
-    ...(deletedAt !== undefined && { deletedAt }),
-    ...(importId !== undefined && { importId }),
-    ...(noNotes !== undefined && item.notesVersion === undefined && { noNotes }),
-  };
+  const optional = { ...(deletedAt !== undefined && { deletedAt }), ...(importId !== undefined && { importId }) };
   return { ...emptyFields, ...filledFields, address, type, id, companyId, assignedToUserId, version, ...optional };
 }
 
@@ -292,7 +272,6 @@ const isUsual = (item: Item): item is Item & z.infer<typeof Columns> =>
   typeof item.fields === "string" &&
   (item.importId === undefined || typeof item.importId === "string") &&
   item.deletedAt === undefined &&
-  (item.noNotes === undefined || item.noNotes === 1) &&
   [item.id, item.companyId, item.version, item.assignedToUserId ?? 1].every(
     (n) => Number.isSafeInteger(n) && Number(n) > 0,
   );

@@ -81,7 +81,6 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
     createdBy: userId,
     updatedBy: userId,
     version: 1,
-    noNotes: 1,
     ...(input.clientRecordId !== undefined && { clientRecordId: input.clientRecordId }),
   };
   const origin = { ...arrival, source: DEFAULT_SOURCE };
@@ -89,9 +88,8 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
   // The write that reserves the prospect's `clientRecordId` must be the last one. If the transaction fails at the index of this write,
   // another prospect already has the `clientRecordId`.
   const others = [...insertProspect(prospect), ...checks, ...links(id, now)];
-  const last = clientRecordWrites(prospect, context.operationMark);
   const made = presentProspect(prospect, undefined, dictionary);
-  await context.commit([...others, ...last], made, prospect).catch((error: unknown) => {
+  await context.commit([...others, ...clientRecordWrites(prospect)], made, prospect).catch((error: unknown) => {
     throw prospect.clientRecordId !== undefined && failsAt(error, others.length) ? clientRecordInUse() : error;
   });
   return made;
@@ -186,10 +184,8 @@ async function writeChange(
   change: Change,
   dictionary: Dictionary,
 ): Promise<StoredProspect> {
-  const { next: changedProspect, links } = await changed(context, caller, current, change, dictionary);
-  const isSame = changedProspect === current;
-  const { noNotes: _, ...withNote } = changedProspect;
-  const next = isSame || change.note === undefined ? changedProspect : withNote;
+  const { next, links } = await changed(context, caller, current, change, dictionary);
+  const isSame = next === current;
   const note = change.note === undefined ? undefined : await newNote(context, caller, current.id, change.note);
   if (isSame && note === undefined) {
     await context.commit([], undefined, current);
@@ -272,13 +268,7 @@ export function deleteProspect(context: ApiContext, caller: Caller, id: number, 
     );
     const now = iso(context.clock.now());
     const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
-    const { operationMark: mark } = context;
-    const gone: StoredProspect = {
-      ...current,
-      ...moved,
-      deletedAt: now,
-      ...(mark !== undefined && { deletedByOperation: [mark, moved.version] }),
-    };
+    const gone = { ...current, ...moved, deletedAt: now };
     await context.commit([...replaceProspect(current, gone), ...agendaRemoval(current)], undefined, gone);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Changes, disables and enables the users of a company. An invited user has not signed in yet. If such a user is disabled, the invitation
- * is withdrawn. If the user is enabled again, a new invitation is sent.
+ * Changes, disables and enables users. Disabling an invited user, who has not signed in, withdraws the invitation. Enabling sends a new
+ * one.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -19,7 +19,7 @@ import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
 import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
+/** Writes nothing if all values are the same as before. */
 export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
   const work = async (): Promise<StoredUser> => {
     const current = await getUser(context, caller.companyId, id);
@@ -29,11 +29,9 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     requireNoSelfDemotion(caller, current, next);
     const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
-    // If callers change themselves, no check of the caller's row is added. A transaction may contain each row only once, and this row
-    // already has a condition.
+    // A transaction may contain each row only once, and the caller's own row already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
-    // If the user's invitation has ended, its token subject (`sub`) may belong to another user now. Writing the rights to the subject's row
-    // would then change the rights of this other user.
+    // After an ended invitation, the token subject may belong to another user, whose rights this write would change.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     const names = namesChange(caller.companyId, changeOf(current, written));
     await context.table.transact([put, ...rights, ...office, ...names]);
@@ -46,7 +44,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
   });
 }
 
-/** Disables a user, who can then no longer sign in. The user's prospects stay assigned to the user. */
+/** The user's prospects stay assigned. */
 export async function disableUser(context: ApiContext, caller: Caller, id: number): Promise<void> {
   const current = await getUser(context, caller.companyId, id);
   if (!current.isActive) throw notFound("user");
@@ -66,7 +64,7 @@ function patched(current: StoredUser, patch: UserPatch): StoredUser {
   };
 }
 
-/** Changes a user. If the patch enables a user whose invitation was withdrawn or has expired, a new invitation is sent. */
+/** Enabling a user whose invitation has ended sends a new invitation. */
 export async function changeUser(
   context: ApiContext,
   identities: IdentityProvider,
@@ -86,8 +84,7 @@ export async function changeUser(
 }
 
 /**
- * Disables a user, or withdraws the invitation of a user who has not signed in yet. After a withdrawal, the e-mail address can be invited
- * again. Throws `not_found` if the user is already disabled or withdrawn.
+ * After a withdrawn invitation, the e-mail address can be invited again. Throws `not_found` if the user is already disabled or withdrawn.
  */
 export async function disableOrWithdraw(
   context: ApiContext,
@@ -108,18 +105,13 @@ export async function disableOrWithdraw(
   });
 }
 
-/**
- * Returns true if the failed condition is not the check of the caller. The user was then changed or has signed in concurrently, so another
- * attempt may succeed.
- */
+/** Unless the check of the caller has failed, another attempt may succeed. */
 const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== CALLER);
 const CALLER = 1;
 
 /**
- * Withdraws an invitation. The user is removed from the identity provider first. Afterwards, the user's row is marked as withdrawn, and the
- * rows of the token subject and of the e-mail address are deleted. While these rows exist, the same address cannot be invited again. In the
- * opposite order, the address could be invited again between the two steps, and the removal would then remove the user of the new
- * invitation.
+ * Withdraws an invitation: first at the identity provider, and then in the rows, which prevent a new invitation. In the opposite order, the
+ * address could be invited again in between, and the removal would remove the new user.
  */
 async function withdraw(
   context: ApiContext,
@@ -145,8 +137,7 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // An invited user also has a row of the token subject and a claim on the e-mail address. After the invitation has expired, the
-    // invitation of another user may replace these rows. They are therefore deleted only if they still belong to this user.
+    // After an expired invitation, another user may have these rows. They are deleted only if they still belong to this user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId, changeOf(current, next)),

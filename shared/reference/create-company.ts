@@ -1,4 +1,4 @@
-/** Creates a company with its owner and its initial statuses in one transaction. */
+/** Creates a company with its owner and initial statuses. */
 
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * The dictionary of a company: its statuses, tags and users. One Query reads all of them, and a warm function caches them. Each change of
- * a status, tag or user raises the dictionary's version, so a cached dictionary is valid as long as its version is current.
+ * The dictionary of a company: its statuses, tags and users. A warm function caches it. Each change raises its version, so a cached
+ * dictionary is valid while its version is current.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { SharedChange } from "#shared/company-index/change-log.ts";
@@ -15,17 +15,14 @@ import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
-  /** Number of changes of statuses, tags and users so far. The entries of this dictionary are at least as new as this version. */
+  /** The entries are at least as new as this version. */
   readonly version: number;
   readonly statuses: ReadonlyMap<number, StoredStatus>;
   readonly tags: ReadonlyMap<number, StoredTag>;
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/**
- * Reads the dictionary. The Query returns the company's row with the version before the entries. Each entry is therefore at least as new as
- * the version.
- */
+/** The Query returns the version before the entries, so they are at least as new. */
 export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
@@ -43,8 +40,8 @@ export async function loadDictionary(table: Reads, companyId: number): Promise<D
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
 /**
- * Returns the writes that raise the version of the company's dictionary. Add them to each transaction that changes a status, tag or user,
- * so that cached dictionaries become outdated. `changes` are the changed records, for the change log.
+ * Add these writes to each transaction that changes a status, tag or user, so that cached dictionaries become outdated. `changes` are for
+ * the change log.
  */
 export const namesChange = (companyId: number, ...changes: readonly SharedChange[]): Write[] => [
   raiseVersion(companyId),
@@ -52,8 +49,8 @@ export const namesChange = (companyId: number, ...changes: readonly SharedChange
 ];
 
 /**
- * Returns the same writes as `namesChange`. The first write fails if the dictionary has changed since `dictionary` was read. A limit on the
- * number of entries needs this condition: without it, concurrent requests would all find that there is room for one more entry.
+ * Like `namesChange`, but the first write fails if the dictionary has changed since `dictionary` was read. Without it, concurrent requests
+ * could exceed a limit on the number of entries.
  */
 export const namesChangeAfter = (
   { version }: Dictionary,
@@ -80,17 +77,13 @@ const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]):
 
 type NamedRecord = StoredStatus | StoredTag | StoredUser;
 
-/** Returns the entry of the change log for a new status, tag or user. */
 export const creationOf = ({ type: kind, id, version }: NamedRecord): SharedChange => ({
   ...{ kind, id, version },
   isDeleted: false,
   isShownElsewhere: false,
 });
 
-/**
- * Returns the entry of the change log for a changed status, tag or user. `isShownElsewhere` is true if other records show the changed
- * field: the name of a user, or the value or colour of a status or tag.
- */
+/** `isShownElsewhere`: other records show the changed field, such as the name of a user, or the value or colour of a status or tag. */
 export const changeOf = (before: NamedRecord, after: NamedRecord): SharedChange => ({
   ...creationOf(after),
   isShownElsewhere: shownElsewhere(before) !== shownElsewhere(after),
@@ -104,10 +97,7 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
 }
 
 interface Source extends Pick<ReadContext, "table" | "clock"> {
-  /**
-   * The dictionary of a request that makes many writes. It was current when the request began. All writes of the request use it, so that
-   * they need not read the version again.
-   */
+  /** The dictionary of a request with many writes. It was current when the request began, so they need not read the version again. */
   readonly dictionary?: Dictionary | undefined;
 }
 
@@ -117,18 +107,12 @@ interface Cached {
   readonly at: number;
 }
 
-/**
- * Maximum number of companies in the cache. The dictionary of a company with a thousand users is about 300 KB large, so 50 such companies
- * need about 15 MB.
- */
+/** The dictionary of a company with a thousand users is about 300 KB large, so 50 such companies need about 15 MB. */
 const CACHED_COMPANIES = 50;
 
 const caches = new WeakMap<Reads, Map<number, Cached>>();
 
-/**
- * Returns a cached dictionary that is less than a minute old, or reads it from the table. The caller must check that its version is still
- * current, for example by a condition of the transaction.
- */
+/** The result is at most a minute old. The caller must check that its version is current, for example by a condition of the transaction. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = cacheOf(source.table).get(companyId);
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
@@ -141,10 +125,7 @@ export async function dictionaryAtLeast(source: Source, companyId: number, versi
   return cached !== undefined && cached.version >= version ? cached : freshDictionary(source, companyId);
 }
 
-/**
- * Returns `source.dictionary` if it is set, and otherwise the current dictionary. If the current one is cached, only the version is read,
- * which costs one read unit.
- */
+/** `source.dictionary`, or the current one. If it is cached, only the version is read. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
   const cached = cacheOf(source.table).get(companyId)?.dictionary;

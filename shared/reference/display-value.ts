@@ -1,6 +1,6 @@
 /**
- * Keeps the values of a company's statuses and tags unique, ignoring case. A value is the name that users see. Each used value has its own
- * row. A write that takes a value creates this row, and fails if the row exists.
+ * Keeps the values of a company's statuses and tags unique, ignoring case. A write that takes a value creates its row, and fails if the row
+ * exists.
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
@@ -17,9 +17,8 @@ import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { codePoints, label, text } from "#shared/schema.ts";
 
 /**
- * The value of a status or tag. Commas and semicolons are rejected, because they separate values in filters and CSV cells. The value's NFC
- * form is part of a table key of at most 1 024 bytes. The NFC form can be longer than the value itself, so the length limit applies to
- * both.
+ * Commas and semicolons separate values in filters and CSV cells. The NFC form is part of a table key of at most 1 024 bytes, and can be
+ * longer than the value, so the length limit applies to both.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
@@ -33,7 +32,6 @@ export const DisplayValue = z.pipe(
 
 export type Kind = "STATUS" | "TAG";
 
-/** The row of a status or a tag. */
 type ValuedRow = StoredStatus | StoredTag;
 
 const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
@@ -45,15 +43,11 @@ export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow
   remove: keys.uniqueValue(companyId, kind, folded(value)),
 });
 
-/** Returns the writes of a new status or tag: its row, and the row that reserves its value. */
 export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }
 
-/**
- * Changes a status or tag to the result of `patched`. Writes nothing if `patched` returns its argument unchanged. If the value changes, the
- * new value is reserved and the old value becomes free. Throws `conflict` if another status or tag has the new value.
- */
+/** Writes nothing if `patched` returns its argument unchanged. Throws `conflict` if another status or tag has the new value. */
 export function changeValuedRow<Row extends ValuedRow>(
   { table }: ApiContext,
   companyId: number,

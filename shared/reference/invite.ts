@@ -1,7 +1,6 @@
 /**
- * Invites users, up to a daily maximum for each company. Only one user of the whole service can own an e-mail address, but a caller must
- * not learn that another company has the address. The service therefore records the invitation of such an address like any other, but sends
- * no mail. The invitation then expires.
+ * Invites users, up to a daily maximum. Only one user of the service can own an e-mail address, but a caller must not learn that another
+ * company has it. Such an invitation is therefore recorded like any other, but sends no mail, and expires.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -35,7 +34,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** Returns true if the user has signed in, or may still accept an invitation by signing in. */
+/** The user has signed in, or may still accept an invitation. */
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
@@ -47,15 +46,15 @@ export function presentUser(user: StoredUser, nowMs: number): User {
 }
 
 interface Claimants {
-  /** True if another company has a user or a pending invitation with the e-mail address. */
+  /** Another company has a user or a pending invitation with the address. */
   readonly isHeldElsewhere: boolean;
-  /** The id of the user in the same company who had the e-mail address before. */
+  /** The user of the same company who had the address before. */
   readonly replaces: number | undefined;
 }
 
 /**
- * Finds out who has the e-mail address. It always makes the same two reads, so that its duration reveals nothing about other companies.
- * Throws `conflict` if another user of the same company has the address.
+ * Always makes the same two reads, so that its duration reveals nothing about other companies. Throws `conflict` if another user of the
+ * same company has the address.
  */
 async function claimantsOf(
   context: ApiContext,
@@ -84,10 +83,7 @@ const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail addre
 
 const DAY_MS = 24 * 3_600_000;
 
-/**
- * Counts an invitation before its mail is sent. A failed invitation counts too, because its mail may have been sent. Throws
- * `rate_limited` above the daily maximum.
- */
+/** A failed invitation counts too, because its mail may have been sent. Throws `rate_limited` above the daily maximum. */
 async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
   const dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
@@ -106,20 +102,16 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
     });
 }
 
-/**
- * Returns the result of `work`, but not before `answersAfterMs` milliseconds have passed. A faster response would reveal that no mail was
- * sent because another company has the address.
- */
+/** A response before `answersAfterMs` would reveal that no mail was sent because another company has the address. */
 export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
   const [made] = await Promise.all([work(), wait(answersAfterMs)]);
   return made;
 }
 
 /**
- * Creates a user with an invitation. The identity provider creates its user first, and the rows are written afterwards. After a crash
- * between these two steps, the table contains no row of the user, so the same invitation can be sent again. Throws `conflict` if a user of
- * the company has the e-mail address, or if any user of the service has the token subject that the caller has chosen. Throws `rate_limited`
- * above the daily maximum.
+ * Creates a user with an invitation, first at the identity provider, so that it can be sent again after a crash. Throws `conflict` if a
+ * user of the company has the e-mail address, or any user of the service has the chosen token subject. Throws `rate_limited` above the
+ * daily maximum.
  */
 export async function createUser(
   context: ApiContext,
@@ -150,10 +142,7 @@ export async function createUser(
   });
 }
 
-/**
- * Sends a new invitation to a user whose invitation was withdrawn or has expired. Throws the errors of `createUser`, and ConditionFailed
- * if the user was changed concurrently.
- */
+/** Renews an ended invitation. Throws the errors of `createUser`, and ConditionFailed if the user was changed concurrently. */
 export function inviteAgain(
   context: ApiContext,
   identities: IdentityProvider,
@@ -182,19 +171,16 @@ export function inviteAgain(
   });
 }
 
-/** A user before the identity provider has assigned the token subject (`sub`). */
+/** A user before the identity provider has assigned the token subject. */
 type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /**
-   * True if an existing user is invited again, whose name may have changed. Other records show the name, so the entry of the change log
-   * then has `isShownElsewhere`.
-   */
+  /** The name of an existing user may have changed, which other records show. */
   readonly renames?: boolean;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;
-  /** The token subject that the user had before this invitation. */
+  /** The token subject before this invitation. */
   readonly known?: string;
   readonly address: Claimants;
   readonly when: Condition;
@@ -208,7 +194,7 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // If another company has the address, no mail is sent. The user gets a random token subject, with which nobody can sign in.
+  // If another company has the address, nobody can sign in with the random token subject.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -243,15 +229,12 @@ async function commitInvitation(
 }
 
 /**
- * The positions of the writes in the transaction: the user's row, the check of the caller, the row of the token subject, the claim on the
- * e-mail address in the company, and the claim on it in the whole service.
+ * The positions of the writes: the user's row, the check of the caller, the token subject, the claims on the address in the company and in
+ * the service.
  */
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
-/**
- * Returns true if the transaction failed only because of another company: that company has claimed the address at the same time, or has the
- * token subject that the identity provider returned.
- */
+/** Only another company has made the transaction fail: it has claimed the address at the same time, or has the provider's token subject. */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(
     ({ index, item }) => (index === CLAIM || (index === SUBJECT && !isSubjectNamed)) && item?.companyId !== companyId,

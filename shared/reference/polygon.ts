@@ -1,13 +1,12 @@
 /**
- * The schema of polygons, and their packed form in the table. Packing loses no precision. A packed point takes 4 to 13 bytes, and its JSON
- * text takes about 40.
+ * The schema of polygons, and their packed form, which loses no precision. A packed point takes 4 to 13 bytes instead of about 40 as JSON.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as limits from "#shared/limits.ts";
 
-/** `[lng, lat]` in degrees. Do not round the numbers, because the API returns a polygon exactly as it was sent. */
+/** `[lng, lat]` in degrees. Not rounded, because the API returns a polygon exactly as it was sent. */
 const Point = z.tuple([
   z.number().check(z.minimum(-180), z.maximum(180)),
   z.number().check(z.minimum(-90), z.maximum(90)),
@@ -18,22 +17,13 @@ export const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxL
 
 export type Polygon = readonly (readonly [number, number])[];
 
-/**
- * Coordinates with at most this many decimals are stored as integers. No real position needs more, and the integers stay below 2^52,
- * where doubles are exact.
- */
+/** Up to this many decimals, coordinates are integers below 2^52, where doubles are exact. No real position needs more. */
 const MOST_DECIMALS = 13;
-/**
- * The first number of a packed polygon whose coordinates are stored as doubles. In any other polygon, the first number is the number of
- * decimals.
- */
+/** The first number of a packed polygon of doubles. Otherwise it is the number of decimals. */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
-/**
- * Packs a polygon. If no coordinate of the polygon has more than `MOST_DECIMALS` decimals, all are stored as integers, each as the
- * difference from the previous point. Otherwise all are stored as doubles.
- */
+/** Packs coordinates as integers, each as the difference from the previous point, if `MOST_DECIMALS` suffice, otherwise as doubles. */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
   const decimals = decimalsOf(polygon);
@@ -53,7 +43,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** Returns the smallest number of decimals that represents every coordinate exactly. Returns undefined if it is more than 13. */
+/** Undefined if more than `MOST_DECIMALS` decimals are needed. */
 function decimalsOf(polygon: Polygon): number | undefined {
   let decimals = 0;
   for (const point of polygon) {
@@ -87,10 +77,7 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/**
- * Writes the first byte of every value, then the second byte of every value, and so on. Consecutive points are near each other, so the
- * first bytes of their values are mostly equal and compress well.
- */
+/** The first byte of every value, then the second, and so on: those of consecutive points are mostly equal and compress well. */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

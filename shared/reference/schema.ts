@@ -1,4 +1,4 @@
-/** The schemas of companies, lead statuses and tags: as the API shows them, and as the table stores them. */
+/** The schemas of companies, lead statuses and tags. */
 
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
@@ -13,7 +13,7 @@ export type Company = z.infer<typeof Company>;
 
 export const StoredCompany = z.extend(Company, {
   type: z.literal("company"),
-  /** Number of changes of statuses, tags and users so far. It is the version of the dictionary that functions cache. */
+  /** The version of the dictionary. */
   dictionaryVersion: z.optional(z.int()),
 });
 export type StoredCompany = z.infer<typeof StoredCompany>;

@@ -47,7 +47,7 @@ export async function createStatus(context: ApiContext, companyId: number, input
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
   newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
-/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
+/** Writes nothing if all values are the same as before. */
 export function updateStatus(
   context: ApiContext,
   companyId: number,
@@ -68,7 +68,7 @@ export function updateStatus(
   });
 }
 
-/** Deactivates a status. Prospects keep it, but it can no longer be assigned. Throws `not_found` if the status is already inactive. */
+/** Prospects keep it, but it can no longer be assigned. Throws `not_found` if it is already inactive. */
 export async function deactivateStatus(context: ApiContext, companyId: number, id: number): Promise<void> {
   const current = await getStatus(context, companyId, id);
   if (!current.isActive) throw notFound("status");

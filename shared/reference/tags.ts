@@ -52,7 +52,7 @@ const tooManyTags = (): ApiError =>
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
 
-/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
+/** Writes nothing if all values are the same as before. */
 export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
   const read = () => getTag(context, companyId, id);
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
@@ -62,7 +62,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   });
 }
 
-/** Deletes a tag. Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows the tag. */
+/** Deletes a tag. Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows it. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
   await optimistic(async () => {
     const tag = await getTag(context, companyId, id);
@@ -82,16 +82,12 @@ const deletionOf = ({ id, version }: StoredTag): SharedChange => ({
   isShownElsewhere: true,
 });
 
-/**
- * Maximum number of tags that one transaction creates. A transaction has at most 100 writes. 30 tags need 92 of them: three for each tag,
- * and two for the version of the dictionary (statuses, tags and users).
- */
+/** A transaction has at most 100 writes: three for each tag, and two for the version of the dictionary. */
 const TAGS_AT_ONCE = 30;
 
 /**
- * Creates the tags of an import that the company does not have yet. Returns a map from each case-folded value to the id of its tag. If
- * another request creates one of these tags at the same time, the map contains the tag of that request. Throws `conflict` if the company
- * would have too many tags.
+ * Creates missing tags of an import, and returns ids by case-folded value, also of tags that another request has created meanwhile. Throws
+ * `conflict` if the company would have too many tags.
  */
 export async function ensureTags(
   context: ApiContext,

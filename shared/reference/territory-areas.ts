@@ -1,7 +1,6 @@
 /**
- * The polygons of territories, for filters of prospects. A warm function caches them. Each change of a polygon raises the version
- * `polygonsVersion` in the head row of the company's search index. A filter reads this row anyway, and compares its version with the
- * version of the cached polygon. If the two are equal, the filter needs no additional read.
+ * The polygons of territories, for filters of prospects. A warm function caches them. A filter reads the head of the company index anyway,
+ * whose `polygonsVersion` shows whether a cached polygon is current.
  */
 import * as z from "zod/mini";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
@@ -20,7 +19,7 @@ interface Cached {
   readonly at: number;
 }
 
-/** Maximum number of polygons in the cache. A polygon of 5 000 points needs about 400 KB, so the cache needs at most 20 MB. */
+/** A polygon of 5 000 points needs about 400 KB, so the cache needs at most 20 MB. */
 const CACHED_POLYGONS = 50;
 
 const caches = new WeakMap<Reads, Map<string, Cached>>();

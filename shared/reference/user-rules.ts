@@ -15,9 +15,8 @@ export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void
 }
 
 /**
- * Throws if users disable themselves or lower their own role. A company therefore always keeps an owner. Also throws if callers change
- * themselves although their role has changed since API Gateway cached it. API Gateway keeps a caller's role for a minute. Without this
- * check, a caller whose role was lowered could use the cached role to restore it.
+ * Throws if users disable themselves or lower their own role, so that a company keeps an owner. Also throws if callers change themselves
+ * with a role that API Gateway has cached and that has been lowered meanwhile.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;
@@ -27,8 +26,8 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 }
 
 /**
- * Returns the check that the caller still has the role that API Gateway has cached. Add it to each transaction that changes another user.
- * If two owners disable each other at the same time, the check lets only one of the two transactions succeed.
+ * The caller still has the cached role. Add this check to each transaction that changes another user, so that two owners cannot disable
+ * each other.
  */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),

@@ -1,6 +1,6 @@
 /**
- * The schemas and rows of users. A user has four rows: the user, the rights (stored under the token's subject), a claim on the e-mail
- * address in the company, and a claim on the address in the whole service. The last row is missing if another company has the address.
+ * The schemas and rows of users. A user has four rows: the user, the rights by token subject, and claims on the e-mail address in the
+ * company and in the service. The last one is missing if another company has the address.
  */
 
 import * as z from "zod/mini";
@@ -90,7 +90,7 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { lastName: "Rivera" },
 }));
 
-/** The claim on an e-mail address in the whole service. The claim ends at `invitedUntil`, unless the invited user has signed in before. */
+/** The claim in the whole service. It ends at `invitedUntil`, unless the invited user has signed in. */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -99,19 +99,16 @@ export const EmailClaim = z.object({
 });
 export type EmailClaim = z.infer<typeof EmailClaim>;
 
-/** The claim on an e-mail address in one company. An invited user has it even if another company has the address. */
+/** The claim in one company, also of an invited user whose address another company has. */
 export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: Id });
 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** Returns the condition that an address or a token subject is free: it has no row, or the row belongs to an expired invitation. */
+/** No row, or one of an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/**
- * Minimum milliseconds between the end of an invitation and the deletion of its claim by DynamoDB's TTL. Until then, `free` treats an ended
- * claim as free.
- */
+/** DynamoDB's TTL deletes the claim of an ended invitation after this time at the earliest. `free` ignores it before. */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({
@@ -120,9 +117,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Returns the write of the rights, which are stored under the token's subject. `claimed` is true if the user has a claim on the e-mail
- * address in the whole service. In this case the row of an invited user also contains the address: the first sign-in finds the claim by the
- * address, and makes the claim permanent.
+ * The rights by token subject. If the user has the claim on the e-mail address (`claimed`), the row of an invited user contains the
+ * address, by which the first sign-in makes the claim permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,
@@ -140,7 +136,7 @@ export const identityWrite = (
   when: any(free(nowMs), equals("userId", userId)),
 });
 
-/** Returns the write of the claim on the e-mail address in the company. `replaces` is the id of the user who had the address before. */
+/** `replaces` is the user who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),
@@ -160,16 +156,13 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   when: free(nowMs),
 });
 
-/**
- * Returns the writes of all rows of a user. Their conditions fail if another user of the service has the e-mail address or the token
- * subject.
- */
+/** Their conditions fail if another user of the service has the e-mail address or the token subject. */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** Returns the write of the rights that the authorizer reads. Add it to each transaction that changes a user. */
+/** Add this write to each transaction that changes a user. */
 export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
   update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },

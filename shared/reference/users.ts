@@ -18,7 +18,7 @@ export async function getUser({ table }: ReadContext, companyId: number, id: num
   return StoredUser.parse(item);
 }
 
-/** Returns true if prospects and territories may be assigned to the user. */
+/** Prospects and territories may be assigned to the user. */
 export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;

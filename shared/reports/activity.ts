@@ -118,12 +118,12 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
   },
 }));
 
-/** One count for each kind of activity (for example status changes or notes), in the order of `factKinds`. */
+/** One count for each kind of activity, in the order of `factKinds`. */
 export type KindCounts = readonly number[];
 
 /**
- * Returns the report. A user who may see only assigned prospects gets only the user's own activity. Throws `validation_failed` if the time
- * range is too long, contains too much activity or is outside the years 0000 to 9999.
+ * A user who may see only assigned prospects gets only the own activity. Throws `validation_failed` if the range is too long, contains too
+ * much activity or is outside the years 0000 to 9999.
  */
 export async function activityReport(
   context: ReadContext,
@@ -157,7 +157,7 @@ export async function activityReport(
   };
 }
 
-/** If a part of the activity cannot be read, the whole report fails, because an incomplete report must not look complete. */
+/** An incomplete report must not look complete. */
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 
@@ -188,14 +188,10 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 
 type Key = string | number | null;
 
-/**
- * Counts activity by the groups of the report. The key of a group is a day, or the id of a user or status. In a report by territory, the
- * key is the id of a prospect, and `byTerritory` later adds up the prospects of each territory.
- */
+/** The key of a group is a day, or the id of a user or status, or of a prospect, whose counts `byTerritory` adds up. */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];
   readonly #days: DaysOfZone;
-  /** If defined, only the activity of this user is counted. */
   readonly #userId: number | undefined;
   readonly counts = new Map<Key, number[]>();
   readonly totals = factKinds.map(() => 0);

@@ -2,10 +2,7 @@
 import * as z from "zod/mini";
 
 const MS_PER_DAY = 86_400_000;
-/**
- * The offsets of all time zones are multiples of a quarter of an hour. All instants of the same quarter of an hour are therefore on the
- * same day.
- */
+/** The offsets of time zones are multiples of this, so all instants of a quarter of an hour are on the same day. */
 const QUARTER_MS = 15 * 60_000;
 const NAME_MAX = 64;
 
@@ -28,7 +25,6 @@ export const TimeZone = z
     z.refine(isTimeZone, { error: "must be the name of a time zone, such as America/Denver" }),
   );
 
-/** Converts between instants (in milliseconds since 1970) and the days (`YYYY-MM-DD`) of one time zone. */
 export class DaysOfZone {
   readonly #format: Intl.DateTimeFormat;
   readonly #known = new Map<number, string>();

@@ -15,7 +15,6 @@ export const TerritorySummary = named(
   "A territory in a report.",
 );
 
-/** A prospect that is on the map, with the counts of its activity. */
 interface MappedProspect {
   readonly lat: number;
   readonly lng: number;
@@ -29,9 +28,8 @@ interface TerritoryCounts {
 }
 
 /**
- * Returns the counts of each territory with activity, sorted by the territory's id. The last entry has no territory (null). It contains the
- * counts of all other prospects, if there are any: those in no territory, deleted ones, and those that the caller may not see. A prospect
- * in several territories is counted in each of them. A prospect on the boundary is inside.
+ * Returns the territories with activity, sorted by id. The last entry (null) counts prospects in no territory, deleted ones, and those that
+ * the caller may not see. A prospect in several territories counts in each. A prospect on the boundary is inside.
  */
 export async function byTerritory(
   context: ReadContext,
@@ -75,10 +73,7 @@ async function prospectsOnMap(
   return prospects;
 }
 
-/**
- * Adds up the counts of the prospects inside the area, and marks these prospects as inside. Returns undefined if there are none.
- * `prospects` must be sorted by latitude.
- */
+/** Marks the prospects inside the area. Undefined if there are none. `prospects` must be sorted by latitude. */
 function countsInside(area: RingArea, prospects: readonly MappedProspect[]): readonly number[] | undefined {
   const [, minLat, , maxLat] = area.box;
   const inside: (readonly number[])[] = [];

@@ -1,6 +1,6 @@
 /**
- * Encrypts secrets with one data key for each company and purpose. KMS encrypts the data keys. A warm function caches the decrypted data
- * keys, so it calls KMS only once an hour for each of them.
+ * Encrypts secrets with one data key for each company and purpose, which KMS encrypts. A warm function calls KMS only once an hour for
+ * each.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
@@ -18,10 +18,7 @@ import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { NotSealed, type Purpose, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/**
- * Makes `secretsOn` work in this Lambda function, so that the function can encrypt (seal) and decrypt (open) secrets. Call it in the module
- * of the handler, outside the handler.
- */
+/** Makes `secretsOn` work in this Lambda function. Call it in the module of the handler, outside the handler. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -32,7 +29,6 @@ export const StoredDataKey = z.object({
   createdAt: Timestamp,
 });
 
-/** Identifies a data key by the company and the purpose for which the key encrypts. */
 interface KeyOwner {
   readonly companyId: number;
   readonly purpose: Purpose;
@@ -53,10 +49,7 @@ interface CachedKey {
   readonly untilMs: number;
 }
 
-/**
- * Returns an object with `seal` and `open`. It reads no setting before the first call of one of them. `now` returns milliseconds of a
- * monotonic clock.
- */
+/** Reads no setting before the first call. `now` returns milliseconds of a monotonic clock. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
   const cache = new Map<string, CachedKey>();
   let connected: Kms | undefined;
@@ -65,7 +58,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return connected;
   };
 
-  /** Returns the cached data key of a company, or loads it. Concurrent requests share one load. A failed load is not cached. */
+  /** Concurrent requests share one load. A failed load is not cached. */
   function keyOf({ companyId, purpose }: KeyOwner, load: () => Promise<KeyObject>): Promise<KeyObject> {
     const name = `${purpose} ${companyId}`;
     const cached = cache.get(name);
@@ -91,7 +84,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return keyObject(await kms().unwrap(wrapped, contextOf(owner)));
   }
 
-  /** Creates a company's data key. If several functions do this at the same time, all of them use the key that was stored first. */
+  /** If several functions do this at the same time, all of them use the key that was stored first. */
   async function createKey(owner: KeyOwner): Promise<KeyObject> {
     const { plain, wrapped } = await kms().generateDataKey(contextOf(owner));
     const row: z.infer<typeof StoredDataKey> = {
@@ -128,23 +121,20 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Returns the key as a KeyObject, because heap dumps do not show its content. Overwrites the plain bytes with zeros. */
+/** Heap dumps do not show the content of a KeyObject. Overwrites the plain bytes with zeros. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);
   return key;
 }
 
-/** The first byte of an encrypted text, which is the version of its format. */
+/** The version of the format. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
-/**
- * Returns the additional authenticated data of the encryption (AES-GCM). It contains the key of the table row, so that an encrypted text
- * cannot be decrypted after it was copied to another row.
- */
+/** The authenticated data of AES-GCM contains the row's key, so that an encrypted text cannot be decrypted in another row. */
 const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
 
 export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
@@ -154,7 +144,7 @@ export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
 }
 
-/** Decrypts a text. Throws NotSealed if the bytes are damaged, or were encrypted with another key or for another row. */
+/** Throws NotSealed if the bytes are damaged, or were encrypted with another key or for another row. */
 export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed);
   if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new NotSealed("the bytes are not sealed text");

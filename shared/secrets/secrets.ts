@@ -1,6 +1,6 @@
 /**
- * The interface for encrypting (sealing) and decrypting (opening) secrets. Only functions that need secrets load the implementation
- * (key-service.ts), so the bundles of all other functions contain no KMS client.
+ * The interface for encrypting (sealing) and decrypting (opening) secrets. Functions without secrets do not load the implementation, so
+ * their bundles contain no KMS client.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -11,18 +11,15 @@ export class NotSealed extends Error {
 }
 
 export interface Secrets {
-  /**
-   * Encrypts a text for one row of the company. The default purpose is `webhook-secrets`. If the company has no data key for the purpose,
-   * `seal` creates one.
-   */
+  /** Encrypts a text for one row of the company. Creates the data key for the purpose if there is none. */
   seal(companyId: number, row: Key, text: string, purpose?: Purpose): Promise<Uint8Array>;
-  /** Decrypts a text. Throws NotSealed if the bytes were not sealed for this row and purpose. */
+  /** Throws NotSealed if the bytes were not sealed for this row and purpose. */
   open(companyId: number, row: Key, sealed: Uint8Array, purpose?: Purpose): Promise<string>;
 }
 
 /**
- * The values of `purpose` in the KMS encryption context. Each purpose has separate data keys. The IAM policies of the functions and the
- * policy of the KMS key require the purpose (infra/stack/rights.ts), so a function that signs webhooks can decrypt no session.
+ * Part of the KMS encryption context. Each purpose has separate data keys, and policies require it (infra/stack/rights.ts), so that a
+ * function that signs webhooks can decrypt no session.
  */
 export type Purpose = "webhook-secrets" | "console-sessions" | "sync-cursors";
 
@@ -32,7 +29,7 @@ export function provideSecrets(provide: (table: Table) => Secrets): void {
   provider = provide;
 }
 
-/** Returns an object with `seal` and `open`. Both throw if the bundle of this Lambda function does not contain the implementation. */
+/** Both functions throw if the bundle of this Lambda function does not contain the implementation. */
 export function secretsOn(table: Table): Secrets {
   let secrets: Secrets | undefined;
   const opened = async (): Promise<Secrets> => {

@@ -7,9 +7,8 @@ import { digestOf } from "#shared/sessions/session-id.ts";
 import { openTokens, readSession, type StoredSession } from "#shared/sessions/stored.ts";
 
 /**
- * Returns the caller. Verifies the access token of the session and looks up the user, as for a request with a bearer token. Throws
- * `unauthenticated` if the session is unknown or has ended, or its token is refused. API Gateway does not cache this refusal. If it did,
- * the session would still be refused after a refresh has made it valid again.
+ * Returns the caller as for a request with a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or its token is
+ * refused. API Gateway does not cache this, because a refresh may make the session valid again.
  */
 export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
   const digest = digestOf(sessionId);
@@ -22,7 +21,7 @@ export async function callerOfSession(context: ApiContext, sessionId: string): P
   return assertOwner(session, await lookUpCaller(context, sub));
 }
 
-/** Throws `unauthenticated` unless `caller`, the user who has the token's subject now, is the user who began the session. */
+/** Throws `unauthenticated` unless `caller`, who has the token's subject now, began the session. */
 export function assertOwner({ companyId, userId }: StoredSession, caller: Caller): Caller {
   if (caller.companyId !== companyId || caller.userId !== userId) {
     throw unauthenticated("The session belongs to another user.");

@@ -1,4 +1,4 @@
-/** Handles the two requests that the console sends from JavaScript to refresh or to end its session. */
+/** The two requests of the console's scripts, which refresh or end its session. */
 import { unauthenticated } from "#shared/auth/token.ts";
 import { assertFromConsole, type SessionAnswer, type SessionCall } from "#shared/sessions/endpoint.ts";
 import { signOutUrl } from "#shared/sessions/issuer.ts";
@@ -24,7 +24,7 @@ export async function logOutFromConsole({
   const sessionId = cookies.session.read(request);
   if (sessionId !== undefined && isSessionId(sessionId)) await endSession(context(), sessionId);
   const setCookies = [cookies.session.clear];
-  // The session has already ended here, so the sign-out succeeds even if the issuer cannot be reached.
+  // The session has already ended, even if the issuer cannot be reached.
   const logoutUrl = await signOutUrl(client, `${origin}/`).catch(() => undefined);
   return logoutUrl === undefined
     ? { status: 204, setCookies }

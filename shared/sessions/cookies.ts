@@ -8,7 +8,7 @@ export interface Cookies {
 }
 
 interface Cookie {
-  /** Returns the value. Returns undefined if the cookie is missing or occurs twice, because one of the two may be from another site. */
+  /** Undefined if the cookie is missing or occurs twice, because one may be from another site. */
   read(request: Pick<Request, "headers">): string | undefined;
   /** Returns the value of a `Set-Cookie` header. */
   set(value: string): string;
@@ -16,8 +16,8 @@ interface Cookie {
 }
 
 /**
- * Returns the cookies for the origin of the console. Browsers accept a name with `__Host-` only over https, from this host itself and for
- * all paths, so no other host can set such a cookie. A local service without https uses the names without the prefix.
+ * Browsers accept `__Host-` only over https, from this host itself and for all paths, so no other host can set such a cookie. A local
+ * service without https omits the prefix.
  */
 export function cookiesOf(origin: string): Cookies {
   const isSecure = origin.startsWith("https://");
@@ -32,7 +32,7 @@ export function cookiesOf(origin: string): Cookies {
   };
   return {
     session: named("session", "Strict", limits.sessionMs),
-    // The identity provider sends the browser back from another site. With such a request, browsers send Lax cookies but no Strict cookies.
+    // The identity provider sends the browser back from another site, for which browsers send Lax cookies but no Strict ones.
     signIn: named("sign-in", "Lax", limits.signInMs),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Makes the handlers of sign-in, refresh and sign-out of the console. They differ from all other endpoints: browsers open two of them as
- * pages, they read and set cookies, and they need no token.
+ * Makes the handlers of sign-in, refresh and sign-out of the console. Unlike all other endpoints, they set cookies and need no token, and
+ * browsers open two of them as pages.
  */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -16,14 +16,11 @@ import type { ConsoleClient } from "#shared/sessions/issuer.ts";
 
 const DEADLINE_RESERVE_MS = 1_000;
 
-/**
- * The value of the header `X-Requested-With` in every request that the console sends from JavaScript. Browsers do not let pages of other
- * origins send this header, so it protects against CSRF.
- */
+/** The header `X-Requested-With` of the console's scripts. Browsers do not let other origins send it, so it protects against CSRF. */
 const REQUESTED_WITH = "canvassing-console";
 
 export interface SessionCall {
-  /** Returns the table and the other services. It is a function, because the redirect to the sign-in page needs none of them. */
+  /** A function, because the redirect to the sign-in page needs no service. */
   readonly context: () => ApiContext;
   readonly request: Request;
   readonly client: ConsoleClient;
@@ -40,21 +37,15 @@ export interface SessionAnswer {
   readonly mediaType?: "application/json" | "text/html; charset=utf-8";
 }
 
-/** The description of the endpoint in the OpenAPI document. */
 export interface SessionDocument {
   readonly summary: string;
   readonly description: string;
-  /** The query parameters with their descriptions. */
   readonly query?: Readonly<Record<string, string>>;
   readonly answers: Readonly<Record<number, { readonly description: string; readonly mediaType?: "text/html" }>>;
-  /** The HTTP statuses with which the endpoint returns problem bodies. */
   readonly problems: readonly number[];
 }
 
-/**
- * The variables of the API Gateway stage, which every request contains. The functions cannot have the console's address in their
- * environment, because a deployment creates the functions first and learns the address afterwards.
- */
+/** The stage variables, which every request contains. A deployment creates the functions before it learns the console's address. */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
@@ -73,7 +64,7 @@ export function sessionEndpoint(session: SessionDocument, work: (call: SessionCa
         "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
       },
-      // Several cookies need several `Set-Cookie` headers. API Gateway sends a header several times only if it is in this field.
+      // API Gateway sends a header several times only from this field.
       ...(answer.setCookies !== undefined && { multiValueHeaders: { "Set-Cookie": [...answer.setCookies] } }),
       body: answer.body ?? "",
     };
@@ -102,7 +93,7 @@ function clientOf(origin: string, clientId: string): ConsoleClient {
 let secret: Promise<string> | undefined;
 
 function secretIn(parameter: string): Promise<string> {
-  // The SDK of the parameter store is loaded here, because only clients with a secret need it.
+  // Only clients with a secret need the SDK of the parameter store.
   secret ??= import("#shared/aws/ssm.ts").then(({ openParameters }) => openParameters().read(parameter));
   secret.catch(() => {
     secret = undefined;

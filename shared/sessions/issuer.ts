@@ -1,6 +1,6 @@
 /**
- * Sends the requests to the identity provider (OpenID Connect issuer) for sign-ins of the console: authorization code flow with PKCE, and
- * refresh. Also makes the URLs of its sign-in and sign-out pages.
+ * The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. Also the URLs of its
+ * pages.
  */
 import {
   AuthorizationResponseError,
@@ -31,29 +31,24 @@ import { ApiError } from "#shared/errors.ts";
 
 const FETCH_TIMEOUT_MS = 5_000;
 
-/** The console's client at the issuer. */
 export interface ConsoleClient {
   readonly issuer: string;
   readonly clientId: string;
-  /** Returns the client's secret. Undefined if the client has none: PKCE then proves who began the sign-in. */
+  /** Undefined without a secret: PKCE then proves who began the sign-in. */
   readonly secret?: () => Promise<string>;
   /** The scopes in addition to `openid`, separated by blanks. */
   readonly scope?: string | undefined;
-  /** The URL to which the issuer sends the browser back. */
   readonly redirectUri: string;
 }
 
-/**
- * The random values of one sign-in: `state` (OAuth), `nonce` (OpenID Connect) and `verifier` (PKCE). With them, the service and the issuer
- * check that the browser and the tokens belong to the sign-in that has begun.
- */
+/** The random values of one sign-in: OAuth, OpenID Connect and PKCE. They show that the browser and the tokens belong to it. */
 export interface Challenge {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** The verified tokens of a user. `accessUntil` is the expiry of the access token, in milliseconds since 1970. */
+/** Verified. `accessUntil` is the expiry of the access token, in milliseconds since 1970. */
 export interface Tokens {
   readonly sub: string;
   readonly access: string;
@@ -61,10 +56,7 @@ export interface Tokens {
   readonly accessUntil: number;
 }
 
-/**
- * Thrown if the user must sign in again: the issuer has refused the request, or something that comes from the issuer is not valid. This can
- * be its answer, a token, or the parameters with which it has sent the browser back.
- */
+/** The user must sign in again: the issuer has refused the request, or its answer, a token or its redirect is not valid. */
 export class SignInRefused extends Error {
   override readonly name = "SignInRefused";
 }
@@ -94,8 +86,8 @@ export async function signInUrl(client: ConsoleClient, { state, nonce, verifier 
 }
 
 /**
- * Many issuers return a refresh token only for the scope `offline_access`. Cognito does not know this scope and refuses it. It is therefore
- * requested only if the issuer lists it.
+ * Many issuers return a refresh token only for `offline_access`, but Cognito refuses it. It is therefore requested only if the issuer lists
+ * it.
  */
 function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: ConsoleClient): string {
   const offline = scopes_supported.includes("offline_access") ? ["offline_access"] : [];
@@ -103,9 +95,8 @@ function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: Cons
 }
 
 /**
- * Exchanges the authorization code for tokens. `returned` are the query parameters with which the issuer has sent the browser back. Throws
- * SignInRefused if these parameters, the issuer's answer or the tokens are not valid for this sign-in. Throws `unavailable` if the issuer
- * cannot be reached.
+ * `returned` are the query parameters of the issuer's redirect. Throws SignInRefused if they, the answer or the tokens are not valid for
+ * this sign-in, and `unavailable` if the issuer cannot be reached.
  */
 export async function exchangeCode(
   client: ConsoleClient,
@@ -139,10 +130,7 @@ export async function exchangeCode(
   });
 }
 
-/**
- * Returns new tokens. Throws SignInRefused if the issuer no longer accepts the refresh token, or `unavailable` if the issuer cannot be
- * reached.
- */
+/** Throws SignInRefused if the issuer no longer accepts the refresh token, or `unavailable` if it cannot be reached. */
 export async function refreshTokens(client: ConsoleClient, refreshToken: string): Promise<Tokens> {
   const server = await discovered(client.issuer);
   const identified = { client_id: client.clientId };
@@ -152,17 +140,17 @@ export async function refreshTokens(client: ConsoleClient, refreshToken: string)
       refreshTokenGrantRequest(server, identified, authentication, refreshToken, options(client.issuer)),
     );
     const tokens = await verified(client, await processRefreshTokenResponse(server, identified, answer));
-    // An issuer that does not rotate refresh tokens returns no new one. The old one then stays valid.
+    // Without rotation, the old refresh token stays valid.
     return { ...tokens, refresh: tokens.refresh ?? refreshToken };
   });
 }
 
-/** Returns the URL of the issuer's sign-out page. Returns undefined if the issuer has none. */
+/** Undefined if the issuer has none. */
 export async function signOutUrl(client: ConsoleClient, returnTo: string): Promise<string | undefined> {
   const { end_session_endpoint: endpoint } = await discovered(client.issuer);
   if (endpoint === undefined) return undefined;
   const url = new URL(endpoint);
-  // Cognito expects the parameter `logout_uri` instead of the standard `post_logout_redirect_uri`, so the URL contains both.
+  // Cognito expects `logout_uri` instead of the standard parameter.
   const parameters = { client_id: client.clientId, post_logout_redirect_uri: returnTo, logout_uri: returnTo };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
@@ -170,10 +158,7 @@ export async function signOutUrl(client: ConsoleClient, returnTo: string): Promi
 
 const EARLIEST_EXPIRY_MS = 60_000;
 
-/**
- * Verifies the access token in the same way as for any other request, but accepts only tokens for the console's client. If the response
- * does not say when the token expires, the token is used for EARLIEST_EXPIRY_MS.
- */
+/** Accepts only tokens for the console's client. If the response does not say when the token expires, it is used for EARLIEST_EXPIRY_MS. */
 async function verified({ clientId }: ConsoleClient, granted: TokenEndpointResponse): Promise<Tokens> {
   const { access_token: access, refresh_token: refresh, expires_in: seconds } = granted;
   const sub = await subjectOfToken(access, [clientId]);
@@ -186,15 +171,14 @@ async function authenticationOf(
   { secret }: ConsoleClient,
 ): Promise<ClientAuth> {
   if (secret === undefined) return None();
-  // If the issuer does not list the methods by which a client may authenticate, OpenID Connect Discovery defines `client_secret_basic` as
-  // the default.
+  // The default of OpenID Connect Discovery.
   const isBasic = (methods ?? ["client_secret_basic"]).includes("client_secret_basic");
   return isBasic ? ClientSecretBasic(await secret()) : ClientSecretPost(await secret());
 }
 
 const servers = new Map<string, Promise<AuthorizationServer>>();
 
-/** Returns the issuer's discovery document, which a warm function caches. */
+/** A warm function caches the discovery document. */
 function discovered(issuer: string): Promise<AuthorizationServer> {
   const known = servers.get(issuer);
   if (known !== undefined) return known;
@@ -207,10 +191,7 @@ function discovered(issuer: string): Promise<AuthorizationServer> {
   return found;
 }
 
-/**
- * Allows plain http if the issuer's URL begins with `http://`. The settings accept such a URL only for an issuer on this machine, or if
- * `webhookUrlPolicy` is `local`.
- */
+/** The settings accept plain http only for an issuer on this machine, or if `webhookUrlPolicy` is `local`. */
 const options = (issuer: string) => ({
   [allowInsecureRequests]: issuer.startsWith("http://"),
   signal: () => AbortSignal.timeout(FETCH_TIMEOUT_MS),
@@ -229,7 +210,7 @@ async function reaching<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Converts refusals of the issuer to SignInRefused. The message contains no value of the request. */
+/** The message contains no value of the request. */
 async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

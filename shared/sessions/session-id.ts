@@ -3,16 +3,16 @@ import { createHash, randomBytes } from "node:crypto";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 
 const ID_BYTES = 32;
-/** Matches the base64url form of 32 bytes. */
+/** 32 bytes in base64url. */
 const ID = "[A-Za-z0-9_-]{43}";
 
 /**
- * Matches an Authorization header with the id of a session. Clients do not send it: CloudFront makes it from the cookie of the session
- * (infra/edge/api-request.js), because an authorizer of API Gateway reads only this header.
+ * CloudFront makes this header from the session's cookie (infra/edge/api-request.js), because an authorizer of API Gateway reads only the
+ * Authorization header.
  */
 const SESSION_PATTERN = `^Session ${ID}$`;
 
-/** Matches every Authorization header that the authorizer accepts. Each alternative describes the whole header. */
+/** Each alternative describes the whole header. */
 export const AUTHORIZATION_PATTERN = `${BEARER_PATTERN}|${SESSION_PATTERN}`;
 
 const header = new RegExp(SESSION_PATTERN);
@@ -22,7 +22,7 @@ export const newSessionId = (): string => randomBytes(ID_BYTES).toString("base64
 
 export const isSessionId = (text: string): boolean => whole.test(text);
 
-/** Returns the id of the session in an Authorization header. Returns undefined if the header has another form. */
+/** Undefined if the header has another form. */
 export const sessionIdOf = (authorization: string): string | undefined =>
   header.test(authorization) ? authorization.slice("Session ".length) : undefined;
 

@@ -13,8 +13,8 @@ import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
 import { openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
 
 /**
- * Stores a new session and returns its id. The id is always random and never taken from the browser, which protects against session
- * fixation. `previous` is the digest of the session that the browser had before. The function ends that session.
+ * The id is never taken from the browser, which protects against session fixation. `previous` is the digest of the browser's earlier
+ * session, which ends.
  */
 export async function beginSession(
   context: ApiContext,
@@ -34,10 +34,7 @@ export async function beginSession(
   return { id, caller };
 }
 
-/**
- * Ends the session. A refresh gives the session a new id, and each id has a row. This function removes the row of `sessionId`, of the id
- * before it and of the id after it. Does nothing if the session is unknown.
- */
+/** Removes the rows of this id, and of the ids before and after it. Does nothing if the session is unknown. */
 export async function endSession(context: Pick<ApiContext, "table" | "clock">, sessionId: string): Promise<void> {
   const digest = digestOf(sessionId);
   const session = await readSession(context, digest);
@@ -48,12 +45,12 @@ async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (s
   await table.transact(digests.flatMap((digest) => (digest === undefined ? [] : [{ remove: keys.session(digest) }])));
 }
 
-/** The result of a refresh: the new id, or undefined if the session keeps its id or another request has refreshed it. */
+/** Undefined if the session keeps its id or another request has refreshed it. */
 export type Refreshed = { readonly id: string | undefined };
 
 /**
- * If the session's tokens expire soon, replaces the tokens and the session's id. One request at a time refreshes a session; other requests
- * wait for it. Throws `unauthenticated` if the user must sign in again.
+ * Replaces the tokens and the id if the tokens expire soon. Other requests wait meanwhile. Throws `unauthenticated` if the user must sign
+ * in again.
  */
 export async function refreshSession(
   context: ApiContext,
@@ -73,7 +70,7 @@ export async function refreshSession(
       await remove(context, [digest]);
       throw signInAgain(error);
     }
-    // A sign-out during the refresh has removed the row. The session stays ended.
+    // A sign-out during the refresh has removed the row.
     if (error instanceof ConditionFailed) throw signInAgain(error);
     await releaseRefresh(context, digest);
     throw error;
@@ -83,10 +80,7 @@ export async function refreshSession(
 const signInAgain = (cause?: unknown): ApiError =>
   new ApiError("unauthenticated", "The session has ended. Sign in again.", { cause });
 
-/**
- * Returns true if this request may refresh the session. Only one request may do this at a time, because an issuer that rotates refresh
- * tokens accepts each of them only once.
- */
+/** An issuer that rotates refresh tokens accepts each only once, so only one request may refresh the session. */
 async function claimRefresh({ table, clock }: ApiContext, digest: string): Promise<boolean> {
   const now = clock.now();
   const isFree = any(missing("refreshingUntil"), below("refreshingUntil", now));

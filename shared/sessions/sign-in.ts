@@ -8,16 +8,13 @@ import { exchangeCode, newChallenge, SignInRefused, signInUrl } from "#shared/se
 import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
 import { beginSession } from "#shared/sessions/sessions.ts";
 
-/**
- * The sign-in that has begun. It is stored in a cookie of the browser, so that only this browser can complete it. This protects against
- * login CSRF.
- */
+/** The sign-in that has begun. It is in a cookie, so that only this browser can complete it, which protects against login CSRF. */
 const SignIn = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
   returnTo: z.string(),
-  /** The digest of the session that the browser already has. That session ends when this sign-in is complete. */
+  /** The digest of the browser's earlier session, which ends when this sign-in is complete. */
   previous: z.optional(z.string()),
 });
 type SignIn = z.infer<typeof SignIn>;
@@ -77,7 +74,7 @@ function returnedParameters({ request }: SessionCall): URLSearchParams {
   return returned;
 }
 
-/** Returns a page instead of a problem body, because the browser shows it to the user. The page contains no text from the request. */
+/** A page, because the browser shows it to the user. It contains no text from the request. */
 const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): SessionAnswer => ({
   status,
   mediaType: "text/html; charset=utf-8",
@@ -90,12 +87,12 @@ const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): Ses
 `,
 });
 
-/** A placeholder origin, because a path alone cannot be parsed as a URL. If the parsed URL has another origin, the text was not a path. */
+/** If the parsed URL has another origin, the text was not a path. */
 const BASE = "https://console.invalid";
 
 /**
- * Returns the path with its query. Returns `/` for anything that is not a path of the console: another origin, a path that begins with two
- * slashes or contains a backslash, a space or a character outside ASCII, a path of the API, or a text that is too long.
+ * Returns `/` for anything but a path of the console: another origin, two slashes at the beginning, a backslash, a space or a character
+ * outside ASCII, a path of the API, or a text that is too long.
  */
 function safeReturnTo(text: string | undefined): string {
   if (text === undefined || text.length > limits.returnTo || !/^\/(?!\/)[\x21-\x7e]*$/.test(text)) return "/";

@@ -1,4 +1,4 @@
-/** The stored row of a session. The tokens in it are encrypted with a data key of the company that is used only for sessions. */
+/** The stored row of a session. Its tokens are encrypted with a data key of the company for sessions only. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
@@ -15,20 +15,19 @@ export const StoredSession = z.object({
   type: z.literal("session"),
   companyId: Id,
   userId: Id,
-  /** The client to which the issuer has issued the tokens. */
   clientId: z.string(),
   tokens: Bytes,
   /** The expiry of the access token, in milliseconds since 1970. */
   accessUntil: z.int(),
   /** The end of the session, in milliseconds since 1970. */
   endsAt: z.int(),
-  /** `endsAt` in seconds since 1970, rounded up. DynamoDB deletes the row some time after it (TTL). */
+  /** `endsAt` in seconds since 1970, for DynamoDB's TTL. */
   expiresAt: z.int(),
   /** Until this time, in milliseconds since 1970, one request refreshes the session, and others wait for it. */
   refreshingUntil: z.optional(z.int()),
-  /** The digest of the new id after a refresh. The row with the old id works for another minute. */
+  /** The digest of the new id. The row with the old id works for another minute. */
   replacedBy: z.optional(z.string()),
-  /** The digest of the id that the session had before its last refresh. */
+  /** The digest of the id before the last refresh. */
   replaces: z.optional(z.string()),
 });
 export type StoredSession = z.infer<typeof StoredSession>;
@@ -44,7 +43,7 @@ export interface NewSession {
   readonly endsAt: number;
 }
 
-/** Returns the row of a session. The tokens are encrypted for this row, and cannot be decrypted in another one. */
+/** The tokens are encrypted for this row, and cannot be decrypted in another one. */
 export async function sessionRow(
   secrets: Pick<Secrets, "seal">,
   { digest, caller: { companyId, userId }, clientId, tokens, endsAt }: NewSession,
@@ -64,9 +63,7 @@ export async function sessionRow(
   };
 }
 
-/**
- * Returns the session. Returns undefined if it is unknown or has ended. An ended session may still have a row: DynamoDB deletes it later.
- */
+/** Undefined if it is unknown or has ended. DynamoDB deletes an ended session later. */
 export async function readSession(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   digest: string,

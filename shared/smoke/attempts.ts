@@ -1,6 +1,6 @@
 /**
- * Finds the deliveries of a webhook through the API, for a smoke test without its own receiver. The webhook sends to a path of the service
- * itself, which answers POST with 405. An answered request proves that the webhook was sent.
+ * Finds the deliveries of a webhook without a receiver, for a smoke test: the webhook sends to a path of the service, which answers POST
+ * with 405.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -17,7 +17,7 @@ const Detail = z.object({
 
 const BETWEEN_MS = 500;
 
-/** @param waitMs how long to wait for the deliveries, in milliseconds */
+/** Milliseconds to wait for the deliveries. */
 export function attemptsAt(base: string, waitMs: number): Receiver {
   return {
     url: `${base}/health`,
@@ -35,7 +35,7 @@ export function attemptsAt(base: string, waitMs: number): Receiver {
   };
 }
 
-/** Returns the first attempt with an answer. Returns undefined if there is none yet. */
+/** The first attempt with an answer. */
 async function attemptOf(api: Api, path: string): Promise<Delivery | undefined> {
   const { id, createdAt, body, attempts } = await call(api, ["GET", path], 200, Detail);
   const answered = attempts.find(({ status }) => status !== null);

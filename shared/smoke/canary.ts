@@ -11,7 +11,7 @@ import { runSmoke } from "#shared/smoke/story.ts";
 
 const Environment = z.object({
   API_URL: z.string(),
-  /** The name of the SSM parameter with the credentials. `npm run canary` writes the parameter. */
+  /** `npm run canary` writes this SSM parameter. */
   CANARY_PARAMETER: z.string(),
   METRICS_NAMESPACE: z.string(),
   USER_POOL_ID: z.optional(z.string()),
@@ -20,11 +20,7 @@ const Environment = z.object({
 
 const WEBHOOK_WAIT_MS = 30_000;
 
-/**
- * Runs the smoke test. Throws if a step fails, so that Lambda counts an error. An alarm watches these errors.
- *
- * @param webhookWaitMs how long to wait for the webhook, in milliseconds
- */
+/** Throws if a step fails, so that Lambda counts an error, which an alarm watches. `webhookWaitMs` is the wait for the webhook. */
 export async function canary(webhookWaitMs = WEBHOOK_WAIT_MS): Promise<void> {
   const settings = Environment.parse(process.env);
   const started = Date.now();
@@ -61,10 +57,7 @@ async function signIn({
   );
 }
 
-/**
- * Writes the delay from a change to its webhook as a log line in CloudWatch's embedded metric format. CloudWatch makes a metric of such a
- * line.
- */
+/** A log line in CloudWatch's embedded metric format, of which CloudWatch makes a metric. */
 function publish(namespace: string, webhookMs: number): void {
   const metrics = new Metrics({ namespace, serviceName: "canary" });
   metrics.addMetric("WebhookDelay", MetricUnit.Milliseconds, webhookMs);

@@ -1,4 +1,4 @@
-/** The form of territories in GeoJSON (RFC 7946). */
+/** Territories in GeoJSON (RFC 7946). */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import type { Polygon } from "#shared/reference/polygon.ts";
@@ -55,13 +55,13 @@ export const featureOf = ({ id, polygon, ...properties }: Territory): TerritoryF
   properties,
 });
 
-/** Returns the polygon as a ring of GeoJSON: closed, with at least four positions, and counter-clockwise. */
+/** Closed, with at least four positions, and counter-clockwise. */
 export function exteriorRing(polygon: Polygon): [number, number][] {
   const ring = polygon.map(([lng, lat]): [number, number] => [lng, lat]);
   const [first] = ring;
   if (first === undefined) return ring;
   if (!isClosed(ring)) ring.push([...first]);
-  // A closed polygon may have three points, of which two are equal. The first position is then repeated, which does not change the area.
+  // Repeating the first position does not change the area of a polygon with two different points.
   while (ring.length < RING_POSITIONS) ring.push([...first]);
   return doubleArea(ring) < 0 ? ring.reverse() : ring;
 }
@@ -72,8 +72,8 @@ export function isClosed(polygon: Polygon): boolean {
 }
 
 /**
- * Returns twice the signed area of a ring, which is positive if the ring is counter-clockwise. Coordinates are measured from the first
- * point. Otherwise, the rounding errors of products of large coordinates could exceed the area of a small ring.
+ * Positive if the ring is counter-clockwise. Measured from the first point, because rounding errors of large coordinates could exceed the
+ * area of a small ring.
  */
 function doubleArea(ring: Polygon): number {
   const [startLng, startLat] = ring[0] ?? [0, 0];

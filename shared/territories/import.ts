@@ -1,7 +1,6 @@
 /**
- * Imports territories from GeoJSON. The features are written in groups, each in one transaction. For a request with an idempotency key, the
- * transaction also writes a receipt of the group. If the request is interrupted and repeated, it continues after the last group with a
- * receipt.
+ * Imports territories from GeoJSON, in groups of one transaction each, which also writes a receipt of the group for the idempotency key. A
+ * repeated request continues after the last receipt.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
@@ -28,14 +27,11 @@ import {
   tooManyTerritories,
 } from "#shared/territories/territories.ts";
 
-/**
- * Number of features in a group. Each feature needs three writes, and the group needs up to three more. A transaction has at most 100
- * writes, so 32 features fit.
- */
+/** Each feature needs three writes, and the group up to three more. A transaction has at most 100. */
 export const IMPORT_GROUP = 32;
 /**
- * Maximum number of attempts to write a group. An attempt fails if the group does not fit into the company's limits of territories. The
- * next attempt leaves out the territories that do not fit. It can fail too, because other requests may create territories meanwhile.
+ * An attempt fails if the group does not fit into the company's limits. The next one leaves out what does not fit, but other requests may
+ * create territories meanwhile.
  */
 const TRIES = 10;
 
@@ -49,9 +45,7 @@ const StoredGroup = z.object({
 });
 type StoredGroup = z.infer<typeof StoredGroup>;
 
-/**
- * Creates a territory for each valid feature, unless the company already has a territory with the same name and the same ring (`signOf`).
- */
+/** Creates a territory for each valid feature, unless one with the same name and ring exists (`signOf`). */
 export async function importTerritories(
   context: ApiContext,
   caller: Caller,
@@ -61,8 +55,8 @@ export async function importTerritories(
   const names = await currentDictionary(context, caller.companyId);
   const read = features.map((feature, index): PlacedFeature => ({ index, ...readFeature(feature, names) }));
   const known = await knownTerritories(context, caller.companyId, read);
-  // The receipts are read after the known territories. In the opposite order, a concurrent execution of the same request could write a
-  // group between the two reads. Its territories would then be known but have no receipt, and would be reported as duplicates.
+  // Read after the known territories: a concurrent execution of this request could write a group in between, which would be reported as
+  // duplicates.
   const receipts = await readReceipts(context, caller, count);
   const results: FeatureResult[] = [];
   for (let number = 0; number < count; number++) {
@@ -116,10 +110,7 @@ async function knownTerritories(
   return known;
 }
 
-/**
- * Returns a hash that is equal for territories with the same name, ignoring case, and the same ring. It does not depend on the direction of
- * the ring, nor on the point at which the ring begins.
- */
+/** Returns a hash that is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   const ring = exteriorRing(polygon).slice(0, -1);
   const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>

@@ -1,6 +1,6 @@
 /**
- * The polygons of all territories of a company, for map tiles. A warm function caches them. Each change of a territory raises a version in
- * the head row of the company's search index. If no territory has changed, a request for a tile therefore reads only the head row.
+ * The polygons of all territories of a company, for map tiles. A warm function caches them. A version in the head of the company index
+ * shows whether they are current.
  */
 import type { Box } from "#shared/company-index/criteria.ts";
 import { type Head, readHead } from "#shared/company-index/manifest.ts";
@@ -12,7 +12,7 @@ import * as limits from "#shared/limits.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/** A territory with a polygon. The polygon is packed, because the unpacked polygons of a company may not all fit into memory. */
+/** The polygon is packed, because the unpacked polygons of a company may not all fit into memory. */
 export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" | "assignedToUserId" | "polygon"> {
   readonly box: Box;
 }
@@ -25,7 +25,7 @@ interface Cached {
   readonly bytes: number;
 }
 
-/** Maximum bytes of packed polygons in the cache. A typical company has less than 100 KB, and the largest one about 60 MB. */
+/** A typical company has less than 100 KB of packed polygons, and the largest one about 60 MB. */
 const CACHED_BYTES = 96_000_000;
 /** Approximate bytes of a territory in memory without its polygon. */
 const SHAPE_BYTES = 500;

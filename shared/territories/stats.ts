@@ -79,11 +79,7 @@ class Counts {
   }
 }
 
-/**
- * Counts the matches by status and by assignee. The search index stores its rows in segments. For each of the two columns, a segment has a
- * list of the different values, and for each row a code: the position of the row's value in this list. The matches of a segment are counted
- * by code first, because this is faster than a map from values to counts.
- */
+/** The matches of a segment are counted by code, the position of a value in its list of values, because this is faster than a map. */
 function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
   for (const { inView, rows } of segments) {
     const { statusId, assignedToUserId } = inView.segment.main;
@@ -107,10 +103,7 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
 
 const DAY_MS = 86_400_000;
 
-/**
- * Finds the match that has been unchanged for the longest time, and returns the whole days since its last change. Returns null if there are
- * no matches, or if the time of a match's last change is unknown.
- */
+/** The whole days since the oldest last change. Null if there are no matches, or if one of these times is unknown. */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {

@@ -105,10 +105,7 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/**
- * Yields all territories of the company, newest first. Only one polygon is unpacked at a time, because the unpacked polygons may not all
- * fit into memory.
- */
+/** The newest first. Only one polygon is unpacked at a time, because all may not fit into memory. */
 export async function* listTerritories({ table }: ReadContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
@@ -116,9 +113,8 @@ export async function* listTerritories({ table }: ReadContext, companyId: number
 }
 
 /**
- * Returns the territories that follow `after`, the oldest first. `after` is the creation time and the id of the last territory that was
- * returned before. Returns at most `limit` territories, and stops early when their polygons exceed `limits.changesBytes`. `isEnd` is false
- * if further territories may follow.
+ * The oldest first after `after`, the last territory that was returned before, until `limit` or `limits.changesBytes`. `isEnd` is false if
+ * further ones may follow.
  */
 export async function territoriesAfter(
   table: Reads,
@@ -191,19 +187,14 @@ const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritor
     isShownElsewhere: false,
   });
 
-/**
- * Returns the writes that insert a territory. The condition of the first write fails if the territory would exceed the company's limits.
- */
+/** The first write fails if the territory would exceed the company's limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
   ...territoryWrites(territory),
   territoriesChangeInHead(territory.companyId),
 ];
 
-/**
- * Returns the writes that insert the rows of a territory. The same transaction must also contain `countWrite` and
- * `territoriesChangeInHead`.
- */
+/** The same transaction must also contain `countWrite` and `territoriesChangeInHead`. */
 export const territoryWrites = (territory: StoredTerritory): Write[] => [
   { put: { ...keyOf(territory), ...territory }, when: absent },
   {
@@ -223,10 +214,7 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/**
- * Returns the write that adds to two counts of the company: its number of territories and its bytes of polygons. The condition of the write
- * fails if one of the two would exceed its limit.
- */
+/** Adds to the company's number of territories and bytes of polygons. Fails if one of the two would exceed its limit. */
 export function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(
     ...(territories > 0 ? [atMost("territories", limits.territoriesPerCompany - territories)] : []),

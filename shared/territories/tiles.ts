@@ -13,12 +13,10 @@ import { Layer, type Position, vectorTile } from "#shared/tiles/vector-tile.ts";
 
 /** Polygons are drawn this many units of the tile beyond its edges, so that the cut edges are not visible. */
 export const BUFFER = 64;
-/**
- * Largest distance between a polygon and its simplified form, in units of the tile. It is a quarter of a pixel if the tile has 512 pixels.
- */
+/** The distance from a polygon to its simplified form, in units of the tile: a quarter of a pixel if the tile has 512. */
 const TOLERANCE = 2;
 
-/** The colours of territories. The id of a territory determines its colour, so the colour never changes. */
+/** The id of a territory determines its colour, so it never changes. */
 const colors = [
   ...["#2563EB", "#DC2626", "#059669", "#D97706", "#7C3AED", "#DB2777"],
   ...["#0891B2", "#65A30D", "#9333EA", "#EA580C", "#0D9488", "#4F46E5"],
@@ -71,14 +69,13 @@ function isVisible({ box: [minLng, minLat, maxLng, maxLat] }: Pick<Shape, "box">
 const onMap = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
 
 /**
- * Returns the part of the polygon in the tile. The result contains outer rings, which are clockwise on the screen, and after each of them
- * its holes, which are counter-clockwise. No ring repeats its first point at the end. A polygon that does not cross itself has at most one
- * ring in the tile.
+ * Outer rings, clockwise on the screen, each followed by its holes, counter-clockwise, without a repeated first point. A polygon that does
+ * not cross itself has at most one ring in the tile.
  */
 function ringsIn({ z, x, y }: Tile, polygon: Polygon): Position[][] {
   const units = 2 ** z * EXTENT;
-  // The polygon is simplified before it is clipped to the tile, in coordinates that all tiles of a zoom level share. Every tile therefore
-  // contains a part of the same simplified line, and the parts in neighbouring tiles meet at the common edge.
+  // Simplified before it is clipped, in coordinates that all tiles of a zoom level share, so that the parts in neighbouring tiles meet at
+  // the common edge.
   const world = polygon.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
   const inTile = simplified(world, TOLERANCE).map(([px, py]): PlanePoint => [px - x * EXTENT, py - y * EXTENT]);
   return untangled(inTile).flatMap(({ outer, holes }) => {
@@ -87,7 +84,7 @@ function ringsIn({ z, x, y }: Tile, polygon: Polygon): Position[][] {
   });
 }
 
-/** Returns the part of a ring in the tile, clockwise on the screen. Returns undefined if it has no area. */
+/** Undefined if it has no area. */
 function clockwise(whole: PlaneRing): Position[] | undefined {
   const rounded = clipped(whole, -BUFFER, EXTENT + BUFFER).map(
     ([px, py]): Position => [Math.round(px), Math.round(py)],

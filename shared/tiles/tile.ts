@@ -1,13 +1,10 @@
-/**
- * The tiles of web maps. At zoom level z, the map of the world (Web Mercator) is divided into 2^z columns and 2^z rows of tiles. At each
- * zoom level, every point is in exactly one tile.
- */
+/** The tiles of web maps (Web Mercator): 2^z columns and rows at zoom level z. At each level, every point is in exactly one tile. */
 import * as z from "zod/mini";
 import type { Box } from "#shared/company-index/criteria.ts";
 import { explain } from "#shared/documentation.ts";
 import { cellAt, latAt, lngAt, MAX_ZOOM, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** The number of grid units along each side of a tile. Positions in a tile are whole numbers of these units. */
+/** Positions in a tile are whole numbers, up to this number on each side. */
 export const EXTENT = 4_096;
 
 export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";
@@ -26,10 +23,7 @@ const Column = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}$/, { error: "must be a whole number" })),
   z.transform(Number),
 );
-/**
- * The last part of the path: the row and the file name extension. API Gateway supports no fixed text after a path parameter, so the
- * parameter includes `.mvt`.
- */
+/** API Gateway supports no fixed text after a path parameter, so the parameter includes `.mvt`. */
 const RowFile = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}\.mvt$/, { error: "must be a whole number, followed by .mvt" })),
   z.transform((name) => Number.parseInt(name, 10)),
@@ -66,10 +60,7 @@ const number = (description: string, example: number, maximum: number) => ({
 /** Margin in degrees. Rounding moves a point over the edge of a tile by less than this. */
 const ROUNDING = 1e-9;
 
-/**
- * Returns a box in which the points of a tile are searched. It contains all points of the tile, and few other points, which `contains`
- * excludes afterwards. The boxes of the top and bottom row also contain the points up to the pole.
- */
+/** Contains all points of the tile, and few others, which `contains` excludes. The top and bottom row reach to the pole. */
 export function boxAround({ z: zoom, x, y }: Tile): Box {
   const tiles = 2 ** zoom;
   return [
@@ -80,10 +71,7 @@ export function boxAround({ z: zoom, x, y }: Tile): Box {
   ];
 }
 
-/**
- * Returns true if the point is in the tile. A tile includes its western and northern edge. Its southern and eastern edge belong to the next
- * tiles.
- */
+/** A tile includes its western and northern edge only. */
 export function contains({ z: zoom, x, y }: Tile, lat: number, lng: number): boolean {
   const tiles = 2 ** zoom;
   return cellAt(mercatorX(lng), tiles) === x && cellAt(mercatorY(lat), tiles) === y;

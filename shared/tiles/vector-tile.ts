@@ -105,7 +105,7 @@ interface Feature {
   readonly tags: number[];
 }
 
-/** The order of the fields was measured: with it, gzip makes a tile of 5 000 pins the smallest (docs/decisions/2026-11-24-size-of-tiles.md). */
+/** The order of the fields was measured: with it, gzip makes a tile of 5 000 pins the smallest (docs/decisions/2026-11-23-map.md). */
 function writeFeature({ id, type, geometry, tags }: Feature, into: PbfWriter): void {
   into.writePackedVarint(FEATURE.geometry, geometry);
   if (id !== undefined) into.writeVarintField(FEATURE.id, id);

@@ -1,7 +1,4 @@
-/**
- * Makes the context (the services as one object) of the functions that publish and deliver webhook events. Also queues the stream records
- * from which no event can be made, so that an operator can examine them.
- */
+/** Makes the context of the functions that publish and deliver webhook events, and queues poison records for operators. */
 import { setTimeout } from "node:timers/promises";
 import type { DynamoDBRecord } from "aws-lambda";
 import { deliveryQueue, sendText } from "#shared/aws/sqs.ts";
@@ -39,10 +36,7 @@ export function eventContext(): EventContext {
 /** Maximum bytes of a message body with the complete stream record. It is a little below the limit of SQS, 1 MiB. */
 const RECORD_BYTES = 1_000_000;
 
-/**
- * Sends a stream record from which no event can be made (a poison record) to a queue for operators. If the message would be too large, the
- * record is sent without its old image.
- */
+/** Sends a poison record to the queue for operators, without its old image if it would be too large. */
 async function enqueuePoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });
   const { OldImage: _, ...newest } = record.dynamodb ?? {};

@@ -1,7 +1,6 @@
 /**
- * Makes the bodies of deliveries, and closes debounce windows. A registration subscribes a webhook to an event, and may have a delay. With
- * a delay, one delivery collects all events of a record until its debounce window closes. The first attempt of the delivery closes the
- * window. Each event is stored in a separate row, because a row can be at most 400 KB large.
+ * Makes the bodies of deliveries, and closes debounce windows. The first attempt of a delivery closes its window. Each event is stored in a
+ * separate row, because a row can be at most 400 KB large.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -24,7 +23,6 @@ export const StoredWindow = z.object({
   /** Events that happen before this time join the window. */
   dueAt: Timestamp,
   eventCount: z.int(),
-  /** Total bytes of the window's events as JSON text. */
   bytes: z.int(),
   fromVersion: z.int(),
   toVersion: z.int(),
@@ -34,12 +32,8 @@ export type StoredWindow = z.infer<typeof StoredWindow>;
 
 export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
-  /** The delivery that sends the event. */
   deliveryId: z.string(),
-  /**
-   * The id that a delivery of this event alone would have. If the event has opened the window, this id equals `deliveryId`. If the event
-   * has joined an open window, no delivery with this id exists.
-   */
+  /** The id of a delivery of this event alone. It equals `deliveryId` if the event opened the window. Otherwise no such delivery exists. */
   ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
@@ -55,16 +49,12 @@ export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
-/** Returns the number of bytes that the event adds to the body. `dataBytes` is the number of bytes of the event's data. */
 export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
   Buffer.byteLength(eventText(event, "")) + dataBytes;
 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
-/**
- * Returns the write that closes a debounce window. It stores in the delivery how many events the body contains, and the range of their
- * record versions. Add this write to the transaction that removes the window or opens the next one.
- */
+/** Returns the write that closes a debounce window. Add it to the transaction that removes the window or opens the next one. */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
   { deliveryId, ...open }: Pick<StoredWindow, "deliveryId" | keyof Closed>,
@@ -80,10 +70,7 @@ const boundsOf = ({ eventCount, fromVersion, toVersion }: Closed): Closed => ({
   toVersion,
 });
 
-/**
- * Returns the body to send. If the delivery has an open debounce window, the window is closed first. Later attempts therefore send the same
- * body.
- */
+/** Returns the body to send. Closes an open debounce window first, so that later attempts send the same body. */
 export async function bodyToSend(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
@@ -95,20 +82,14 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/**
- * Returns the body that the API shows. While the debounce window is open, the body contains the events that have joined the window until
- * now.
- */
+/** Returns the body for the API. Of an open debounce window, it contains the events that have joined until now. */
 export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
   return bodyOf(table, delivery, await eventsOf(table, delivery));
 }
 
-/**
- * Makes the body of a delivery whose event data is in a separate row. `triggeredBy` is null in this body, because a manual delivery, which
- * has a `triggeredBy`, always stores its own body.
- */
+/** Makes the body from event data in a separate row. A manual delivery always stores its own body, so `triggeredBy` is null here. */
 async function sharedBody(table: Reads, delivery: StoredDelivery): Promise<string> {
   const { companyId, eventId } = delivery;
   const texts = await readEventData(table, companyId, [eventId]);
@@ -126,17 +107,11 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
   });
 }
 
-/**
- * Returns the condition that the debounce window has not changed since it was read: no event has joined it, and no other window has
- * replaced it.
- */
+/** Returns the condition that no event has joined the window since it was read, and no other window has replaced it. */
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/**
- * Reads `closed` (the count and the versions of the events) from the delivery's row. Call it if the debounce window has been closed
- * already, by another sender or by an event that opened the next window.
- */
+/** Reads the result of a close by another sender, or by an event that opened the next window. */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

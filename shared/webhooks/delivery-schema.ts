@@ -15,9 +15,8 @@ const summary = {
   attemptCount: z.int(),
   nextAttemptAt: z.nullable(Timestamp),
   /**
-   * Why a delivery waits although it is due. `pause`: its webhook is paused. `breaker`: the circuit breaker is open, because attempts have
-   * failed. `limit`: the webhook has as many requests in flight as it may have, or requests to it could not be sent, for example because
-   * DNS failed.
+   * Why a due delivery waits. `pause`: its webhook is paused. `breaker`: the circuit breaker is open. `limit`: all slots are in use, or
+   * requests to the webhook could not be sent.
    */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,

@@ -1,7 +1,6 @@
 /**
- * Sends a backlog of deliveries in steps. A queue message starts each step. A lease allows only one step at a time, so that a large backlog
- * occupies only one function. A step handles one page of deliveries, stores its position, and sends the message for the next step. If this
- * message is lost, the sweeper (a function that runs every minute) sends another one.
+ * Sends a backlog of deliveries in steps of one page. A lease allows only one step at a time, so that a large backlog occupies only one
+ * function. A step sends the message for the next step.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -16,53 +15,36 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/**
- * Milliseconds of a step's lease. The lease must outlast the step, so that a function whose lease has expired has ended its work. The last
- * request of a step takes at most `limits.exchangeMs`. 8 s remain for the time before this request and for the writes after it.
- */
+/** The lease must outlast the step: `limits.exchangeMs` for its last request, and 8 s for the time before and the writes after it. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
-/**
- * A message may start its step up to this many milliseconds before the step's planned time, because SQS delays messages by whole seconds
- * and the clocks of functions differ.
- */
+/** A message may be this early, because SQS delays messages by whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
-/**
- * Upper bound for the lag of the due index (waiting deliveries by due time) behind the table. An empty index proves that the backlog is
- * empty only if it stays empty for this time.
- */
+/** Upper bound for the lag of the due index. Only an index that stays empty for this time proves that the backlog is empty. */
 export const INDEX_LAG_MS = 10_000;
-/** Maximum number of deliveries that a step handles. */
 export const PAGE = 50;
-/** Maximum number of deliveries per second that a receiver gets from a backlog. New deliveries are not included. */
+/** Maximum number of deliveries per second that a receiver gets from a backlog, besides new ones. */
 const PER_SECOND = 10;
 
-/**
- * Returns the time at which delivery number `n` of a page is sent, at the rate `PER_SECOND`. If `n` is the number of deliveries in the
- * page, the result is the time of the next step.
- */
+/** Returns the time of delivery number `n` of a page. For the number of deliveries in the page, it is the time of the next step. */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {
   readonly key: Key;
-  /** The attribute with the end of the lease while a step is running. Between two steps, it contains the time of the next step. */
+  /** The attribute with the end of the lease during a step, and with the time of the next step between two steps. */
   readonly lease: "dueAt" | "lookUntil";
   readonly isOpen: Condition;
   readonly message: QueueMessage;
 }
 
 export type Step =
-  /** The next step runs at `nextMs`. `drain` first stores `position`, so that the next step can continue there. */
+  /** `drain` stores `position` before the next step runs at `nextMs`. */
   | { readonly nextMs: number; readonly position?: Change }
   /**
-   * The backlog is empty. `drain` then applies `end` to the row that holds the lease. If the condition `when` fails, a delivery has joined
-   * the backlog meanwhile, and the next step runs at once.
+   * The backlog is empty: `drain` applies `end` to the lease's row. If `when` fails, a delivery has joined, and the next step is made now.
    */
   | { readonly end: Change; readonly when: Condition };
 
-/**
- * Runs one step of sending a backlog. Does nothing while another function holds the lease, because that function sends the next message. A
- * step may be repeated after a crash, so the writes of `step` must be idempotent.
- */
+/** Makes one step, unless another function holds the lease. A step may be repeated after a crash, so its writes must be idempotent. */
 export async function drain(
   context: EventContext,
   { key, lease, isOpen, message }: Backlog,
@@ -97,9 +79,8 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries in the partitions `shards` of the due index (rows by due time), at most one page of each partition.
- * The index may lag behind the table. Therefore only the keys come from the index. The rows come from the table, and those that no longer
- * wait in one of these partitions are left out. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries in partitions of the due index, at most one page of each. The index lags, so the rows come from the
+ * table, and those that no longer wait there are left out. Returns undefined if the index has no entry.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

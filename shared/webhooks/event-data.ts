@@ -1,7 +1,4 @@
-/**
- * Stores the data of an event in one row for all its deliveries. An event may have 2 000 deliveries, and its data may be large: a
- * territory's polygon alone may be 255 KB large. The row never changes, so warm functions cache it.
- */
+/** Stores the data of an event in one row for all its deliveries. The row never changes, so warm functions cache it. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { absent } from "#shared/db/expression.ts";
@@ -13,9 +10,8 @@ import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
 export interface EventData {
-  /** Bytes of the data as JSON text. */
   readonly bytes: number;
-  /** The data as JSON text. Undefined if the data is in a separate row. */
+  /** Undefined if the data is in a separate row. */
   readonly text: string | undefined;
 }
 
@@ -24,29 +20,25 @@ export const StoredEventData = z.object({
   companyId: Id,
   eventId: z.string(),
   bytes: z.int(),
-  /** The JSON text, compressed with zstd. */
+  /** JSON text, compressed with zstd. */
   data: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
   expiresAt: z.int(),
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/**
- * The rows of a debounce window and of its events are kept this many milliseconds longer than the delivery. The rows of the events refer to
- * the event data, so the event data must be kept as long as these rows.
- */
+/** The rows of a debounce window refer to event data. Both are kept this many milliseconds longer than the delivery. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * Returns the time at which an event's data expires, in seconds since 1970. The data must outlive the event's deliveries. A delivery
- * becomes due after the delay of its registration, and is then kept for `limits.deliveryKeptMs`. The longest permitted delay is assumed,
- * because a user may change the delay.
+ * Returns the expiry in seconds since 1970. A delivery is kept for `limits.deliveryKeptMs` after its due time. The longest permitted delay
+ * is assumed, because a user may change it.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Stores the data of an event unless it is already stored. Returns the number of bytes of the stored data as JSON text. */
+/** Stores the data unless it is already stored. Returns its bytes as JSON text. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },
@@ -75,10 +67,7 @@ export async function keepEventData(
 
 /** Maximum number of characters in the cache. About 60 events of the largest size fit. */
 const CACHED = 16_000_000;
-/**
- * Number of rows that one batch call reads. DynamoDB returns at most 16 MB for a call. A row is at most 400 KB large, so 25 rows are at
- * most 10 MB large.
- */
+/** A batch call returns at most 16 MB. A row is at most 400 KB large, so 25 rows are at most 10 MB large. */
 const TOGETHER = 25;
 
 interface Cached {
@@ -122,7 +111,7 @@ class Cache {
 
 const caches = new WeakMap<Reads, Cache>();
 
-/** Returns a map from the id of each event to its data as JSON text. Throws if the row of an event does not exist. */
+/** Returns the data by event id as JSON text. Throws if a row does not exist. */
 export async function readEventData(
   table: Reads,
   companyId: number,
@@ -145,8 +134,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // The next batch is read only after this one. A body may need many batches, and each response may be several megabytes large.
-    // Concurrent calls would need memory for all these responses at the same time.
+    // One batch after the other: concurrent responses of several megabytes would need memory at the same time.
     await rows;
   }
   const found = new Map<string, string>();

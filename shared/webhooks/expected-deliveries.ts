@@ -1,7 +1,4 @@
-/**
- * The list of expected deliveries. An entry names the deliveries that an event must have, and is written before these deliveries.
- * Reconciliation (the check that no delivery is lost) can therefore notice a delivery that was never written.
- */
+/** The list of expected deliveries. Reconciliation notices a delivery of the list that was never written. */
 
 import * as z from "zod/mini";
 import type { Item, Write } from "#shared/db/expression.ts";
@@ -17,9 +14,8 @@ type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId"
 const PER_ROW = 500;
 
 /**
- * Returns the writes that add deliveries of many events to the list of expected deliveries. Deliveries of one company that expire in the
- * same second share an entry, which expires in this second too. If a batch is repeated, two entries may name the same delivery, which does
- * no harm.
+ * Returns the writes for deliveries of many events. Deliveries of one company that expire in the same second share an entry. A repeated
+ * batch may name a delivery twice, which does no harm.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -31,10 +27,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/**
- * Returns the write of one entry in the list of expected deliveries. The entry names all given deliveries. Its key contains the id of the
- * first delivery's event.
- */
+/** The key of the entry contains the id of the first delivery's event. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -42,20 +35,14 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
   return { update: expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), change };
 }
 
-/**
- * Returns the write of a manual delivery's entry in the list of expected deliveries. Add it to the transaction that writes the delivery.
- * The entry must not exist yet, because a manual delivery is made only once.
- */
+/** Returns the entry of a manual delivery. It must not exist yet, because a manual delivery is made only once. */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
   const entry = { type: "matched", companyId, expiresAt, deliveries: new Set([`${webhookId} ${id}`]) };
   return { put: { ...expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: absent };
 }
 
-/**
- * The entry of a fan-out (an event that matches many subscriptions) in the list of expected deliveries. It is written before the row that
- * contains the matches. Reconciliation therefore notices if that row is lost. Separate entries name the event's deliveries.
- */
+/** The entry of a fan-out. It is written before the row that contains the matches. Separate entries name the deliveries. */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),
   eventId: z.string(),

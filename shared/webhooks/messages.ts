@@ -1,4 +1,4 @@
-/** The messages of the delivery queue. A message contains only ids, and the consumer reads the rows with these ids. */
+/** The messages of the delivery queue. They contain only ids. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -8,12 +8,9 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 const ofWebhook = { v: z.literal(1), companyId: Id, webhookId: Id };
 
-/**
- * True if the message concerns events that a bulk job makes for each changed record. Such messages have a separate message group in SQS.
- */
+/** Messages for events of single records of a bulk job have a separate message group in SQS. */
 const isBulk = z.optional(z.literal(true));
 
-/** Asks for one attempt of a delivery. */
 export const DeliveryMessage = z.object({
   ...ofWebhook,
   isBulk,
@@ -22,22 +19,19 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
-/** Asks for the next step of sending a webhook's paused backlog: the deliveries that waited while the webhook was paused. */
+/** Asks for the next step of draining the paused backlog. */
 export const PausedDrainMessage = z.object({ ...ofWebhook, release: z.literal(true) });
 export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
 
-/** Asks for the next step of sending a webhook's throttled backlog: the deliveries that its concurrency limiter refused. */
+/** Asks for the next step of draining the throttled backlog. */
 export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
 export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 
-/** Asks for the next step of a replay, which sends the deliveries of a time range again. */
+/** Asks for the next step of a replay. */
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-/**
- * Asks a consumer to create the next deliveries of a company's fan-outs. A fan-out is an event with many matching subscriptions, or a group
- * of events of a bulk job.
- */
+/** Asks for the next deliveries of a company's fan-outs. */
 export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id, isBulk });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 
@@ -87,10 +81,7 @@ export const fanOutMessage = ({ companyId, isBulk }: FanOutLane): FanOutMessage 
   ...(isBulk && { isBulk }),
 });
 
-/**
- * Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so a message that arrives before the due time is
- * queued again.
- */
+/** Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so an early message is queued again. */
 export async function enqueue({ queue, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<void> {
   if (deliveries.length === 0) return;
   const now = clock.now();

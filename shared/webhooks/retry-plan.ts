@@ -1,11 +1,11 @@
-/** The retry plan: it determines when the next attempt of a failed delivery is due. */
+/** The retry plan of failed deliveries. */
 import { createHash } from "node:crypto";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Milliseconds before each attempt after the first one. Ten attempts take 75 h 35 min. */
+/** Ten attempts take 75 h 35 min. */
 export const retryGapsMs: readonly number[] = [
   5 * SECOND,
   5 * MINUTE,
@@ -19,7 +19,7 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
-/** Milliseconds after which a delivery whose requests cannot be sent is given up. It equals the duration of the whole retry plan. */
+/** The duration of the whole retry plan. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
 /** Each gap is longer or shorter by up to this share, so that deliveries that failed together are not retried at the same time. */
@@ -30,8 +30,8 @@ const RETRY_AFTER_MAX_MS = 24 * HOUR;
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
- * Returns the milliseconds from a failed attempt to the next one. Returns undefined after the last attempt. If the receiver has sent the
- * header Retry-After (seconds or an HTTP date), this time replaces the gap of the plan, but is at least 1 s and at most 24 h.
+ * Returns the milliseconds to the next attempt, or undefined after the last one. The header Retry-After (seconds or an HTTP date) replaces
+ * the gap of the plan, but is at least 1 s and at most 24 h.
  */
 export function nextGapMs(
   deliveryId: string,
@@ -46,10 +46,7 @@ export function nextGapMs(
   return (requested ?? gap * jitter(deliveryId, failedAttempt)) / scale;
 }
 
-/**
- * Returns a factor between 0.8 and 1.2. It depends only on the delivery and the number of the attempt, so that a repeated attempt has the
- * same gap.
- */
+/** Returns a factor from 0.8 to 1.2, the same for a repeated attempt. */
 function jitter(deliveryId: string, attempt: number): number {
   const unit = createHash("sha256").update(`${deliveryId}:${attempt}`).digest().readUInt32BE() / 0xffffffff;
   return 1 - JITTER + 2 * JITTER * unit;

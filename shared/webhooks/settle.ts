@@ -8,17 +8,17 @@ import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** The outcome of a batch of deliveries. A delivery that is in neither collection needs no further work by the caller. */
+/** A delivery that is in neither collection needs no further work by the caller. */
 export interface Outcome {
   /** Errors by delivery id. Each is a fault of the service, so the queue must deliver the delivery's message again. */
   readonly failed: Map<string, unknown>;
-  /** Ids of the deliveries that the webhook's concurrency limiter has refused, or whose requests could not be sent. */
+  /** Ids of the deliveries that joined the throttled backlog. */
   readonly throttled: Set<string>;
 }
 
 export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
 
-/** Runs `work`. If it throws, the error is recorded for these deliveries, so that the other deliveries of the batch continue. */
+/** Records an error for these deliveries, so that the other deliveries of the batch continue. */
 export async function guarded(
   { failed }: Outcome,
   deliveries: readonly Pick<StoredDelivery, "id">[],
@@ -31,7 +31,7 @@ export async function guarded(
   }
 }
 
-/** Executes an update. Returns the new row, or undefined if the condition fails. */
+/** Returns the new row, or undefined if the condition fails. */
 export async function updateIf(
   { table }: Pick<EventContext, "table">,
   update: Extract<Write, { update: unknown }>,
@@ -44,7 +44,7 @@ export async function updateIf(
   }
 }
 
-/** Returns an update of the delivery. Its condition fails if another sender has already finished this attempt. */
+/** The condition fails if another sender has already finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

@@ -1,6 +1,6 @@
 /**
- * Tests that an inviter can choose the subject (the `sub` of access tokens) of a new user. The service allows this only if an external
- * issuer makes the tokens. For the service, the local issuer is an external one.
+ * Tests that an inviter can choose the subject of a new user. The service allows this only if an external issuer makes the tokens. For the
+ * service, the local issuer is an external one.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

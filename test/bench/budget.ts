@@ -8,7 +8,10 @@ export interface Budget {
    * text is empty if the measurement needs no company.
    */
   readonly size: string;
-  /** Null if the report only shows the measured value, without a limit. */
+  /**
+   * Null if the report only shows the measured value. A time in milliseconds has no limit, because it depends on the machine and its load;
+   * limits are for counts, bytes and ratios within one run.
+   */
   readonly limit: number | null;
   readonly measured: number;
 }

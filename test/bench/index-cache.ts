@@ -21,10 +21,7 @@ import { startBenchTable } from "./table.ts";
  * index runs on one processor only, so more memory than this does not make it faster.
  */
 const WHOLE_CPU_MB = 1_769;
-/**
- * Assumed milliseconds in which a request waits for the table. A cold request (one whose index is not in memory) also waits for the
- * transfer of the index.
- */
+/** Assumed milliseconds in which a request waits for the table. A cold request also waits for the transfer of the index. */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;
 

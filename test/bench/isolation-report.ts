@@ -22,15 +22,12 @@ export const row = (name: string, { p50, p99, worst }: Times): string => `| ${na
 
 export const textOf = ({ lines, budgets }: Measured): string => `${lines.join("\n")}\n\n${plainBudgetTable(budgets)}\n`;
 
-/**
- * Returns the budget for the 99th percentile (p99) of the latency of events. While another load runs (`beside`), it may be at most a second
- * higher than without this load (`alone`).
- */
+/** Shows how much later the 99th percentile (p99) of the latency of events is beside another load than `alone`. */
 export const moved = (load: string, beside: Times, alone: Times): Budget => ({
   number: 12,
-  text: `beside ${load}: p99 later than alone, ms`,
+  text: `beside ${load}: p99 later than alone, ms (aim 1 000)`,
   size: "",
-  limit: 1_000,
+  limit: null,
   measured: beside.p99 - alone.p99,
 });
 

@@ -135,11 +135,11 @@ export async function mapTimes(stage: Stage): Promise<Budget[]> {
   return [
     line(
       stage,
-      `warm tile of about ${sizeOf(Math.round(matches.total / 1_000) * 1_000)} prospects, processor time, ms`,
-      most(40),
+      `warm tile of about ${sizeOf(Math.round(matches.total / 1_000) * 1_000)} prospects, processor time, ms (aim 40)`,
+      null,
       of("tile"),
     ),
-    line(stage, "clusters of a country, processor time, ms", most(60), of("clusters")),
+    line(stage, "clusters of a country, processor time, ms (aim 60)", null, of("clusters")),
     line(
       stage,
       "territory of 5 000 points / bbox of the same area, processor time",

@@ -143,9 +143,9 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 /**
- * Measures budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments (stored parts of
- * the search index) that the function loads, and the number of index rows that it compares for each row that it returns. The last result
- * has no limit: the number of rows in the loaded segments for each row that the function returns.
+ * Measures budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments that the
+ * function loads, and the number of index rows that it compares for each row that it returns. The last result has no limit: the number of
+ * rows in the loaded segments for each row that the function returns.
  */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
@@ -187,7 +187,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 interface BboxRead {
-  /** The loaded segments (stored parts of the company's search index), as a percentage of all segments. */
+  /** The loaded segments, as a percentage of all segments. */
   readonly part: number;
   /** Number of index rows that the function compares for each row that it returns. */
   readonly looked: number;
@@ -207,7 +207,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Measures budget 8, which limits the compressed bytes that a phone downloads for one pin (one prospect on the map). */
+/** Measures budget 8, which limits the compressed bytes that a phone downloads for one pin. */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);

@@ -17,8 +17,7 @@ const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
   updatedAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
-  // There are more distinct values than a segment's zone map (summary of its values) can list. The test therefore also covers segments
-  // without this list.
+  // There are more distinct values than a segment's zone map can list. The test therefore also covers segments without this list.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),
   tagIds: fc.subarray([11, 12, 13]),
   city: fc.constantFrom(null, "", "denver", "aurora"),

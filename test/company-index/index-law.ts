@@ -33,7 +33,7 @@ import { mergeRuns } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
 
-/** Maximum number of rows of a segment (stored part of the index). It is small, so that a few rows already fill several segments. */
+/** Maximum number of rows of a segment. It is small, so that a few rows already fill several segments. */
 const MAX_ROWS = 3;
 
 interface ModelRun {
@@ -128,8 +128,7 @@ function read(model: Model, criteria: Criteria) {
   const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
   const segments = model.runs.flatMap((run, age) =>
     run.segments
-      // A search for words reads every segment. Other requests skip a segment if its zone map (summary of its values) shows that no
-      // row can match.
+      // A search for words reads every segment. Other requests skip a segment if its zone map shows that no row can match.
       .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
       .map(({ segment }) => {
         const dead = deadRows(segment, age, runs.prospectVersions);

@@ -68,8 +68,8 @@ async function headOf({ id }: IndexedCompany) {
 const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
 /**
- * Returns the ids that occur in the keys of the stored index: the ids of segments (parts of a run), and the ids of the runs that store data
- * outside their segments.
+ * Returns the ids that occur in the keys of the stored index: the ids of segments, and the ids of the runs that store data outside their
+ * segments.
  */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));

@@ -1,4 +1,4 @@
-/** Tests that the rows of a segment (stored part of the search index) are sorted correctly by date and id, for any dates and ids. */
+/** Tests that the rows of a segment are sorted correctly by date and id, for any dates and ids. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { listOrder } from "#shared/company-index/search/loaded-segment.ts";

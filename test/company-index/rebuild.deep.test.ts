@@ -257,9 +257,9 @@ describe("merges", () => {
     db.plan((_, number) => (number > 4 ? dead : pass));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     const before = await runs();
-    // The company already has two runs (stored parts of the index) of one row, and each change below adds another. A run is merged as soon
-    // as the newer runs together have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 runs are newer than the older of the
-    // two runs, so the next change causes the merge.
+    // The company already has two runs of one row, and each change below adds another. A run is merged as soon as the newer runs together
+    // have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 runs are newer than the older of the two runs, so the next
+    // change causes the merge.
     const added = MERGE_RATIO - 2;
     for (let seed = 60; seed < 60 + added; seed++) {
       await company.change(ids[0] ?? 0, seed);
@@ -277,7 +277,7 @@ describe("merges", () => {
 
 /**
  * Returns a table whose Query of the index partition is slow. The Query reads the unflushed entries immediately, but reads the head row
- * (state of the index) only after `released` has resolved, and returns both then.
+ * only after `released` has resolved, and returns both then.
  */
 const slowReader = (table: Table, released: Promise<void>): Table => ({
   ...table,

@@ -1,6 +1,6 @@
 /**
- * A rebuild writes one new run (stored part) of the search index, with a list of records and their newest versions. A record must be in
- * this list if an older version of it may exist in an unflushed entry or in a newer run. Readers then ignore the older version.
+ * A rebuild writes one new run of the search index, with a list of records and their newest versions. A record must be in this list if an
+ * older version of it may exist in an unflushed entry or in a newer run. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";

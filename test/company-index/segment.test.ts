@@ -1,4 +1,4 @@
-/** Tests that a segment (stored part of the search index) is read back exactly, and that reading damaged bytes is an error. */
+/** Tests that a segment is read back exactly, and that reading damaged bytes is an error. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";

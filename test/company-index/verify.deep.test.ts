@@ -216,8 +216,8 @@ describe("a check", () => {
     expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // When `RETIRED_MS` has passed, the next flush deletes the old run (stored part of the index). The manifest of this run, which lists
-    // its rows, may be damaged. The flush must not fail.
+    // When `RETIRED_MS` has passed, the next flush deletes the old run. The manifest of this run, which lists its rows, may be damaged. The
+    // flush must not fail.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);

@@ -5,13 +5,13 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { text } from "node:stream/consumers";
-import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { type DynamoDbServer, startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { plainClient } from "./plain-dynamodb.ts";
 
 type Json = Record<string, unknown>;
@@ -57,7 +57,7 @@ export interface FaultyDynamoDb {
    * times as long.
    */
   readonly hasty: Table;
-  /** The same table, accessed without the proxy, so that no fault affects it. */
+  /** The same table, with the small client and without the proxy, so that no fault affects it. */
   readonly direct: Table;
   readonly directEndpoint: string;
   /** The operation of each request since `plan` was last called, in order. */
@@ -74,8 +74,12 @@ const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
+/** Servers of this worker that no test uses at the moment. They end with the process of the worker. */
+const idle: DynamoDbServer[] = [];
+
+/** Returns a server with an empty table: one that an earlier test of this worker has used, or a new one. */
 export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
-  const server = await startDynamoDb(undefined);
+  const server = idle.pop() ?? (await startDynamoDb(undefined));
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
   const proxy = createServer(async (request, response) => {
@@ -99,7 +103,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
     endpoint,
     table: open(endpoint, patient),
     hasty: openTable(TABLE, plainClient(endpoint)),
-    direct: open(server.endpoint, patient),
+    direct: openTable(TABLE, plainClient(server.endpoint)),
     directEndpoint: server.endpoint,
     calls,
     plan: (next) => {
@@ -127,7 +131,10 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
     stop: async () => {
       proxy.closeAllConnections();
       proxy.close();
-      await server.stop();
+      await new DynamoDBClient({ endpoint: server.endpoint, region: "us-east-1", credentials }).send(
+        new DeleteTableCommand({ TableName: TABLE }),
+      );
+      idle.push(server);
     },
   };
 }

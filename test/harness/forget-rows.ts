@@ -6,8 +6,8 @@ import type { Reads } from "#shared/db/reads.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
 
 /**
- * A version number that no company has for its names (of statuses, tags and users). If the version of a company's names differs from the
- * last one, the service removes all prospects of this company from its memory.
+ * A version number that no company has for its names. If the version of a company's names differs from the last one, the service removes
+ * all prospects of this company from its memory.
  */
 const NO_VERSION = -1;
 

@@ -6,7 +6,7 @@ import { at, type Client } from "./client.ts";
 import { dataOf } from "./shapes.ts";
 import { openLocalTable } from "./team.ts";
 
-/** The sweeper (a function that runs every minute) begins jobs that are due. The held job becomes due only after the tests have ended. */
+/** The sweeper begins jobs that are due. The held job becomes due only after the tests have ended. */
 const DUE_IN_MS = 86_400_000;
 
 export interface HeldQueue {

@@ -1,9 +1,6 @@
 /** Checks a company's search index. It reads the whole index and all rows of prospects and notes without caches, and compares them. */
 import * as z from "zod/mini";
-import { iso } from "#shared/clock.ts";
-import { appointmentOf, EntryCopies, noteOf } from "#shared/company-index/copies/entries.ts";
-import { prospectCopyIn } from "#shared/company-index/copies/prospect.ts";
-import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
+import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
 import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
@@ -13,8 +10,8 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { appointmentOfCopy, indexNote, indexRow, noteOfCopy, shownFields } from "#shared/prospects/indexed.ts";
-import { StoredAppointment, StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
 const PARALLEL = 16;
 
@@ -57,7 +54,6 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  readonly unflushed: Unflushed;
   /** The valid rows of the search index, by the id of their prospect. Several rows with the same id are a fault of the index. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
@@ -94,7 +90,7 @@ async function readContents(table: Table, companyId: number): Promise<Contents> 
   for (const entry of delta.prospects.values()) if (!isTombstone(entry)) append(rows, entry.id, entry);
   for (const { text, ...note } of delta.notes.values())
     if (text !== null) append(notes, note.noteId, { ...note, text });
-  return { unflushed, rows, notes };
+  return { rows, notes };
 }
 
 function append<T>(lists: Map<number, T[]>, id: number, entry: T): void {
@@ -104,9 +100,9 @@ function append<T>(lists: Map<number, T[]>, id: number, entry: T): void {
 }
 
 export interface IndexFault {
-  readonly record: "prospect" | "note" | "appointment";
+  readonly record: "prospect" | "note";
   readonly id: number;
-  readonly fault: "missing" | "too many" | "different" | "different copy";
+  readonly fault: "missing" | "too many" | "different";
 }
 
 /**
@@ -121,67 +117,7 @@ export async function checkIndex(table: Table, companyId: number): Promise<Index
   );
   // The index may still contain notes of a deleted prospect. This is no fault, because a merge of index parts will remove them.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
-  return [
-    ...differences("prospect", rows, contents.rows),
-    ...differences("note", texts, notes),
-    ...company.prospects.flatMap((prospect) => copyFaults(prospect, contents.rows.get(prospect.id) ?? [])),
-    ...(await attachedFaults(table, companyId, company.notes, contents.unflushed)),
-  ];
-}
-
-/** Returns a fault for each unflushed entry with a copy of a note or appointment that differs from the row of the same version. */
-async function attachedFaults(
-  table: Table,
-  companyId: number,
-  notes: readonly StoredNote[],
-  unflushed: Unflushed,
-): Promise<IndexFault[]> {
-  const copies = new EntryCopies(unflushed);
-  const faults: IndexFault[] = [];
-  for (const change of unflushed.changes) {
-    if ((change.kind !== "note" && change.kind !== "appointment") || change.isDeleted) continue;
-    const { kind, id, version, prospectId } = change;
-    const copy = copies.attached(change);
-    if (copy === undefined) continue;
-    let [row, shown]: [{ version: number } | undefined, object] = [undefined, {}];
-    if (kind === "note") {
-      const { createdAt = 0 } = change;
-      row = notes.find((note) => note.id === id);
-      const key = { id, version, companyId, prospectId, createdAt: iso(createdAt) };
-      shown = noteOfCopy(noteOf(copy, change), key);
-    } else {
-      const item = await table.get(attachedKeys.appointment(companyId, prospectId, id));
-      row = item === undefined ? undefined : StoredAppointment.parse(item);
-      const appointment = appointmentOf(copy);
-      shown = appointment === undefined ? {} : appointmentOfCopy(appointment, { companyId, prospectId });
-    }
-    if (row?.version === version && sortedJson(row) !== sortedJson(shown))
-      faults.push({ record: kind, id, fault: "different copy" });
-  }
-  return faults;
-}
-
-/** Returns the value as JSON with sorted fields. The id of an import is left out, because the API does not show it. */
-const sortedJson = (value: unknown): string => JSON.stringify(value, (_, part: unknown) => sortedFields(part));
-
-const sortedFields = (part: unknown): unknown =>
-  typeof part === "object" && part !== null && !Array.isArray(part)
-    ? Object.fromEntries(
-        Object.entries(part)
-          .filter(([name]) => name !== "importId")
-          .sort(([a], [b]) => (a < b ? -1 : 1)),
-      )
-    : part;
-
-/** Returns a fault if an unflushed entry contains a copy of the prospect that differs from the prospect's row. */
-function copyFaults(prospect: StoredProspect, entries: readonly IndexRow[]): IndexFault[] {
-  const fields = new Map<string, unknown>(Object.entries(prospect));
-  const isEqual = (entry: IndexRow): boolean => {
-    const copy = prospectCopyIn(entry);
-    const shown = copy === undefined ? {} : shownFields(prospect.companyId, copy);
-    return Object.entries(shown).every(([name, value]) => sortedJson(value) === sortedJson(fields.get(name)));
-  };
-  return entries.every(isEqual) ? [] : [{ record: "prospect", id: prospect.id, fault: "different copy" }];
+  return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }
 
 function* differences<T extends IndexRow | NoteText>(
@@ -199,11 +135,5 @@ function* differences<T extends IndexRow | NoteText>(
   }
 }
 
-/**
- * Returns a record as JSON with sorted fields. Equal records then have equal JSON, so the strings can be compared. The copy in an unflushed
- * entry is left out, because the expected row has none.
- */
-function canonical(entry: IndexRow | NoteText): string {
-  const { copy: _, ...fields } = { copy: undefined, ...entry };
-  return JSON.stringify(Object.entries(fields).sort());
-}
+/** Returns a record as JSON with sorted fields. Equal records then have equal JSON, so the strings can be compared. */
+const canonical = (entry: IndexRow | NoteText): string => JSON.stringify(Object.entries(entry).sort());

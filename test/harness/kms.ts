@@ -1,6 +1,6 @@
 /**
- * Starts one simulated KMS (key service) for each test worker. Tests that create webhooks without the local service need it. Environment
- * variables tell the tested code its address.
+ * Starts one simulated KMS for each test worker. Tests that create webhooks without the local service need it. Environment variables tell
+ * the tested code its address.
  */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/kms.ts";

@@ -4,10 +4,12 @@
  */
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
+import { sharedProcess } from "./shared-process.ts";
 
 /** The service divides its delays, for example those of retries, by this factor. The tests then wait for seconds instead of minutes. */
 const TIME_SCALE = 60;
 
+const isShared = process.argv.includes("--shared");
 const logs = watchLogs();
 const service = await startLocal({
   port: 0,
@@ -15,7 +17,8 @@ const service = await startLocal({
   timeScale: TIME_SCALE,
   allowedOrigins: ["https://app.example.com"],
   demo: true,
-  enforceRights: true,
+  // In environments of their own, the functions have their own rights and the bundles of a deployment.
+  ...(isShared ? { startThread: sharedProcess() } : { enforceRights: true, asDeployed: true }),
   // An environment is a running instance of a Lambda function. The start of one costs as much processor time as ten requests. The tests
   // call all functions again and again, so the service keeps idle environments.
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },

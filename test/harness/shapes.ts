@@ -29,7 +29,7 @@ export function dataOf<Data>({ data, error, response }: TypedAnswer<Data>, statu
   return data ?? expect.fail(`${response.url} gave no data`);
 }
 
-/** Expects a problem body (the JSON of an error) with this status and code, which no cache may store. Returns its list of errors. */
+/** Expects a problem body with this status and code, which no cache may store. Returns its list of errors. */
 export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number, code: string) {
   const isTyped = "response" in answer;
   const response = isTyped ? answer.response : answer;

@@ -1,22 +1,16 @@
-/**
- * Creates companies for tests, and contexts of warm functions (with filled caches). The contexts share one table, but each has its own
- * caches.
- */
+/** Creates companies for tests, and contexts of warm functions. The contexts share one table, but each has its own caches. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
-import { type FaultyDynamoDb, patient, TABLE, unsigned } from "./faulty-dynamodb.ts";
+import { type FaultyDynamoDb, TABLE } from "./faulty-dynamodb.ts";
+import { plainClient } from "./plain-dynamodb.ts";
 
-export function warmFunction(db: FaultyDynamoDb, clock: Clock): ApiContext {
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = unsigned(dynamoClient({ endpoint: db.directEndpoint, region: "us-east-1", credentials, ...patient }));
-  return contextOn(openTable(TABLE, client), clock);
-}
+export const warmFunction = (db: FaultyDynamoDb, clock: Clock): ApiContext =>
+  contextOn(openTable(TABLE, plainClient(db.directEndpoint)), clock);
 
 export interface Company {
   readonly caller: Caller;

@@ -1,7 +1,4 @@
-/**
- * Tests an endpoint whose answer is larger than Lambda's limit. The endpoint must commit nothing and answer with a problem body (the JSON
- * of an error).
- */
+/** Tests an endpoint whose answer is larger than Lambda's limit. The endpoint must commit nothing and answer with a problem body. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";

@@ -74,7 +74,7 @@ test("the retry of each killed POST gets 409 with Retry-After", async () => {
   const undo: [string, object] = [`/api/prospects/imports/${await imported(first)}/undo`, {}];
   const sent = [...posts, undo];
   // The second service starts before the requests are sent. Its start can take 30 seconds on a busy machine. If it started after the
-  // requests, their claims (the rows that reserve the idempotency keys) could expire in the meantime.
+  // requests, their claims could expire in the meantime.
   const second = await start(false);
   // The functions also start before the requests, because their start can take long, and the claims could expire in the meantime.
   for (const service of [first, second]) await warmUp(service);

@@ -40,8 +40,8 @@ export async function newCast(): Promise<Cast> {
   const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
   const working = ["owner", "admin", "plain", "viewer", "manager"];
   const stages = new Map<CallerName, Stage>();
-  // The records are created one after the other. Concurrent creations would start several environments (instances) of each function, which
-  // costs processor time.
+  // The records are created one after the other. Concurrent creations would start several environments of each function, which costs
+  // processor time.
   for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
   const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
   return {

@@ -36,7 +36,7 @@ async function call(caller: CallerName, method: string, path: string, body?: unk
   return answer;
 }
 
-/** Returns the status, the media type and the problem body (the JSON of an error) without the request id, which differs in every answer. */
+/** Returns the status, the media type and the problem body without the request id, which differs in every answer. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
@@ -59,8 +59,8 @@ test("the matrix has a row for every route, and no other", () => {
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
 /**
- * Returns some of the callers in `alike`, for whom the row has the same expected status. `npm run test:wide` uses all of them. The other
- * test commands use only one of them, and vary it from row to row.
+ * Returns some of the callers in `alike`, for whom the row has the same expected status. The size `wide` uses all of them, and
+ * the other runs use one of them, which varies from row to row.
  */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
@@ -77,8 +77,8 @@ function callersOf({ statuses }: Row, at: number): CallerName[] {
 }
 
 /**
- * The rows run one after the other. Concurrent rows would start several environments (instances) of each function, which costs processor
- * time. They could also change each other's records.
+ * The rows run one after the other. Concurrent rows would start several environments of each function, which costs processor time. They
+ * could also change each other's records.
  */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];

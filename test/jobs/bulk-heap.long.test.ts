@@ -44,8 +44,8 @@ const Run = z.extend(Peaks, {
 const Read = z.extend(Peaks, { outcomes: z.record(z.string(), count), pages: count, lines: count });
 
 /**
- * Flushes the company's search index (moves new entries into it) again and again, until the returned function is called. In the service,
- * a function that reads the table's stream flushes the index.
+ * Flushes the company's search index again and again, until the returned function is called. In the service, a function that reads the
+ * table's stream flushes the index.
  */
 function flushing(table: BenchTable, { clock, company }: Stage) {
   const context = contextOn(table.open(), clock);

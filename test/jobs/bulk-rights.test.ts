@@ -144,7 +144,7 @@ test("if the job's function was killed, the change of rights is answered only af
   const { caller, repId } = stage;
   db.plan((operation) => (operation === "TransactWriteItems" ? serverError : pass));
   const context = harness.sound();
-  // The function is killed before it can release its lease (its right to work on the job for a limited time).
+  // The function is killed before it can release its lease.
   const dying = harness.faulty();
   const table = {
     ...dying.table,

@@ -191,8 +191,8 @@ test("an execution whose lease has expired writes nothing more", async () => {
     ...context.table,
     write: async (write) => {
       const item = await context.table.write(write);
-      // After the job has renewed its lease (its right to work for a limited time), the clock advances until 30 s of the lease remain.
-      // Changing a record can take 45 s, so the job must not begin another record.
+      // After the job has renewed its lease, the clock advances until 30 s of the lease remain. Changing a record can take 45 s, so the job
+      // must not begin another record.
       if (item?.authorVersion !== undefined) now.ms += LEASE_MS - 30_000;
       return item;
     },

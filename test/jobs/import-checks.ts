@@ -64,8 +64,8 @@ export function importChecks(db: FaultyDynamoDb, harness: () => FaultyJobs) {
 
   /**
    * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain the
-   * rows that an import may leave: reference data (users, statuses, tags), idempotency keys, records of imports, the search index, the log
-   * of the users' activity, and ranges of reserved ids.
+   * rows that an import may leave: reference data, idempotency keys, records of imports, the search index, the log of the users' activity,
+   * and ranges of reserved ids.
    */
   async function left({ caller: { companyId } }: Company): Promise<string[]> {
     const found = await db.keysOf(`C#${companyId}#`);

@@ -82,7 +82,7 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
 
 /**
  * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain
- * reference data (users, statuses, tags), idempotency keys, records of imports, and the log of the users' activity.
+ * reference data, idempotency keys, records of imports, and the log of the users' activity.
  */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);

@@ -18,7 +18,7 @@ async function runningImport(service: Running, word: string): Promise<number> {
 
 /**
  * An interrupted import continues after about three minutes: the lease of the killed job (two minutes) must expire, and then the sweeper
- * (once a minute) starts the import again. In addition, a busy machine is up to ten times slower than an idle one.
+ * starts the import again. In addition, a busy machine is up to ten times slower than an idle one.
  */
 const TIMEOUT_MS = 1_800_000;
 

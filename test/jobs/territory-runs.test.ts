@@ -1,6 +1,6 @@
 /**
  * Tests that the counts of a territory are right. The tests compare them with the number of prospects whose points lie in the polygon. Also
- * tests runs (jobs that assign the prospects in a territory) while users change prospects, and after requests and runs were killed.
+ * tests runs while users change prospects, and after requests and runs were killed.
  */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";

@@ -1,6 +1,6 @@
 /**
  * Tests writes of notes and appointments while each of their calls to DynamoDB fails once. The row, its calendar entry, its prospect and
- * its locator (the row that finds it by id) must always agree. The client's retry must have the same result as a request without a fault.
+ * its locator must always agree. The client's retry must have the same result as a request without a fault.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -57,10 +57,7 @@ async function scene(caller: Caller): Promise<Scene> {
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
 
-/**
- * Returns the prospect's row with its notes, appointments, calendar entries and locators (the rows that find notes and appointments by
- * id).
- */
+/** Returns the prospect's row with its notes, appointments, calendar entries and locators. */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
   const months = [JANUARY, JUNE].map((startAt) => ({ pk: attachedKeys.calendarEntry(companyId, startAt, 1).pk }));
@@ -87,8 +84,8 @@ const watching =
   };
 
 /**
- * Expects that every note and appointment has a locator (the row that finds it by id). Also expects that the calendar and the prospect's
- * row have equal copies of every appointment. There must be no other locators and no other calendar entries.
+ * Expects that every note and appointment has a locator. Also expects that the calendar and the prospect's row have equal copies of every
+ * appointment. There must be no other locators and no other calendar entries.
  */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);

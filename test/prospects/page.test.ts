@@ -40,7 +40,7 @@ const appointment: StoredAppointment = {
 };
 
 /** A prospect with a value in every field. Only `deletedAt` is missing, because the prospect is not deleted. */
-const full: Required<Omit<StoredProspect, "deletedAt" | "noNotes">> = {
+const full: Required<Omit<StoredProspect, "deletedAt">> = {
   type: "prospect",
   id: 5,
   companyId: 4,
@@ -78,7 +78,6 @@ const full: Required<Omit<StoredProspect, "deletedAt" | "noNotes">> = {
   createdBy: 7,
   updatedBy: 7,
   clientRecordId: "record",
-  deletedByOperation: ["mark", 2],
   changedByImport: "import",
   importId: "import",
   bulk: { jobId: 1, version: 3, events: "each", before: { statusId: 2 }, after: { tagIds: [3], deletedAt: null } },

@@ -1,6 +1,6 @@
 /**
  * Tests map pins, search and large answers over HTTP. An answer must be complete, streamed, and gzipped if the client accepts gzip. An
- * invalid request must get a problem body (the JSON of an error).
+ * invalid request must get a problem body.
  */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";

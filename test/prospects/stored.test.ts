@@ -50,7 +50,6 @@ const prospect: fc.Arbitrary<StoredProspect> = fc
       createdAt: time,
       version: fc.integer({ min: 1, max: 1_000 }),
       deletedAt: time,
-      noNotes: fc.constant(1 as const),
       importId: fc.nat().map(String),
       bulk: fc.record({ jobId: id, version: id, events: fc.constantFrom("summary", "each", "none") }),
     },
@@ -67,12 +66,6 @@ test("a prospect that is stored and read again is unchanged, whether it is valid
     }),
     { numRuns: 500 },
   );
-});
-
-test("a row is known to have no notes only if no note was added since it was written", () => {
-  const item = prospectItem(prospectRow({ noNotes: 1 }));
-  expect(storedProspect(item).noNotes).toBe(1);
-  expect(storedProspect({ ...item, notesVersion: 1 }).noNotes).toBeUndefined();
 });
 
 test("a version is of a bulk job only if the mark names this version", () => {

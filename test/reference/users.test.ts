@@ -20,7 +20,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** Simulates a user pool in which an e-mail address always has the same subject (user id of the pool). */
+/** Simulates a user pool in which an e-mail address always has the same subject. */
 function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {
   const subjects = new Map<string, string>();
   return {

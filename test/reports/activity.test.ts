@@ -160,8 +160,8 @@ test("a flush between the reads and the write of a repair makes the repair begin
 });
 
 /**
- * Creates a company with three facts (things that a user has done). Two flushes have moved the first two facts into the log or the daily
- * sums. The third fact is still in an unflushed entry of the search index.
+ * Creates a company with three facts. Two flushes have moved the first two facts into the log or the daily sums. The third fact is still in
+ * an unflushed entry of the search index.
  */
 async function newScene() {
   const context = warmFunction(db, { now: () => Date.parse(`${today()}T12:00:00Z`) });

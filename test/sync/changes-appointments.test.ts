@@ -96,8 +96,8 @@ test("a snapshot of appointments in 30 months is one page, and reads the agendas
   expect(ids).toEqual(expected);
   expect(pages).toBe(1);
   // `bare` is the cost of reading all appointments. The snapshot has two requests, and both also read the head row of the search index. The
-  // first request also reads the agendas (rows with the appointment times of prospects) with one Query for each user, and one for prospects
-  // without an assignee. It then reads the change log again (1.5 units), to find agendas that have moved meanwhile.
+  // first request also reads the agendas with one Query for each user, and one for prospects without an assignee. It then reads the change
+  // log again (1.5 units), to find agendas that have moved meanwhile.
   const users = 1 + stage.reps.length;
   expect(units).toBeLessThanOrEqual(bare.usage.readUnits + 3 + 1.5 * (users + 1) + 1.5);
 });

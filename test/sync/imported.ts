@@ -32,14 +32,12 @@ export async function importProspects(
   const first = await context.ids.takeForImport("prospect", companyId, assignees.length, "import");
   const prospects = assignees.map((assignedToUserId, i) => {
     const id = first + i;
-    const bare = i % 2 === 0 ? { noNotes: 1 as const } : {};
     return prospectRow({
       companyId,
       id,
       name: `imported ${id}`,
       assignedToUserId,
       importId: IMPORT_ID,
-      ...bare,
       ...dated,
     });
   });

@@ -20,8 +20,8 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
 }
 
 /**
- * Writes the limiter row of a quick receiver. The limiter bounds the concurrent requests to a receiver by slots (permissions to send). If a
- * receiver is quick, a sender needs only one slot for a whole batch of deliveries.
+ * Writes the limiter row of a quick receiver. The limiter bounds the concurrent requests to a receiver by slots. If a receiver is quick, a
+ * sender needs only one slot for a whole batch of deliveries.
  */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "limiter", companyId, webhookId, used: 0, fails: 0, slow: false };

@@ -186,8 +186,7 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
   // Writes the rows that a sender leaves if it is killed between two writes: it has added the delivery to the webhook's throttled backlog,
-  // but has not yet noted this backlog in the limiter's row, which counts the concurrent requests. Other senders hold all slots
-  // (permissions to send).
+  // but has not yet noted this backlog in the limiter's row, which counts the concurrent requests. Other senders hold all slots.
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [

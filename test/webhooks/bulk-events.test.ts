@@ -214,8 +214,8 @@ describe("beside the events of a bulk job", () => {
     await publish(simulation, bulkChange(hook.companyId, 1_000, { version: 3, marked: 2 }));
     await simulation.runUntil(at + 5 * SECOND);
     expect(simulation.sent.filter((sent) => !isBulk(sent)).map((sent) => sent.at - at)).toEqual([0]);
-    // A slow receiver gets one request for each slot (permission to send) that is in use, so its concurrent requests show the number of
-    // slots. A quick receiver gets several deliveries with one slot, so its number of requests is not checked.
+    // A slow receiver gets one request for each slot that is in use, so its concurrent requests show the number of slots. A quick receiver
+    // gets several deliveries with one slot, so its number of requests is not checked.
     if (ms > SECOND) expect(simulation.mostInFlight.get(hook.url)).toBe(slotLimit(10, true, true) + 1);
     await simulation.runUntil(START + 5 * MINUTE);
     expect(simulation.sent).toHaveLength(events + 1);

@@ -137,8 +137,8 @@ function serviceTable(): Table {
 }
 
 /**
- * Expects that reconciliation (the check that no delivery is lost) counts `expected` deliveries, that all of them are delivered, and that
- * it finds no fault. Also checks the search index.
+ * Expects that reconciliation counts `expected` deliveries, that all of them are delivered, and that it finds no fault. Also checks the
+ * search index.
  */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();

@@ -1,6 +1,6 @@
 /**
- * Tests webhooks with a delay (debounce window). All events of one record within the window must arrive in one delivery, even if functions
- * are killed or repeated, or run concurrently. Events that together exceed the maximum size of a body must arrive in several deliveries.
+ * Tests webhooks with a delay. All events of one record within the window must arrive in one delivery, even if functions are killed or
+ * repeated, or run concurrently. Events that together exceed the maximum size of a body must arrive in several deliveries.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";

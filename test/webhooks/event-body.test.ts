@@ -76,8 +76,8 @@ test("neither the first nor a repeated publication of an event contains a later 
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // One request writes the row that names the delivery for reconciliation (the check that no delivery is lost), and one writes the
-  // delivery. No request reads, because the changed row contains all data for the body.
+  // One request writes the row that names the delivery for reconciliation, and one writes the delivery. No request reads, because the
+  // changed row contains all data for the body.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);

@@ -1,7 +1,4 @@
-/**
- * Tests that a warm function (one that has already handled other calls) reads the stored data of an event only once, and that its cache
- * of this data is bounded.
- */
+/** Tests that a warm function reads the stored data of an event only once, and that its cache of this data is bounded. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";

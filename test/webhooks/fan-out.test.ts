@@ -209,8 +209,8 @@ describe("repeats and concurrent changes", () => {
     await expandAll(at);
     const { context, written } = counted(at.context);
     await publish({ context }, change);
-    // The repeated publication tries to write the event's data and its row for reconciliation (the check that no delivery is lost). Both
-    // writes are refused, because the rows exist.
+    // The repeated publication tries to write the event's data and its row for reconciliation. Both writes are refused, because the rows
+    // exist.
     expect(written.rows).toBe(2);
     expect(at.queue).toEqual([]);
     expect(await allDeliveries(at)).toHaveLength(150);

@@ -18,12 +18,12 @@ import { DeliverySimulation } from "./delivery-simulation.ts";
 import { isolate } from "./measure-isolation.ts";
 import { expectReconciled } from "./reconciled.ts";
 
-/** Each test gets an empty table, because the sweeper (which sends lost messages again) reads the deliveries of all companies. */
+/** Each test gets an empty table, because the sweeper reads the deliveries of all companies. */
 const db = faultyDynamoDb("test");
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
-/** After each test, reconciliation (the check that no delivery is lost) must find no fault in any company. */
+/** After each test, reconciliation must find no fault in any company. */
 afterEach(async () => {
   for (const simulation of staged.splice(0)) {
     for (const { companyId } of simulation.hooks) await expectReconciled({ db, companyId, clock: simulation.clock });
@@ -62,8 +62,8 @@ describe("80 events for a slow or failing receiver do not delay another company'
   test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.simulation);
-    // A sender whose receiver was quick waits up to RECHECKS * RECHECK_MS milliseconds for a slot (the permission to send). During this
-    // wait, it cannot send deliveries of the other company, so these may be late by this time.
+    // A sender whose receiver was quick waits up to RECHECKS * RECHECK_MS milliseconds for a slot. During this wait, it cannot send
+    // deliveries of the other company, so these may be late by this time.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.mostConcurrent).toBe(slotLimit(10, false));
   });
@@ -81,7 +81,7 @@ describe("the slots of a webhook", () => {
     expect(new Set(simulation.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(simulation.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // After the backlog is sent, no slot (permission to send) may be in use, and the index of due rows must not contain the limiter's row.
+    // After the backlog is sent, no slot may be in use, and the index of due rows must not contain the limiter's row.
     expect(await limiterRow()).toMatchObject({ used: 0 });
     expect(await limiterRow()).not.toHaveProperty("dueShard");
     expect(simulation.queue).toEqual([]);
@@ -97,8 +97,8 @@ describe("the slots of a webhook", () => {
     await simulation.runUntil(START + 30 * SECOND);
     expect(simulation.sent).toHaveLength(105);
     expect(simulation.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages return to the queue, because senders first wait a short time for a slot (the permission to send). Without this wait,
-    // each message would return about six times.
+    // Few messages return to the queue, because senders first wait a short time for a slot. Without this wait, each message would return
+    // about six times.
     expect(simulation.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });

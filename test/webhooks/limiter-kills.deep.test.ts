@@ -1,6 +1,6 @@
 /**
  * Tests kills at the calls of the concurrency limiter, of its circuit breaker, and of the drain, which sends the backlog. Every delivery
- * must arrive, and at the end no slot (permission to send) may be in use.
+ * must arrive, and at the end no slot may be in use.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -68,7 +68,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const limiterRow = (await limiterRowOf(at)) ?? {};
-  // Expects a closed circuit breaker, an empty backlog, and no slot (permission to send) in use.
+  // Expects a closed circuit breaker, an empty backlog, and no slot in use.
   expect(limiterRow, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(limiterRow, place).not.toHaveProperty(mark);
   expect(

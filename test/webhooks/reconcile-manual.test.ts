@@ -1,6 +1,6 @@
 /**
- * Tests that reconciliation (the check that no delivery is lost) reports each kind of damage to manual, test and delayed deliveries. It
- * must also report a webhook whose backlog is not sent any more.
+ * Tests that reconciliation reports each kind of damage to manual, test and delayed deliveries. It must also report a webhook whose backlog
+ * is not sent any more.
  */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,4 +1,4 @@
-/** Tests that reconciliation (the check that no delivery is lost) finds no fault in undamaged data, and reports each kind of damage. */
+/** Tests that reconciliation finds no fault in undamaged data, and reports each kind of damage. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";

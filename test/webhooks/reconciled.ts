@@ -1,4 +1,4 @@
-/** Runs reconciliation (the check that no delivery of a company is lost) in a test, and expects no fault. */
+/** Runs reconciliation in a test, and expects no fault. */
 import { expect } from "vitest";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";

@@ -160,7 +160,7 @@ test("a replay skips deliveries that had no attempt, are in a paused backlog, or
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** Ignores the error of a planned kill. The next run of the sweeper (a function that runs every minute) continues the work. */
+/** Ignores the error of a planned kill. The next run of the sweeper continues the work. */
 function unlessKilled(error: unknown): void {
   if (!(error instanceof Killed)) throw error;
 }

@@ -261,7 +261,7 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 
 /**
  * Processes several messages in one call. It counts the deliveries whose sender failed although the receiver had accepted the post, because
- * only these may be sent again. One message may send many deliveries of a backlog (deliveries that had to wait).
+ * only these may be sent again. One message may send many deliveries of a backlog.
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;

@@ -13,7 +13,7 @@ beforeAll(() => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** Number of deliveries of another company at the beginning of each partition of the due index (which finds waiting deliveries by time). */
+/** Number of deliveries of another company at the beginning of each partition of the due index. */
 const WAITING = 500;
 const WRITE_MS = 100;
 

@@ -1,6 +1,6 @@
 /**
- * Erases a company: its users at the identity provider, its files, and its rows in each table of the deployment. Each step can be repeated.
- * So an interrupted command continues when it is run again.
+ * Erases a company: its users at the identity provider, its files, and its rows in each table of the deployment. Each step can be repeated,
+ * so a repeated command continues.
  */
 import * as z from "zod/mini";
 import { countFiles, type FileStore, removeFiles } from "#shared/aws/s3-folders.ts";
@@ -18,13 +18,10 @@ import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } f
 export interface ErasureContext {
   /** The table that the service uses. */
   readonly rows: RowStore;
-  /**
-   * Other tables that may contain the company. After a switch to a restored table, the old table is one of them. The service does not write
-   * to them.
-   */
+  /** Other tables that may contain the company, such as the old one after a switch. The service does not write to them. */
   readonly others: readonly RowStore[];
   readonly files: FileStore;
-  /** The user pool. It is undefined if an external identity provider manages the users. */
+  /** Undefined if an external identity provider manages the users. */
   readonly pool: Pool | undefined;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
@@ -32,15 +29,13 @@ export interface ErasureContext {
 }
 
 /**
- * Time in milliseconds after the suspension during which functions may still write rows of the company. API Gateway accepts requests of the
- * company's users for 60 s more, because it caches the authorizer's result. The function of an accepted request runs at most 15 minutes.
+ * Milliseconds after the suspension during which functions may still write: the authorizer's result is cached for 60 s, and a function
+ * lasts at most 15 minutes.
  */
 export const QUIET_MS = 16 * 60_000;
 /**
- * Time in milliseconds from the start of the erasure, when the webhooks are removed, to the removal of users, files and rows. SQS delays a
- * message by at most 15 minutes, so all queued messages about deliveries arrive during this time. Their consumer cancels the deliveries,
- * because the webhook no longer exists. A message that arrived after the removal of the delivery's row would set off the alarm
- * `Delivery missing`.
+ * Milliseconds from the removal of the webhooks to the removal of users, files and rows. SQS delays a message by at most 15 minutes, so all
+ * messages about deliveries arrive before, and cancel them. A later one would set off the alarm `Delivery missing`.
  */
 const SETTLE_MS = 16 * 60_000;
 /** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
@@ -56,11 +51,9 @@ export const Erasure = z.object({
 export type Erasure = z.infer<typeof Erasure>;
 
 /**
- * Erases a company and returns the record of the erasure. If an earlier erasure has removed the company from the service's table, erases
- * the company in the other tables only, removes the users that only these tables contain, and returns the record of the earlier erasure.
- * Throws CommandRefused if the company is unknown, if it is not suspended, if requests or jobs may still write its rows, or if `confirmed`
- * is not the name of the company.
- * @param confirmed the name that the operator has typed to confirm the erasure
+ * Erases a company and returns the record of the erasure. If the service's table has lost the company in an earlier erasure, only the other
+ * tables are erased. Throws CommandRefused if the company is unknown, if it is not suspended, if requests or jobs may still write its rows,
+ * or if `confirmed`, which the operator has typed, is not its name.
  */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   const company = await markedCompany(context.rows.table, companyId);
@@ -94,9 +87,8 @@ async function eraseUsed(context: ErasureContext, company: MarkedCompany, confir
 }
 
 /**
- * Erases a company that is in one of the other tables, but not in the table that the service uses. The reason is a restore: the company was
- * created after the restore point (the time whose data was restored), but before the service switched to the restored table. The service
- * does not know the company, so no function can write its rows. The erasure therefore needs no suspension.
+ * Erases a company that was created after the restore point, but before the switch to the restored table. The service does not know it, so
+ * no function can write its rows, and it need not be suspended.
  */
 async function eraseUnused(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   for (const other of context.others) {
@@ -105,8 +97,7 @@ async function eraseUnused(context: ErasureContext, companyId: number, confirmed
     assertConfirmed(company, confirmed);
     const rowsBefore = await countRows(other, companyId);
     await removeUsersAndFiles(context, companyId);
-    // Write the record of the erasure to the service's table first. If the command is interrupted, a repeated call finds the record there
-    // and continues.
+    // First to the service's table, so that a repeated command continues.
     const erasure = erasureNow(context, companyId, rowsBefore);
     await recordErasure(context.rows, erasure);
     return eraseElsewhere(context, erasure);
@@ -131,10 +122,7 @@ async function eraseElsewhere(context: ErasureContext, erasure: Erasure): Promis
   return erasure;
 }
 
-/**
- * Writes the record of the erasure and removes the company's own row, in one transaction. If the two writes were separate, an interruption
- * between them could leave no trace of the company, or both rows.
- */
+/** The two writes are one transaction: an interruption between them could leave no trace of the company, or both rows. */
 const recordErasure = ({ table }: RowStore, erasure: Erasure, when?: Condition): Promise<void> =>
   table.transact([
     { remove: keys.company(erasure.companyId), ...(when !== undefined && { when }) },
@@ -146,7 +134,7 @@ export async function erasureOf(table: Table, companyId: number): Promise<Erasur
   return item === undefined ? undefined : Erasure.parse(item);
 }
 
-/** Counts the rows and files of a company that still exist. The reads are strongly consistent. */
+/** Strongly consistent. */
 export async function remainsOf(
   { rows, others, files }: Pick<ErasureContext, "rows" | "others" | "files">,
   companyId: number,
@@ -185,8 +173,8 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 const DAY_MS = 86_400_000;
 
 /**
- * Counts the jobs that run or wait, except for paused bulk jobs. The query reads only jobs that are due within a day. A paused job is due a
- * month after the pause, and is then cancelled. Until then, it writes no rows, and no user of a suspended company can resume it.
+ * Paused bulk jobs do not count: they are due a month after the pause, and are then cancelled. Until then they write no rows, and no user
+ * of a suspended company can resume them.
  */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
@@ -197,10 +185,7 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
   return jobs;
 }
 
-/**
- * Marks the company as being erased: stores the time and the numbers of the company's rows (for the later report) in the company's own row.
- * A company with this mark cannot be resumed. Does nothing if the company already has the mark.
- */
+/** A marked company cannot be resumed. The numbers of its rows are for the later report. Does nothing if it has the mark. */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -227,8 +212,8 @@ async function removeUsersAndFiles(context: ErasureContext, companyId: number): 
 }
 
 /**
- * Removes the users from the identity provider. Another table may contain users that the service's table does not have. The rows of the
- * users are removed only later, so that a repeated command finds the users again after an interruption. Returns the number of users.
+ * Removes the users of all tables from the identity provider, before their rows, so that a repeated command finds them again. Returns the
+ * number of users.
  */
 async function removeUsers({ rows, others, pool }: ErasureContext, companyId: number): Promise<number> {
   const removed = new Set<string>();
@@ -242,7 +227,7 @@ async function removeUsers({ rows, others, pool }: ErasureContext, companyId: nu
   return removed.size;
 }
 
-/** Removes all rows except the company's own row. A repeated command needs this row to see that the erasure is not complete. */
+/** A repeated command needs the company's own row to see that the erasure is not complete. */
 async function removeAllRows(
   { progress }: Pick<ErasureContext, "progress">,
   rows: RowStore,

@@ -1,6 +1,6 @@
 /**
- * Exports all data of a company to the bucket: its rows as NDJSON (one JSON object per line), and copies of its files. An interrupted
- * export continues after the last part that it has stored. Only one part at a time is in memory.
+ * Exports all data of a company to the bucket: its rows as NDJSON, and copies of its files. An interrupted export continues after the last
+ * stored part. Only one part at a time is in memory.
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
@@ -21,10 +21,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /**
-   * The size in bytes at which a part ends, measured before compression. The code compares the size only after each page of rows, so a part
-   * can be larger by almost one page. The default is 8 MiB.
-   */
+  /** The size of a part before compression. It is checked after each page of rows, so a part can be larger. The default is 8 MiB. */
   readonly partBytes?: number;
 }
 
@@ -41,12 +38,12 @@ const Progress = z.object({
   name: z.string(),
   suspended: z.boolean(),
   segments: z.int(),
-  /** The segment of the table scan that is being read, and the position within this segment. */
+  /** The segment of the table scan, and the position within it. */
   segment: z.int(),
   from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
-  /** True if `exportActivity` has exported the newest activity (what users have done). */
+  /** True after `exportActivity`. */
   hasActivity: z._default(z.boolean(), false),
-  /** The index of the bucket's folder whose files are being copied, and the S3 key of the last file that was copied. */
+  /** The bucket's folder whose files are being copied, and the last copied S3 key. */
   folder: z.int(),
   after: z.nullable(z.string()),
   parts: z.array(Part),
@@ -147,8 +144,8 @@ async function exportSegment(
 }
 
 /**
- * Exports the newest activity (what users have done, for reports) as rows of the type `loggedFacts`. The table first stores activity only
- * in the search index, which the export omits. Only later, a flush (background work) copies the activity to rows of its own.
+ * Exports facts that only the company index has, which the export omits, as rows of the type `loggedFacts`. A flush would copy them to such
+ * rows later.
  */
 async function exportActivity(
   context: ExportContext,
@@ -190,10 +187,7 @@ async function copyFolder(
   await save(context, companyId, progress);
 }
 
-/**
- * Writes a part of the export. The number in its name is the count of stored parts plus one. So a part whose write was interrupted is
- * overwritten when it is written again.
- */
+/** The number in its name is the count of stored parts plus one, so a part whose write was interrupted is overwritten. */
 async function writePart(
   { files, progress: report }: ExportContext,
   folder: string,
@@ -212,16 +206,15 @@ const save = ({ files }: ExportContext, companyId: number, progress: Progress): 
   writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
 /**
- * Matches the partition keys of the rows that are not exported: the search index with its change log, the stored responses for repeated
- * requests, the receipts of operations that devices have sent, the ids that clients chose for new prospects (the prospects' rows contain
- * them too), and the data keys that encrypt the secrets of webhooks, sessions and cursors.
+ * These rows are not exported: the company index with its change log, stored responses and receipts of repeated requests and operations,
+ * ids that clients chose for new prospects (the prospects' rows contain them too), and data keys.
  */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XF|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
-/** Returns the row as a line of a part. If compressed bytes of the row are damaged, counts the row and reports it. */
+/** Counts and reports a row with damaged compressed bytes. */
 function lineOf(row: Item, { progress: report }: ExportContext, progress: Progress): string {
   const reasons: string[] = [];
   const line = JSON.stringify(exportable(row, (reason) => reasons.push(reason)));
@@ -233,10 +226,8 @@ function lineOf(row: Item, { progress: report }: ExportContext, progress: Progre
 }
 
 /**
- * Returns the row as plain JSON without secrets. Prospects are stored with several fields in one JSON string, which become separate fields
- * here. Compressed records are decompressed.
- *
- * @param onDamage receives the reason for each value with damaged compressed bytes
+ * Returns the row as JSON without secrets: fields in one JSON string become separate, and compressed records are decompressed. `onDamage`
+ * receives the reason for each damaged value.
  */
 function exportable(row: Item, onDamage: (reason: string) => void): Item {
   const { fields, ...columns } = row;
@@ -262,10 +253,7 @@ function plain(value: unknown, onDamage: (reason: string) => void): unknown {
   return value;
 }
 
-/**
- * Converts bytes to a JSON value. If the bytes are compressed records (shared/db/packed.ts), returns the records. Otherwise, and if the
- * compressed records are damaged, returns the bytes in base64.
- */
+/** Returns the compressed records (shared/db/packed.ts), or other and damaged bytes in base64. */
 function plainBytes(bytes: Uint8Array, onDamage: (reason: string) => void): unknown {
   if (isPacked(bytes)) {
     try {

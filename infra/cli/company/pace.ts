@@ -11,10 +11,7 @@ export class Pace {
     this.#wait = wait;
   }
 
-  /**
-   * Waits until the average consumption of earlier calls is within the limit, and then executes `call`. `call` resolves with its result and
-   * the units that it has consumed.
-   */
+  /** Waits until the average consumption is within the limit. `call` resolves with its result and the units that it has consumed. */
   async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
     const early = this.#paidAt - Date.now();
     if (early > 0) await this.#wait(early);

@@ -1,4 +1,4 @@
-/** Checks and removes users in the user pool of a deployment. */
+/** The users of a deployment's user pool. */
 import type { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import { findPoolUser, removePoolUser } from "#shared/aws/cognito.ts";
 
@@ -7,10 +7,7 @@ export interface PoolUser {
   readonly sub: string;
 }
 
-/**
- * Returns true if the user pool contains this user with this subject. The e-mail address alone does not identify the user, because another
- * company's user may have the same address.
- */
+/** The subject must match too, because another company's user may have the same e-mail address. */
 export type HasUser = (user: PoolUser) => Promise<boolean>;
 
 export interface Pool {

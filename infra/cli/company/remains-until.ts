@@ -1,17 +1,13 @@
-/** Computes for the report of an erasure how long copies of the erased company's data remain. */
+/** How long copies of an erased company's data remain, for the report of an erasure. */
 import { iso } from "#shared/clock.ts";
 import type { DeployedRetention } from "../../settings/retention.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Number of days for which AWS keeps the last copy of a deleted table that had point-in-time recovery. */
+/** AWS keeps the last copy of a deleted table that had point-in-time recovery. */
 const LAST_COPY_DAYS = 35;
 
-/**
- * Returns for each kind of copy of the erased data the time at which the copy expires.
- *
- * @param retention the retention times of the deployment; undefined if the deployed stack does not have them as an output
- */
+/** When each kind of copy expires. `retention` is undefined if the deployed stack does not have it as an output. */
 export function remainsUntil(erasedAt: string, retention: DeployedRetention | undefined): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   const bySetting = (name: "logDays" | "recoveryDays"): string =>
@@ -28,10 +24,7 @@ export function remainsUntil(erasedAt: string, retention: DeployedRetention | un
   };
 }
 
-/**
- * Returns when the copies in AWS Backup expire. AWS Backup sets the expiry of a copy when it makes the copy, so a later change of the
- * settings does not affect existing copies.
- */
+/** AWS Backup sets the expiry of a copy when it makes the copy, so a later change of the settings does not matter. */
 function backups(retention: DeployedRetention | undefined, after: (days: number) => string): string {
   const others = "copies made by hand, or under earlier settings, may remain longer";
   if (retention === undefined) return `after the days of the settings backupDailyDays and backupMonthlyDays; ${others}`;

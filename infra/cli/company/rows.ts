@@ -1,7 +1,4 @@
-/**
- * Reads and removes the rows of one company. It scans the whole table instead of querying the known kinds of keys. So it also finds rows of
- * a kind that a later release adds.
- */
+/** Reads and removes the rows of one company, by scans of the whole table, which also find rows of a kind that a later release adds. */
 import { type DynamoDBDocumentClient, ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -18,12 +15,9 @@ export interface RowStore {
   readonly writes: Pace;
 }
 
-/**
- * Maximum read units per second of a command. Four scan segments share them, so each segment uses 500. A partition allows 3 000 read units
- * per second. So even if all four segments read the same partition, a third of its units remains for users.
- */
+/** Four scan segments share them. A partition allows 3 000 per second, so a third remains for users even if all read the same one. */
 export const READ_UNITS = 2_000;
-/** Maximum write units per second of a command. A partition allows 1 000, so at least half of them remain for users. */
+/** A partition allows 1 000 per second, so at least half of them remain for users. */
 export const WRITE_UNITS = 500;
 export const SEGMENTS = 4;
 
@@ -32,7 +26,7 @@ export const keyOfRow = (row: Item): Key => StoredKey.parse(row);
 
 export interface Page {
   readonly rows: readonly Item[];
-  /** The position after this page, from which a later scan can continue. It is undefined after the last page. */
+  /** A later scan can continue here. Undefined after the last page. */
   readonly next: Item | undefined;
 }
 
@@ -46,8 +40,7 @@ export interface Scan {
 }
 
 /**
- * Returns the filter for the company's rows. Most of their keys begin with the company's id. Rows that are found by subject, session or
- * e-mail address do not have the company in their partition key. For them, the filter compares `companyId` or the sort key.
+ * Most keys begin with the company's id. For rows by subject, session or e-mail address, the filter compares `companyId` or the sort key.
  */
 const ofCompany = (companyId: number) => ({
   FilterExpression:
@@ -63,9 +56,8 @@ const ofCompany = (companyId: number) => ({
 });
 
 /**
- * Yields the company's rows in one scan segment. Each page contains the rows from at most one megabyte of the table. The next page is read
- * before the current page is yielded, because the caller may remove the rows of the current page. The local DynamoDB server cannot continue
- * a scan after a removed row.
+ * Each page is from at most one megabyte of the table. The next page is read before the current one is yielded, because the local DynamoDB
+ * server cannot continue a scan after a row that the caller has removed.
  */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
   let from = scan.from;
@@ -95,10 +87,7 @@ export async function* companyPages(store: RowStore, companyId: number, scan: Sc
   yield page;
 }
 
-/**
- * Calls `work` with the keys and types of each page of the company's rows. The segments are read concurrently. Returns the sum of the
- * numbers that `work` returns.
- */
+/** Reads the segments concurrently. Returns the sum of the numbers that `work` returns. */
 async function eachPage(
   store: RowStore,
   companyId: number,
@@ -123,10 +112,7 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
   return counts;
 }
 
-/**
- * Returns the type of a row, or `other` for a row without a type. Some rows have no type, because they only reserve a value or refer to
- * another row.
- */
+/** Rows that only reserve a value or refer to another row have no type. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
 export function removeRows(
@@ -147,7 +133,7 @@ export function removeRows(
   });
 }
 
-/** Number of rows that one batch call removes. DynamoDB accepts at most 25. */
+/** The maximum of DynamoDB for a batch. */
 export const ROWS_TOGETHER = 25;
 
 export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>

@@ -1,4 +1,4 @@
-/** Reads and writes the local files of the CSV command. After a crash, a file has either its old content or its complete new content. */
+/** The local files of the CSV command. After a crash, a file has either its old content or its complete new content. */
 import { existsSync } from "node:fs";
 import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -8,10 +8,7 @@ import { Failed, hasCode, type Service } from "./service.ts";
 
 const faults: Readonly<Record<string, string>> = { ENOENT: "does not exist", EFBIG: "is larger than a file may be" };
 
-/**
- * Converts an error of the local file system to a `Failed` error whose message is a sentence for the user. Its code is `final`, so the work
- * is not retried.
- */
+/** A sentence for the user. The code is `final`, so the work is not retried. */
 export function fileFault(error: unknown, path: string): Failed {
   if (error instanceof Failed) return error;
   const sentence = faults[codeOf(error) ?? ""] ?? `cannot be used: ${messageOf(error).replace(/^E[A-Z]+: /, "")}`;
@@ -23,7 +20,7 @@ export const local = <T>(path: string, work: Promise<T>): Promise<T> =>
     throw fileFault(error, path);
   });
 
-/** Returns the path behind symbolic links, and the file's mode. Refuses devices and pipes, because `writeWhole` would replace them. */
+/** Returns the path behind symbolic links, and the mode. Refuses devices and pipes, because `writeWhole` would replace them. */
 export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode?: number }> {
   const existing = await stat(file).catch(() => undefined);
   if (existing?.isFile()) return { path: await local(file, realpath(file)), mode: existing.mode };
@@ -32,7 +29,7 @@ export async function targetOf(file: string): Promise<{ readonly path: string; r
   return { path: file };
 }
 
-/** Writes all bytes to a new file and then replaces `file` with it. After an error, the old file is unchanged. */
+/** Writes a new file that then replaces `file`. After an error, the old file is unchanged. */
 export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | string): Promise<void> {
   const { path, mode } = await targetOf(file);
   const fresh = `${path}.${process.pid}.part`;
@@ -45,10 +42,7 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
   }
 }
 
-/**
- * An entry of a journal, the local file in which the command records each job that it has begun. The further fields of an entry contain
- * what the user asked for.
- */
+/** An entry of the journal, the local file with the jobs that the command has begun. Further fields are what the user asked for. */
 const Entry = z.looseObject({ base: z.string(), companyId: z.int(), id: z.int(), createdAt: z.string() });
 type Entry = z.infer<typeof Entry>;
 
@@ -72,10 +66,10 @@ function entriesIn(text: string, path: string): Entry[] {
   }
 }
 
-/** Returns the job that an entry of the journal names. Returns undefined if there is no entry, or if the service no longer has the job. */
+/** Undefined if there is no entry, or if the service no longer has the job. */
 export async function jobOf<J extends { createdAt: string }>(look: (id: number) => Promise<J>, entry?: Entry) {
   if (entry === undefined) return undefined;
   const job = await look(entry.id).catch((error) => (hasCode(error, "gone") ? undefined : Promise.reject(error)));
-  // After the service has switched to another table, another job may have the same id. So the creation times are compared, too.
+  // After a switch to another table, another job may have the same id.
   return job?.createdAt === entry.createdAt ? job : undefined;
 }

@@ -1,7 +1,4 @@
-/**
- * Implements `import FILE` and `export FILE` with import and export jobs of the service. If an interrupted command is run again, it resumes
- * its job.
- */
+/** Implements `import FILE` and `export FILE` with import and export jobs. A repeated command resumes its interrupted job. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { rm, stat } from "node:fs/promises";
@@ -16,7 +13,7 @@ import { digits, type Step } from "./progress.ts";
 import { dataOf, Failed, followed, hasCode, isOpen, retried, retryAfterMs, type Service } from "./service.ts";
 import { download, sendFile } from "./transfer.ts";
 
-/** Runs the export and returns the exit code. Throws Failed, with the code `cutOff` if the same command can resume the export. */
+/** Returns the exit code. Throws Failed, with the code `cutOff` if the same command can resume. */
 export async function exportFile(service: Service, { file, filter }: ExportOptions): Promise<number> {
   const { client, progress } = service;
   const path = `${file}.export.json`;
@@ -37,13 +34,12 @@ export async function exportFile(service: Service, { file, filter }: ExportOptio
     const { processed, failure } = await followed(service, () => look(job.id), exportStep);
     if (failure !== null) throw new Failed(`export ${job.id} failed: ${failure}`, "gone");
     const link = async (): Promise<string | undefined> => (await look(job.id)).file?.url;
-    // `createGunzip` fails if bytes are missing: the checksum at the end of the gzip data then does not match.
+    // `createGunzip` fails if bytes are missing, because the checksum does not match.
     await download(service, link, (bytes) => pipeline(bytes, createGunzip(), (text) => writeWhole(file, text)));
     progress.end();
     console.log(`${file}: ${digits(processed)} prospects`);
   } catch (error) {
-    // The code `gone` means that the export has failed, or that its file no longer exists. Remove the journal (the local file that names
-    // the export to resume), so that the same command begins a new export.
+    // The export has failed, or its file no longer exists. Without the journal, the same command begins a new export.
     if (hasCode(error, "gone")) await rm(path, { force: true });
     throw error;
   }
@@ -51,7 +47,7 @@ export async function exportFile(service: Service, { file, filter }: ExportOptio
   return exitCodes.done;
 }
 
-/** Runs the import and returns the exit code. Throws Failed, with the code `cutOff` if the same command can resume the import. */
+/** Returns the exit code. Throws Failed, with the code `cutOff` if the same command can resume. */
 export async function importFile(service: Service, options: ImportOptions): Promise<number> {
   const { progress } = service;
   const { file, errors, dryRun } = options;
@@ -74,7 +70,7 @@ export async function importFile(service: Service, options: ImportOptions): Prom
 type Content = { readonly bytes: number; readonly sha256: string };
 async function contentOf(file: string): Promise<Content> {
   const stats = await stat(file);
-  // The command reads the file twice: for the checksum and for the upload. A pipe or a device cannot be read twice.
+  // A pipe or a device cannot be read twice: for the checksum and for the upload.
   if (!stats.isFile()) throw new Failed(`${file} is not a regular file`);
   if (stats.size === 0) throw new Failed(`${file} is empty`);
   const hash = createHash("sha256");
@@ -82,10 +78,7 @@ async function contentOf(file: string): Promise<Content> {
   return { bytes: stats.size, sha256: hash.digest("base64") };
 }
 
-/**
- * Returns the options that change the result of an import, as a text. The order of the pairs of `--mapping` does not change the result, so
- * the text does not depend on it.
- */
+/** The options that change the result, as a text. It does not depend on the order of `--mapping`. */
 function readingText({ mapping, ...matching }: ImportOptions["reading"]): string {
   const sorted = Object.entries(mapping).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return JSON.stringify({ mapping: Object.fromEntries(sorted), ...matching });
@@ -102,8 +95,7 @@ async function resumeOrBegin(service: Service, options: ImportOptions, content: 
   for (const entry of new Set([own.at(-1), own.findLast(isSame)])) {
     const job = await jobOf((id) => importNow(service, id), entry);
     if (entry !== undefined && isSame(entry)) old = job;
-    // A changed file probably still contains many rows of its earlier content. While the import of the earlier content is running, a second
-    // import is probably a mistake. So it needs `--again`.
+    // A changed file probably contains many rows of the content that is still being imported, so a second import needs `--again`.
     else if (isOpen(job) && !options.again) {
       const other = `import ${job?.id} with other content or options, or of another user, has not ended`;
       throw new Failed(`${other}: wait, cancel it or add --again`);
@@ -115,23 +107,19 @@ async function resumeOrBegin(service: Service, options: ImportOptions, content: 
   return job;
 }
 
-/**
- * Returns `job` if the command can still send the file of this job, follow the job or print its result. Otherwise begins a new import and
- * returns the job of the new import.
- */
+/** Returns `job` if the command can still send its file, follow it or print its result. Otherwise begins a new import. */
 async function usable(service: Service, options: ImportOptions, content: Content, job?: ImportJob): Promise<ImportJob> {
   const { dryRun, reading, again } = options;
   const canSend = job?.state === "awaiting_upload" && job.upload !== null;
   if (canSend || job?.state === "running" || (job?.state === "completed" && !again)) return job;
-  // The idempotency key depends only on the content, the options and the earlier import. So concurrent commands with the same content share
-  // one import, even on two machines. Each dry run is a new import.
+  // The key depends only on the content, the options and the earlier import, so concurrent commands share one import, even on two machines.
+  // Each dry run is a new one.
   const identity = [content.sha256, reading, job?.id ?? (dryRun ? randomUUID() : null)];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("base64url");
   const body = { ...content, ...reading, dryRun };
   const params = { header: { "Idempotency-Key": key } };
   const { id } = await dataOf(service.client.POST("/api/prospects/imports", { params, body }));
-  // If another command has already used this idempotency key, POST repeats its response to that command, which may be out of date. So read
-  // the present state of the import.
+  // If another command has used this key, POST repeats an old response, so read the present state.
   return usable(service, options, content, await importNow(service, id));
 }
 
@@ -147,7 +135,7 @@ async function upload(service: Service, file: string, bytes: number, id: number)
     if (state !== "awaiting_upload") return;
     if (link === null) throw new Failed(`import ${id} waited too long for its file`, "cutOff");
     const { status = 0, retryAfter, body } = await sendFile({ ...link, file, bytes }, service.signal, show);
-    // 412 means that an earlier request to this URL has uploaded a file. It is the same file, because the URL accepts no other content.
+    // 412: an earlier request has uploaded a file. It is the same one, because the URL accepts no other content.
     if ((status >= 200 && status < 300) || status === 412) return;
     const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
     if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
@@ -162,7 +150,7 @@ function importStep({ state, processed, written, skipped: errors }: ImportJob): 
   return { name: state === "running" ? "checking" : "waiting", done: processed, unit: "rows", errors };
 }
 
-/** Returns advice for the user: how to import the corrected rows of a file without creating the good rows again. */
+/** How to import the corrected rows of a file without creating the good rows again. */
 function correction({ matchBy, onMatch }: ImportOptions["reading"]): string {
   if (matchBy !== undefined && onMatch !== "create") return "correct this file and run the same command";
   return (
@@ -190,7 +178,7 @@ async function report(service: Service, { dryRun, errors: file, reading }: Impor
     console.log(`  the other rows are imported: ${correction(reading)}`);
   if (file !== undefined) {
     const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];
-    // The job contains only the first errors. If there are more, the report in the bucket contains all of them.
+    // The job contains only the first errors, the report in the bucket all of them.
     const link = async (): Promise<string | undefined> => (await importNow(service, id)).errorReport?.url;
     if (errorReport === null) await writeWhole(file, csvText(rows));
     else await download(service, link, (bytes) => writeWhole(file, bytes));

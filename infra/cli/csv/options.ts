@@ -53,7 +53,7 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     const filter = Object.fromEntries(named);
     return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
-  // The message contains only the command, because the other words may contain an access token.
+  // The other words may contain an access token.
   if (command !== "import") throw unknownCommand(command === undefined ? [] : [command], usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
   const { errors, again, "dry-run": dryRun, mapping = [] } = values;
@@ -72,7 +72,7 @@ function accessOf({ base, token, as: email }: Access, [file, ...more]: readonly 
   if (!z.safeParse(HttpUrl, url).success) {
     throw wrong(`--base: must be a URL that begins with http:// or https://, and not ${shown(base)}`);
   }
-  // `--as` names a user of the local service, which issues a token for this user. So the environment variable TOKEN is ignored with `--as`.
+  // `--as` names a user of the local service, for whom it issues a token, so TOKEN is ignored.
   const given = token ?? (email === undefined ? env.TOKEN : undefined);
   if (email !== undefined && !/^\S+@\S+$/.test(email)) {
     throw wrong(`--as: must be an e-mail address, and not ${shown(email)}`);
@@ -83,7 +83,7 @@ function accessOf({ base, token, as: email }: Access, [file, ...more]: readonly 
   return { base: url, token: given, email, file };
 }
 
-/** Reads a pair `HEADER=COLUMN`. The last `=` separates the header from the column, because a header may contain `=`. */
+/** The last `=` separates the header from the column, because a header may contain `=`. */
 function pairOf(pair: string): [string, Column | null] {
   const [, header, name = ""] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
   if (header === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);

@@ -1,4 +1,4 @@
-/** Shows the progress of the CSV command: a terminal gets one line that is redrawn, any other output gets plain lines. */
+/** The progress of the CSV command: one redrawn line in a terminal, plain lines elsewhere. */
 
 export interface Step {
   readonly name: string;
@@ -14,9 +14,7 @@ type Terminal = { readonly isTTY?: boolean; readonly columns?: number; write(tex
 
 export function openProgress(terminal: Terminal = process.stderr) {
   const isDrawn = terminal.isTTY === true;
-  /**
-   * Minimum time in milliseconds between two lines about the same step: `advancingMs` if the step has advanced, and `idleMs` if it has not.
-   */
+  /** Milliseconds between two lines about the same step, if it has advanced, and if it has not. */
   const [advancingMs, idleMs] = isDrawn ? [100, 1_000] : [2_000, 10_000];
   const erase = isDrawn ? "\r\u001B[K" : "";
   let last: Step | undefined;
@@ -32,10 +30,9 @@ export function openProgress(terminal: Terminal = process.stderr) {
     const line = `${lineOf(last, rate, isDrawn)}${seconds < 1 ? "" : `, ${Math.floor(seconds)} s`}`;
     terminal.write(isDrawn ? `${erase}${line.slice(0, (terminal.columns ?? 80) - 1)}` : `${line}\n`);
   };
-  // Repeat the line while the service responds slowly. Otherwise the command would look as if it hangs.
+  // Otherwise the command would look as if it hangs while the service responds slowly.
   const ticker = setInterval(() => showAfter(idleMs), 1_000).unref();
   return {
-    /** What the user should know if the command is cut off now. */
     hint: "the service has done nothing yet: run the same command again",
     show(step: Step): void {
       if (hasEnded) return;

@@ -1,4 +1,4 @@
-/** Calls the service with a user's token. It retries requests that may succeed later, and describes errors in sentences. */
+/** Calls the service with a user's token, retries, and describes errors in sentences. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
@@ -11,14 +11,14 @@ import type { Progress, Step } from "./progress.ts";
 type FailureCode = "final" | "gone" | "busy" | "changed" | "cutOff";
 
 /**
- * An error with a message for the user. `final`: the same request would fail again. `gone`: the requested job or file does not exist.
- * `busy`: the same request may succeed later. `changed`: the file to download has changed after a part of it arrived. `cutOff`: the transfer
- * has ended early, for example because the last try failed, and the user can run the same command to resume it.
+ * An error with a message for the user. `final`: the same request would fail again. `gone`: the job or file does not exist. `busy`: the
+ * same request may succeed later. `changed`: the file has changed during the download. `cutOff`: the transfer has ended early, and the same
+ * command can resume it.
  */
 export class Failed extends Error {
   override readonly name = "Failed";
   readonly code: FailureCode;
-  /** The time in milliseconds that the server asks the client to wait. */
+  /** What the server asks the client to wait. */
   readonly retryAfterMs: number;
   constructor(message: string, code: FailureCode = "final", retryAfterMs = 0) {
     super(message);
@@ -42,24 +42,24 @@ export type Service = Run & {
 export async function openService({ base, token, email }: Options, run: Run): Promise<Service> {
   const send = async (request: Request): Promise<Response> => {
     const signal = AbortSignal.any([run.signal, AbortSignal.timeout(30_000)]);
-    // The local service issues a new token for each request, so that the token of a long command does not expire.
+    // The local service issues a new token for each request, so that it does not expire during a long command.
     request.headers.set("Authorization", `Bearer ${token ?? (await localToken(base, email, signal))}`);
     const response = await fetch(request, { signal });
     if (!response.ok) throw problemOf(response, await response.json().catch(() => undefined));
-    // Read the body here, so that the request is also retried if the connection breaks in the middle of the body.
+    // So that a connection that breaks in the middle of the body is retried, too.
     return new Response(await response.arrayBuffer(), response);
   };
   let tries = 1;
   const retry = (request: Request) => retried(run, { server: "the service", tries }, () => send(request.clone()));
   const client = apiClient({ baseUrl: base, fetch: retry });
   const { company, user } = await dataOf(client.GET("/api/me"));
-  // The request above is tried only once, so that the user learns at once if no service runs at the URL. Each later request is tried up to
-  // 48 times. The waits between these tries take about ten minutes together, so that the service may restart meanwhile.
+  // The first request is tried once, so that the user learns at once if no service runs there. Later ones are tried for about ten minutes,
+  // so that the service may restart.
   tries = 48;
   return { ...run, base, companyId: company.id, userId: user.id, client };
 }
 
-/** Returns the data of an answer. If the service refused the request, `answer` is rejected with the reason. */
+/** Rejects with the reason if the service refused the request. */
 export async function dataOf<T>(answer: Promise<{ readonly data?: T }>): Promise<T> {
   const { data } = await answer;
   if (data === undefined) throw new Failed("the service answered without data");
@@ -72,7 +72,7 @@ async function localToken(base: string, email = "", signal: AbortSignal): Promis
     throw new Failed(`no local service answers at ${base}: start it with npm start`, "busy");
   });
   if (ok) return text;
-  // A deployed service has no path /local/token and responds with a problem document in JSON. The local service responds with plain text.
+  // A deployed service has no path /local/token and responds with JSON, the local service with plain text.
   const why = text.startsWith("{") ? `${base} is not a local service` : text;
   throw new Failed(`no token for ${email}: ${why}`, status >= 500 ? "busy" : "final");
 }
@@ -93,25 +93,24 @@ export async function retried<T>(run: Run, policy: Policy, work: () => Promise<T
 /** Maximum time in milliseconds for which a server can delay the next try. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-/** Returns the milliseconds that the header `Retry-After` (seconds or an HTTP date) asks to wait, at most `RETRY_AFTER_MAX_MS`. */
+/** Returns the wait of a `Retry-After` header (seconds or an HTTP date), at most `RETRY_AFTER_MAX_MS`. */
 export function retryAfterMs(header: string | null | undefined, nowMs = Date.now()): number {
   const text = header?.trim() ?? "";
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
   return Number.isNaN(waitMs) ? 0 : Math.min(RETRY_AFTER_MAX_MS, Math.max(0, waitMs));
 }
 
-/** From this length on (in milliseconds), the message to the user says how long the wait is. Otherwise the command would seem to hang. */
+/** A longer wait is shown to the user. Otherwise the command would seem to hang. */
 const LONG_WAIT_MS = 5_000;
 
 /**
- * Waits before the next try, longer after each try, and at least as long as the server asks. Throws if another try would not help,
- * after the last try, and after an interrupt.
+ * Waits longer after each try, and at least as long as the server asks. Throws if another try would not help, after the last try, and after
+ * an interrupt.
  */
 export async function pause({ signal, progress }: Run, policy: Policy, attempt: number, error: unknown): Promise<void> {
   const { server, tries = 8, plan = "trying again, Ctrl-C ends the command" } = policy;
   signal.throwIfAborted();
-  // If a connection failed, the reason is in `cause`. If all addresses of a host with several addresses failed, `cause` has a code but no
-  // message.
+  // The reason of a failed connection is in `cause`, which has a code but no message if all addresses of a host failed.
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const away = `${server} does not answer: ${messageOf(cause) || codeOf(cause)}`;
   const failed = error instanceof Failed ? error : new Failed(away, "busy");
@@ -140,7 +139,7 @@ function problemOf({ status, headers }: Response, body: unknown): Failed {
 export const isOpen = (job: { readonly state: string } | undefined): boolean =>
   job?.state === "awaiting_upload" || job?.state === "running";
 
-/** Shows the progress of a job until it ends. Returns the job. */
+/** Returns the ended job. */
 export async function followed<J extends { state: string }>(run: Run, look: () => Promise<J>, step: (job: J) => Step) {
   for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
     const job = await look();

@@ -8,18 +8,12 @@ import type { Upload } from "../../../docs/client/api.ts";
 import { fileFault } from "./files.ts";
 import { Failed, hasCode, pause, type Run, retryAfterMs } from "./service.ts";
 
-/** Time in milliseconds after which a connection without traffic is treated as broken. */
+/** A connection without traffic is then treated as broken. */
 const IDLE_MS = 60_000;
-/**
- * Time in milliseconds that an upload waits for the response `100 Continue`. After this time, the upload begins without it, because some
- * servers never send it.
- */
+/** An upload then begins without `100 Continue`, because some servers never send it. */
 const CONTINUE_MS = 2_000;
 
-/**
- * Begins a request. It does not use `fetch`, because `fetch` decompresses the response. The number of received bytes would then not say at
- * which byte of the compressed file an interrupted download must continue.
- */
+/** `fetch` decompresses the response, so the received bytes would not say where an interrupted download must continue. */
 function open(url: string, options: http.RequestOptions) {
   const request = (url.startsWith("https:") ? https : http).request(url, { timeout: IDLE_MS, ...options });
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
@@ -28,9 +22,7 @@ function open(url: string, options: http.RequestOptions) {
   return { request, answer: promise };
 }
 
-/**
- * Sends a file. The response may come before the whole file is sent. Throws Failed if the file cannot be read or is not `bytes` bytes long.
- */
+/** The response may come before the whole file is sent. Throws Failed if the file cannot be read or is not `bytes` bytes long. */
 export async function sendFile(
   { url, headers, file, bytes }: Pick<Upload, "url" | "headers"> & { readonly file: string; readonly bytes: number },
   signal: AbortSignal,
@@ -61,12 +53,12 @@ export async function sendFile(
   }
 }
 
-/** Maximum number of times that a download starts at the first byte. It starts there again each time the file has changed. */
+/** A download starts again at the first byte each time the file has changed. */
 const MAX_BEGINNINGS = 4;
 
 /**
- * Passes the bytes of a file in the bucket to `save`. If the file changes during the download, calls `save` again with the new file from
- * its first byte. Calls `link` before each request to get a new URL, because presigned URLs expire.
+ * If the file changes during the download, `save` is called again. `link` returns a new URL before each request, because presigned URLs
+ * expire.
  */
 export async function download(
   run: Run,
@@ -84,7 +76,7 @@ export async function download(
   }
 }
 
-/** Yields each byte of a file once. Throws Failed with the code `changed` if the file has changed since its first part arrived. */
+/** Each byte once. Throws Failed with the code `changed` if the file has changed since its first part arrived. */
 async function* bytesOf(run: Run, link: () => Promise<string | undefined>) {
   let [at, end] = [0, Number.POSITIVE_INFINITY];
   let etag: string | undefined;
@@ -114,10 +106,7 @@ async function* bytesOf(run: Run, link: () => Promise<string | undefined>) {
   }
 }
 
-/**
- * Returns the number of bytes in a response. Throws Failed unless the response contains the file from the byte position `at` on. If `etag`
- * is defined, the file must still have this ETag.
- */
+/** Throws Failed unless the response contains the file from the position `at` on, with the same `etag`, if defined. */
 function lengthOf(received: http.IncomingMessage, at: number, etag: string | undefined): number {
   const { statusCode: status, headers } = received;
   const length = headers["content-length"];
@@ -125,7 +114,7 @@ function lengthOf(received: http.IncomingMessage, at: number, etag: string | und
   if (!isOther && status === (at > 0 ? 206 : 200) && length !== undefined) return Number(length);
   received.destroy();
   if (status === 404) throw new Failed("the bucket no longer has the file", "gone");
-  // 412 means that the file no longer has the ETag in `If-Match`. 416 means that the file is now shorter than the part that has arrived.
+  // 412: the file no longer has the ETag. 416: it is now shorter than what has arrived.
   if (at > 0 && (isOther || status === 412 || status === 416)) throw new Failed("the file has changed", "changed");
   const waitMs = retryAfterMs(headers["retry-after"]);
   throw new Failed(`the bucket answered ${status} with the length ${length}`, "busy", waitMs);

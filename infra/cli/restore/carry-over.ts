@@ -1,10 +1,8 @@
 /**
- * Brings three kinds of data in a restored table up to the state of the live table (the table that the service uses): the counter of ids,
- * the erasures of companies, and the results of webhook deliveries. Without the results of deliveries, the service would send the same
- * webhooks again. There are two special cases:
- * - An operator switches back from a restored table to the old table. Then `live` is the restored table, and `restored` is the old table.
- * - An operator restores a table that the service used before a switch to another table. Then the newer data is in two tables: in this
- *   earlier table, to which the service wrote before the switch, and in the live table.
+ * Brings the counter of ids, the erasures and the results of deliveries in a restored table up to the state of the live table. Without
+ * these results, the service would send the same webhooks again. There are two special cases:
+ * - An operator switches back to the old table. Then `live` is the restored table, and `restored` is the old table.
+ * - An operator restores a table that the service used before a switch. Then the newer data is in this earlier table and in the live table.
  */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -22,44 +20,40 @@ import { markedCompany } from "../company/suspension.ts";
 export interface CarryContext {
   /** The table that the service uses now. */
   readonly live: RowStore;
-  /** The table of the option `--from`, if it is not the live table. The service may have used this table earlier. */
+  /** The table of `--from`, if it is not the live table. The service may have used it earlier. */
   readonly earlier?: RowStore;
   readonly restored: RowStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
 }
 
-/** Returns the tables to which the service has written. The live table is the last one. */
+/** The live table is the last one. */
 const writtenTables = ({ live, earlier }: CarryContext): readonly RowStore[] =>
   earlier === undefined ? [live] : [earlier, live];
 
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * Number of blocks by which the counter in the restored table is raised above the counters in the other tables. Each block has 128 ids. The
- * service continues to take blocks from the live table until the switch, and it will not take a million blocks by then. There are 7e13
- * blocks in total, so the skipped blocks do not matter.
+ * The restored counter is raised by this number of blocks above the others, because the service takes blocks from the live table until the
+ * switch. There are 7e13 blocks in total.
  */
 const SPARE_BLOCKS = 1_000_000;
 
-/**
- * Raises the counter of ids in the restored table. Otherwise the service would assign ids again that it has used after the restore point.
- */
+/** Raises the counter. Otherwise the service would assign ids again that it has used after the restore point. */
 export async function raiseIds(context: CarryContext): Promise<void> {
   const { restored } = context;
   const counters = await Promise.all(writtenTables(context).map(({ table }) => table.get(keys.idCounter())));
   const nextBlock = Math.max(...counters.map((counter) => Counter.parse(counter).nextBlock));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
   try {
-    // After an earlier run of the command, the counter is already about `SPARE_BLOCKS` above the counter in the live table. The condition
-    // then fails, so that a repeated command does not raise the counter further.
+    // After an earlier call, the counter is already about `SPARE_BLOCKS` above, and the condition fails.
     await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
   }
 }
 
-/** Erases companies in the restored table if they were erased after the restore point. Returns the ids of these companies. */
+/** Erases companies that were erased after the restore point. Returns their ids. */
 export async function carryErasures(context: CarryContext): Promise<number[]> {
   const again: number[] = [];
   for (const { table } of writtenTables(context)) {
@@ -70,10 +64,7 @@ export async function carryErasures(context: CarryContext): Promise<number[]> {
   return again;
 }
 
-/**
- * Erases a company in the restored table and returns true. Returns false if it is already erased there: the table has the record of the
- * erasure, and the company's own row no longer exists.
- */
+/** Returns false if the company is already erased: the record of the erasure exists, and the company's own row does not. */
 async function eraseAgain({ restored, progress }: CarryContext, erasure: Erasure): Promise<boolean> {
   const { companyId } = erasure;
   const isKnown = (await restored.table.get(keys.erasure(companyId))) !== undefined;
@@ -85,13 +76,13 @@ async function eraseAgain({ restored, progress }: CarryContext, erasure: Erasure
 }
 
 export interface CarriedDeliveries {
-  /** Number of deliveries that waited at the restore point and have ended since then. They are not sent again. */
+  /** Waited at the restore point and have ended since. They are not sent again. */
   readonly ended: number;
-  /** Number of deliveries that still wait. The service sends them after it has switched to the restored table. */
+  /** The service sends them after the switch. */
   readonly waiting: number;
   /**
-   * The keys of at most 100 other rows with webhook work that was unfinished at the restore point, for example the replay of deliveries.
-   * The service continues this work from the restored state, so it can send the same webhook twice.
+   * The keys of at most 100 other rows with unfinished webhook work, for example a replay. The service continues it from the restored
+   * state, so it can send the same webhook twice.
    */
   readonly continued: readonly string[];
 }
@@ -99,9 +90,8 @@ export interface CarriedDeliveries {
 const CONTINUED_SHOWN = 100;
 
 /**
- * Compares each delivery that waits in the restored table with the same delivery in the live table and in the earlier table. If the delivery
- * has ended or was tried again there, copies its state to the restored table. If its row there has expired, removes the delivery from the
- * restored table.
+ * For each waiting delivery that has ended or was tried again in the live or earlier table, copies its state. Removes the delivery if its
+ * row there has expired.
  */
 export async function carryDeliveries(context: CarryContext): Promise<CarriedDeliveries> {
   let ended = 0;
@@ -144,15 +134,11 @@ const State = z.looseObject({
   recordId: z.optional(z.int()),
   state: z.string(),
   attempt: z.int(),
-  /** Seconds since 1970. */
   expiresAt: z.int(),
 });
 type State = z.infer<typeof State>;
 
-/**
- * Copies the states of the deliveries in `waiting` from `written` (the live or the earlier table) to the restored table. Returns how many
- * of these deliveries have ended.
- */
+/** `written` is the live or the earlier table. Returns how many of these deliveries have ended. */
 async function carryTogether(
   written: RowStore,
   { restored, clock }: CarryContext,
@@ -165,16 +151,14 @@ async function carryTogether(
   for (const key of waiting) {
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
     if (old === undefined) continue;
-    // A delivery's row is removed only after the row has expired. The row in `restored` has not expired, so `written` never had this
-    // delivery. For example, the operator is switching back from a restored table (`written`) to the old table (`restored`), and the delivery
-    // was created in the old table after the restore. It still waits, and the service sends it after the switch.
+    // The row has not expired, so `written` never had it: for example, the delivery was created in the old table after the restore, and the
+    // operator is switching back. It still waits, and is sent after the switch.
     if (current === undefined && State.parse(old).expiresAt * 1_000 > clock.now()) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
-    // First close the debounce window (the row that adds further events to this delivery), and then change the delivery. If the command is
-    // interrupted between the two writes, the delivery still waits. So a repeated command finds the delivery again and completes both
-    // writes.
+    // The window first: if the command is interrupted between the two writes, the delivery still waits, so a repeated command completes
+    // both.
     if (hasEnded) await closeWindow(restored, State.parse(old));
-    // `written` no longer contains this delivery, because the delivery ended and its row then expired.
+    // The delivery ended and its row then expired.
     if (current === undefined) await removeKeys(restored, [key]);
     else if (isFurther(State.parse(current), State.parse(old))) await copyDelivery(written, restored, key, current);
     if (hasEnded) ended++;
@@ -193,17 +177,13 @@ async function copyDelivery(written: RowStore, restored: RowStore, key: Key, cur
     rows = [];
   }
   if (rows.length > 0) await putRows(restored, rows);
-  // Write the delivery after its attempts. If the command is interrupted before this write, the delivery still waits. So a repeated command
-  // finds it again.
+  // The delivery after its attempts: until this write it still waits, so a repeated command finds it again.
   await putRows(restored, [{ ...current, ...key }]);
 }
 
 const Window = z.looseObject({ deliveryId: z.string() });
 
-/**
- * Removes the debounce window of a delivery that has ended. The window is a row. While it exists, further events about the same record are
- * added to the delivery. These events would never be sent, because the delivery has ended.
- */
+/** Further events would be added to the open debounce window of an ended delivery, and never be sent. */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
   if (recordId === undefined || registrationId === null) return;
   const key = debounceKeys.window({ companyId, webhookId, registrationId, recordId });
@@ -213,7 +193,7 @@ async function closeWindow(restored: RowStore, { id, companyId, webhookId, regis
 
 const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
-/** Yields pages of the keys of all rows in the due index, which contains each row that waits for work at a certain time. */
+/** The keys of all rows in the due index. */
 async function* duePages({ client, tableName, reads }: RowStore): AsyncGenerator<readonly Key[]> {
   let from: Item | undefined;
   do {

@@ -1,7 +1,6 @@
 /**
- * Makes the data of one company equal to its data in a restored table. Other companies continue to work during this time. Users, webhooks
- * with their deliveries, imports, exports and bulk jobs do not change. Otherwise a restore could return rights that were taken away, or
- * send webhooks again.
+ * Makes the data of one company equal to that in a restored table, while other companies continue to work. Users, webhooks with their
+ * deliveries, and jobs do not change: rights that were taken away could return, or webhooks be sent again.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -34,22 +33,19 @@ export interface CompanyRestoreContext {
   readonly restored: RowStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** Milliseconds that the rebuild of the search index waits for earlier writes and reads to end. Tests set a shorter wait. */
+  /** The rebuild of the index waits this long for earlier writes and reads. Tests set a shorter wait. */
   readonly settleMs?: number;
 }
 
 export interface RestoredCompany {
   /** Number of rows that were missing or different in the live table and were copied from the restored table. */
   readonly brought: number;
-  /**
-   * Number of rows that were removed from the live table: rows that the restored table does not have, changes that wait to be added to the
-   * search index, and stored responses for repeated requests.
-   */
+  /** Rows that the restored table does not have, unflushed entries, and stored responses for repeated requests. */
   readonly removed: number;
   readonly faults: readonly string[];
 }
 
-/** Restores the company. Each step compares the two tables. So a repeated call continues where an interrupted call ended. */
+/** Each step compares the two tables, so a repeated call continues. */
 export async function restoreCompany(context: CompanyRestoreContext, companyId: number): Promise<RestoredCompany> {
   const { live, restored, clock, progress } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));
@@ -75,12 +71,10 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // In the restored table, the newest activity (what users have done) is only in recent entries of the search index. A flush (background
-  // work) has not yet copied it to the activity log. The search index is rebuilt and not restored, so write this activity to the log here.
+  // Unflushed facts of the restored table are only in its index, which is rebuilt and not restored, so they go to the log here.
   const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
-  // Raise the company's `dictionaryVersion`, because Lambda functions cache statuses, tags and recently listed prospects until this version
-  // changes. The ETags of responses contain the version, too.
+  // Functions cache dictionaries and recently listed prospects until this version changes. ETags contain it, too.
   await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
   await rebuild(
@@ -89,34 +83,27 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     companyId,
     context.settleMs === undefined ? {} : { settleMs: context.settleMs },
   );
-  // The change log does not contain the restored rows, so clients with a local copy of the prospects would never receive these rows. This
-  // write makes the clients synchronize from the beginning.
+  // The change log does not contain the restored rows, so clients with a local copy must synchronize from the beginning.
   await live.table.transact([restartOfLog(companyId)]);
   const faults = indexFaults(await verifyIndex(live.table, records, companyId));
   return { brought, removed, faults };
 }
 
 /**
- * Returns true for the rows that are restored: statuses, tags, prospects with all their records, addresses, territories, the rows that find
- * a note or appointment by id (`I`), appointments by month (`K`) and by user (`KA`), activity, the receipts of operations that offline
- * devices have sent (`OP`), and the ids that clients chose for new prospects (`CR`). If the restore undoes an operation, it also removes
- * the operation's receipt, so that the device can send the operation again. Users and the company's own row are not restored.
+ * Statuses, tags, prospects with all their records, addresses, territories, locators (`I`), calendars (`K`), agendas (`KA`), activity,
+ * receipts of operations (`OP`) and ids that clients chose (`CR`). If the restore undoes an operation, its receipt goes too, so that the
+ * device can send it again. Users and the company's own row are not restored.
  */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
   (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
-/**
- * Returns true for the rows of id ranges (the ranges of ids that the company has reserved for its prospects and addresses). The restore
- * adds missing ranges to the live table but removes none, because a running Lambda function may use ids of a range that did not exist at
- * the restore point.
- */
+/** Id ranges are added but never removed, because a running function may use ids of a range that did not exist at the restore point. */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
 /**
- * Returns true for two kinds of rows that are deleted from the live table. The first kind are changes that wait to be added to the search
- * index, because they would hide the restored rows. The second kind are stored responses for repeated requests, because they may name
- * records that no longer exist.
+ * Deleted from the live table: unflushed entries, which would hide the restored rows, and stored responses, which may name records that no
+ * longer exist.
  */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));

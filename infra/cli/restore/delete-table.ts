@@ -1,14 +1,11 @@
-/** Deletes a restored table that no deployment uses any more. If the command is killed, it can be run again. */
+/** Deletes a restored table that no deployment uses any more. It may be killed and repeated. */
 import { DeleteTableCommand, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { describeTable, type RestoreContext, RestoreRefused, untilActive } from "./point-in-time.ts";
 
 const POLL_MS = 5_000;
 
 /**
- * Removes the table's deletion protection, deletes the table, and waits until it no longer exists. Returns false if there was no such
- * table. Throws RestoreRefused if the service uses the table, or if the table was not created by a restore.
- *
- * @param used the name of the table that the service uses
+ * Returns false if there was no such table. Throws RestoreRefused if it is `used`, the table of the service, or no restore has created it.
  */
 export async function deleteRestored(context: RestoreContext, name: string, used: string): Promise<boolean> {
   const { client } = context;

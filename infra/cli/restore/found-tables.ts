@@ -1,20 +1,17 @@
-/** Finds the tables that a restore has made from a table of the deployment. Each of them contains the rows of companies. */
+/** Finds the tables that a restore has made from a table of the deployment, all with rows of companies. */
 import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { describeTable, RestoreRefused } from "./point-in-time.ts";
 
 export interface FoundTables {
   /** The names of the restored tables, sorted. */
   readonly restored: readonly string[];
-  /** The names of tables that the operator may not describe, for example those of other programs in the account. */
+  /** Tables that the operator may not describe, for example those of other programs in the account. */
   readonly unread: readonly string[];
 }
 
 /**
- * Returns the existing tables that were restored from a table in `names`, directly or by way of another restored table. A table is not
- * found if it was restored from a deleted table that is not in `names`. Throws RestoreRefused if a found table is still being restored,
- * because its rows cannot be read yet.
- *
- * @param names the tables of the deployment
+ * Restored directly or by way of another restored table, from the tables `names` of the deployment. A table is not found if its source was
+ * deleted and is not in `names`. Throws RestoreRefused if a found table is still being restored.
  */
 export async function restoredFrom(client: DynamoDBClient, names: readonly string[]): Promise<FoundTables> {
   const found = new Map<string, Restored>();
@@ -36,7 +33,6 @@ export async function restoredFrom(client: DynamoDBClient, names: readonly strin
 }
 
 interface Restored {
-  /** The name of the table from which this table was restored. */
   readonly source: string;
   readonly isUnfinished: boolean;
 }
@@ -52,10 +48,7 @@ async function* tableNames(client: DynamoDBClient): AsyncGenerator<string> {
   } while (from !== undefined);
 }
 
-/**
- * Returns undefined for a table that no restore has made, or that is being deleted. Returns `unread` if the operator may not describe the
- * table.
- */
+/** Undefined for a table that no restore has made, or that is being deleted. `unread` if the operator may not describe it. */
 async function restoredTable(client: DynamoDBClient, name: string): Promise<Restored | "unread" | undefined> {
   try {
     const table = await describeTable(client, name);

@@ -1,7 +1,4 @@
-/**
- * Finds the imports, exports and bulk jobs that were unfinished at the restore point (the time whose data was restored). After the switch
- * to the restored table, the service continues these jobs.
- */
+/** Finds the imports, exports and bulk jobs that were unfinished at the restore point. The service continues them after the switch. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";

@@ -1,4 +1,4 @@
-/** Restores the table as it was at an earlier time into a new table, and waits until the new table can be used. */
+/** Restores the table as it was at an earlier time into a new table. */
 import {
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,
@@ -18,11 +18,11 @@ export interface RestoreContext {
 export interface RestoreRequest {
   readonly source: string;
   readonly target: string;
-  /** The point in time whose data is restored. DynamoDB restores only to whole seconds. */
+  /** DynamoDB restores only to whole seconds. */
   readonly at: Date;
 }
 
-/** Thrown if the command refuses its work and has changed nothing. The message gives the reason. */
+/** The command refuses its work and has changed nothing. The message gives the reason. */
 export class RestoreRefused extends Error {}
 
 const POLL_MS = 10_000;
@@ -36,7 +36,7 @@ export async function describeTable(client: DynamoDBClient, name: string): Promi
   }
 }
 
-/** Restores the table and returns the new table. A repeated call with the same arguments continues to wait for the same restore. */
+/** A repeated call with the same arguments waits for the same restore. */
 export async function restoreTable(context: RestoreContext, request: RestoreRequest): Promise<TableDescription> {
   const { source, target, at } = request;
   const existing = await describeTable(context.client, target);
@@ -53,7 +53,7 @@ export async function restoreTable(context: RestoreContext, request: RestoreRequ
   return untilActive(context, target);
 }
 
-/** Throws RestoreRefused unless the existing table was restored from the requested source and time. */
+/** Throws RestoreRefused. */
 function assertSameRestore({ RestoreSummary }: TableDescription, { source, target, at }: RestoreRequest): void {
   const { SourceTableArn = "", RestoreDateTime } = RestoreSummary ?? {};
   if (!SourceTableArn.endsWith(`:table/${source}`) || RestoreDateTime?.getTime() !== at.getTime()) {
@@ -61,7 +61,7 @@ function assertSameRestore({ RestoreSummary }: TableDescription, { source, targe
   }
 }
 
-/** Matches the error name of a server that does not know an operation, such as the local DynamoDB server. */
+/** The local DynamoDB server does not know this operation. */
 const UNKNOWN_OPERATION = /^Unknown(?:Operation|Error)/;
 
 async function assertRestorable({ client }: RestoreContext, { source, at }: RestoreRequest): Promise<void> {
@@ -81,7 +81,7 @@ async function assertRestorable({ client }: RestoreContext, { source, at }: Rest
   }
 }
 
-/** Waits until the table and its indexes can be used. A restore takes minutes to hours. */
+/** A restore takes minutes to hours. */
 export async function untilActive(context: RestoreContext, name: string): Promise<TableDescription> {
   for (;;) {
     const table = await describeTable(context.client, name);

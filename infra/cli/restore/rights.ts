@@ -1,7 +1,6 @@
 /**
- * Finds the users whose rights in the restored table differ from their rights now. For example, a user who was disabled after the restore
- * point (the time whose data was restored) would have old rights again. Users who were created after the restore point are not compared,
- * because the restored table does not contain them.
+ * Finds the users whose rights in the restored table differ from their rights now: a user who was disabled after the restore point would
+ * have old rights again. Users who were created later are not in the restored table.
  */
 import { isDeepStrictEqual } from "node:util";
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
@@ -10,7 +9,7 @@ import type { Item } from "#shared/db/expression.ts";
 import { keyOfRow, ROWS_TOGETHER, type RowStore } from "../company/rows.ts";
 import type { CarryContext } from "./carry-over.ts";
 
-/** The row of a token subject. The authorizer reads the rights of a user from this row. */
+/** The authorizer reads the rights of a user from this row. */
 const Subject = z.looseObject({
   companyId: z.int(),
   userId: z.int(),

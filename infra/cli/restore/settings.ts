@@ -1,6 +1,6 @@
 /**
- * Gives a restored table the settings that AWS does not restore: tags, resource policy, point-in-time recovery, time to live, deletion
- * protection and stream. It does not create alarms and IAM policies for the table. The next deployment of the service stack creates them.
+ * Gives a restored table the settings that AWS does not restore. The next deployment of the service stack creates its alarms and IAM
+ * policies.
  */
 import {
   ContinuousBackupsUnavailableException,
@@ -25,7 +25,7 @@ interface Tables {
   readonly target: TableDescription;
 }
 
-/** Applies all settings except the stream, which must be enabled last. A repeated call does no harm. */
+/** The stream must be enabled last. A repeated call does no harm. */
 export async function applySettings(context: RestoreContext, tables: Tables): Promise<void> {
   await copyTags(context.client, tables);
   await copyPolicy(context.client, tables);
@@ -38,10 +38,7 @@ export async function applySettings(context: RestoreContext, tables: Tables): Pr
   }
 }
 
-/**
- * Enables the stream and returns its ARN. The publisher (the function that creates webhook events from changed rows) reads a stream from
- * its beginning. So each row that must cause no event must be written before this step.
- */
+/** Returns the ARN. The publisher reads a stream from its beginning, so each row that must cause no event must be written before. */
 export async function enableStream(context: RestoreContext, { source, target }: Tables): Promise<string> {
   const { client } = context;
   const name = nameOf(target);
@@ -96,14 +93,14 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
       await client.send(command());
       return;
     } catch (error) {
-      // DynamoDB refuses to enable backups of a table for some minutes after the table was created.
+      // DynamoDB refuses this for some minutes after the table was created.
       if (!(error instanceof ContinuousBackupsUnavailableException)) throw error;
       await wait(RECOVERY_POLL_MS);
     }
   }
 }
 
-/** Enables time to live in `target` if it is enabled in `source` and not yet in `target`. DynamoDB would refuse to enable it twice. */
+/** DynamoDB would refuse to enable it twice. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

@@ -1,4 +1,4 @@
-/** Checks the search index and the webhook deliveries of every company of a table. */
+/** Checks the company index and the deliveries of every company of a table. */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import type { Clock } from "#shared/clock.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
@@ -13,7 +13,7 @@ export interface VerifyContext {
   readonly rows: RowStore;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
-  /** If true, a search index is rebuilt if it has faults or could not be checked completely. */
+  /** Rebuilds an index that has faults or could not be checked completely. */
   readonly isRepairing: boolean;
   readonly report: (line: string) => void;
 }
@@ -35,7 +35,7 @@ export async function verifyAll(context: VerifyContext): Promise<number> {
 /** Maximum number of faults that a report contains. */
 export const FAULTS_SHOWN = 10;
 
-/** Returns the number of all faults, and the first of them. */
+/** The number of all faults, and the first of them. */
 export function faultReport(faults: readonly string[]): string {
   if (faults.length === 0) return "no faults";
   const more = faults.length > FAULTS_SHOWN ? [`and ${faults.length - FAULTS_SHOWN} more`] : [];
@@ -56,9 +56,8 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
 }
 
 /**
- * Returns the faults of a search index for a report. A record that differs from the index is compared a second time, and is a fault only if
- * it still differs. At most 10 000 records are compared a second time. If more records differed, their number is the first fault in the
- * list, because a report shows only the first ones.
+ * A differing record is a fault only if it differs a second time. At most 10 000 are compared again. The number of further ones is the
+ * first fault, because a report shows only the first.
  */
 export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
   unexamined === 0 ? faults : [`${unexamined} more records differed and were not compared again`, ...faults];

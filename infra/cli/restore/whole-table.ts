@@ -1,7 +1,4 @@
-/**
- * Restores the whole table into a new table that the service can use, or prepares a table that AWS Backup has restored. If the command is
- * killed, it can be run again.
- */
+/** Restores the whole table into a new one, or prepares a table that AWS Backup has restored. It may be killed and repeated. */
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import * as keys from "#shared/db/keys.ts";
 import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
@@ -22,22 +19,15 @@ export interface WholeRestore {
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
   /**
-   * One line for each user (at most 100) whose rights have changed since the restore point. After the switch to the restored table, these
-   * users have their older rights again.
+   * A line for each user (at most 100) whose rights have changed since the restore point, and who has the older rights again after the
+   * switch.
    */
   readonly returningRights: readonly string[];
-  /**
-   * One line for each import, export or bulk job (at most 100) that was unfinished at the restore point. After the switch to the restored
-   * table, the service continues these jobs.
-   */
+  /** A line for each job (at most 100) that was unfinished at the restore point, and continues after the switch. */
   readonly continuedJobs: readonly string[];
 }
 
-/**
- * Restores the table `request.source` into the table `carry.restored`.
- *
- * @throws RestoreRefused if the service uses the table `carry.restored`, or if the restore is not possible
- */
+/** @throws RestoreRefused if the service uses the table `carry.restored`, or if the restore is not possible */
 export async function restoreWholeTable(
   context: RestoreContext,
   request: Omit<RestoreRequest, "target">,
@@ -48,9 +38,9 @@ export async function restoreWholeTable(
 }
 
 /**
- * Prepares the table `carry.restored`, which AWS Backup has restored, so that the service can use it.
+ * Prepares a table that AWS Backup has restored.
  *
- * @throws RestoreRefused if the service uses the table, if it does not exist, or if it is no copy of a table of the service
+ * @throws RestoreRefused if the service uses it, or if it does not exist or is no copy of a table of the service
  */
 export async function prepareCopy(context: RestoreContext, carry: CarryContext): Promise<WholeRestore> {
   assertUnused(carry);

@@ -1,9 +1,8 @@
 /** Reads the chunks of a company's change log. A chunk contains the changes that one flush has merged into the search index. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { type Change, type Chunk, CopyRows, SharedChange } from "#shared/company-index/change-log.ts";
+import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
-import { TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import * as changeLogKeys from "#shared/db/change-log-keys.ts";
@@ -13,7 +12,6 @@ import type { Reads } from "#shared/db/reads.ts";
 const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 const assignees = { before: Assignee, after: Assignee };
-const copied = { lacksCopy: z.optional(z.boolean()) };
 const holders = { heldBy: z.optional(z.array(z.int())) };
 
 /** The changes of a chunk. The stored JSON omits fields that are false or unknown. */
@@ -24,17 +22,12 @@ const Changes = z.array(
       ...common,
       ...assignees,
       isRestored: z._default(z.boolean(), false),
-      ...copied,
-      movesAppointments: z.optional(z.boolean()),
-      hasNoNotes: z.optional(z.boolean()),
-      deletedAt: z.optional(z.int()),
     }),
-    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, ...copied, prospectId: z.int() }),
+    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, prospectId: z.int() }),
     z.object({
       kind: z.literal("note"),
       ...common,
       ...holders,
-      ...copied,
       prospectId: z.int(),
       createdAt: z.optional(z.int()),
       assignee: z.optional(z.int()),
@@ -49,7 +42,6 @@ const ChunkItem = z.object({
   parts: z.int(),
   at: z.int(),
   range: z.optional(z.tuple([z.int(), z.int()])),
-  copies: z.optional(CopyRows),
   bytes: z.instanceof(Uint8Array),
 });
 
@@ -89,122 +81,45 @@ const TRIES = 8;
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
 /**
- * Maximum bytes of the chunks (of the change log) that are read at the same time as the head row. They fit into one page of a Query (1 MB),
- * so one request to DynamoDB reads them.
+ * Maximum bytes of the first chunks (of the change log), which are read together. They fit into one page of a Query (1 MB), so one request
+ * to DynamoDB reads them.
  */
-const EARLY_BYTES = 512 * 1_024;
-
-/**
- * If the unflushed entries (recent changes) and the head row together have a number of bytes in this range, DynamoDB charges two read units
- * for them. A request that finds no change must not cost more. A Query for chunks costs half a unit even if it finds nothing. For a company
- * in this range, a request that expects no new chunk therefore does not read chunks in advance (see `isTooDear`).
- */
-const TWO_UNITS = [4_096, TWO_UNITS_BYTES] as const;
-
-/**
- * For each company id, the version of the newest chunk that this function instance has seen. Contains only companies whose last read of
- * unflushed entries and head row cost two read units (see `TWO_UNITS`).
- */
-const newestSeen = new WeakMap<Reads, Map<number, number>>();
-const REMEMBERED_COMPANIES = 1_000;
-
-/**
- * Returns true if a Query for chunks of the change log after `version` would probably find nothing and would make the request cost more
- * than two read units.
- */
-function isTooDear(table: Reads, companyId: number, version: number): boolean {
-  return (newestSeen.get(table)?.get(companyId) ?? Number.POSITIVE_INFINITY) <= version;
-}
-
-function remember(table: Reads, companyId: number, { head, bytes }: Unflushed): void {
-  const companies = newestSeen.get(table) ?? new Map<number, number>();
-  newestSeen.set(table, companies);
-  companies.delete(companyId);
-  if (bytes <= TWO_UNITS[0] || bytes > TWO_UNITS[1]) return;
-  companies.set(companyId, head.lastChunk);
-  for (const oldest of companies.keys()) {
-    if (companies.size <= REMEMBERED_COMPANIES) break;
-    companies.delete(oldest);
-  }
-}
-
-/** How many rows the caller will probably use. */
-export interface RowsToRead {
-  /** Number of rows of chunks. */
-  readonly rowsAtOnce: number;
-  /** Number of rows of copies. */
-  readonly copyRowsAtOnce: number;
-}
+const FIRST_BYTES = 512 * 1_024;
 
 export interface Log {
   readonly unflushed: Unflushed;
   /** The chunks of the change log after the reader's position, the oldest first. */
   readonly chunks: AsyncIterable<Chunk>;
   /**
-   * Returns the changes after the reader's position that are already in memory: the unflushed changes, and the changes of chunks that were
-   * read at the same time as the head row.
+   * Returns the changes after the reader's position that are already in memory: the unflushed changes, and the changes of the first
+   * chunks.
    */
   readonly changesAtHand: () => readonly Change[];
-  /** Rows with copies of records (see copies/rows.ts) that were read together with the chunks. */
-  readonly copiesAtHand: readonly Item[];
 }
 
 /**
- * Reads the changes of a company after the version `after` of the head row. To save a round trip, it usually reads the first chunks at the
- * same time as the head row. If it does not, it reads copies of prospects together with the chunks.
+ * Reads the changes of a company after the version `after` of the head row. `rowsAtOnce` is the number of rows of chunks that the caller
+ * will probably use.
  */
-export async function readLog(
-  table: Reads,
-  companyId: number,
-  after: number,
-  { rowsAtOnce, copyRowsAtOnce }: RowsToRead,
-): Promise<Log> {
-  const [unflushed, first] = await Promise.all([
-    readUnflushed(table, companyId),
-    isTooDear(table, companyId, after) ? undefined : earlyRows(table, companyId, after, rowsAtOnce),
-  ]);
-  remember(table, companyId, unflushed);
+export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
+  const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
-  const isLate = first === undefined && head.lastChunk > after;
-  const [early, copiesAtHand] = await Promise.all([
-    isLate ? earlyRows(table, companyId, after, rowsAtOnce) : (first ?? []),
-    isLate ? copiesAfter(table, companyId, after, head, copyRowsAtOnce) : [],
-  ]);
+  const first = head.lastChunk > after ? await firstRows(table, companyId, after, rowsAtOnce) : [];
   return {
     unflushed,
-    chunks: chunksAfter(table, companyId, after, head, early, rowsAtOnce),
-    changesAtHand: () => [...early.flatMap((row) => chunkOf(row).changes), ...unflushed.changes],
-    copiesAtHand,
+    chunks: chunksAfter(table, companyId, after, head, first, rowsAtOnce),
+    changesAtHand: () => [...first.flatMap((row) => chunkOf(row).changes), ...unflushed.changes],
   };
 }
 
-/**
- * Reads copies of prospects at the same time as the chunks to which they belong. The chunks were not read together with the head row, so
- * the copies would otherwise need one more round trip. Reads nothing if the head row has more than `most` new versions, because most of the
- * copies might then not be needed.
- */
-async function copiesAfter(
-  table: Reads,
-  companyId: number,
-  after: number,
-  { version }: Head,
-  most: number,
-): Promise<Item[]> {
-  if (version - after > most) return [];
-  const range = changeLogKeys.copies(companyId, after, version);
-  const items: Item[] = [];
-  for await (const item of table.query({ ...range, limit: most, consistency: "eventual" })) items.push(item);
-  return items;
-}
-
-async function earlyRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {
+async function firstRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {
   const range = changeLogKeys.chunks(companyId, after, Number.MAX_SAFE_INTEGER);
   const items: Item[] = [];
   let bytes = 0;
   for await (const item of table.query({ ...range, limit, consistency: "eventual" })) {
     items.push(item);
     bytes += item.bytes instanceof Uint8Array ? item.bytes.length : 0;
-    if (bytes >= EARLY_BYTES) break;
+    if (bytes >= FIRST_BYTES) break;
   }
   return items;
 }
@@ -220,7 +135,7 @@ async function* chunksAfter(
   companyId: number,
   after: number,
   head: Head,
-  early: readonly Item[],
+  first: readonly Item[],
   pageItems: number,
 ): AsyncGenerator<Chunk, void, undefined> {
   let [seen, rows, changes] = [after, 0, 0];
@@ -230,7 +145,7 @@ async function* chunksAfter(
     const range = { ...changeLogKeys.chunks(companyId, seen, head.version), pageItems };
     const consistency = attempt === 1 ? "eventual" : "strong";
     let waiting: Chunk[] = [];
-    for await (const item of attempt === 0 ? early : table.query({ ...range, consistency })) {
+    for await (const item of attempt === 0 ? first : table.query({ ...range, consistency })) {
       const chunk = chunkOf(item);
       if (chunk.previous > seen || chunk.version > head.version) break;
       waiting.push(chunk);

@@ -3,13 +3,6 @@
  * territories, statuses, tags and users also add entries, but only for the change log.
  */
 import type { AppointmentChange, SharedChange } from "#shared/company-index/change-log.ts";
-import {
-  type CopiedAppointment,
-  type CopiedNote,
-  packAppointment,
-  packNote,
-} from "#shared/company-index/copies/attached.ts";
-import { type CopiedFields, type PackedProspect, packProspect } from "#shared/company-index/copies/prospect.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
@@ -26,25 +19,12 @@ export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the change restores a deleted prospect. */
   readonly isRestored?: boolean;
-  /** True if the change may make appointments of the prospect visible or invisible to a user, for example because the assignee changes. */
-  readonly movesAppointments?: boolean;
-  /** True if the change may make the prospect visible or invisible to a user, and it is certain that the prospect never had a note. */
-  readonly hasNoNotes?: boolean;
-  /** If the change deletes the prospect: the time of the deletion, in milliseconds since 1970. */
-  readonly deletedAt?: number | undefined;
   /** The appointment that the same transaction writes. */
   readonly appointment?: WrittenAppointment | undefined;
-  /** The fields that lists show and that the index does not store. Undefined if they cannot be copied. */
-  readonly shown?: CopiedFields | undefined;
 }
 
 /** An appointment that the transaction of a prospect's change writes. If it is deleted, `heldBy` lists the users who may have a copy. */
-export interface WrittenAppointment extends Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy"> {
-  /** The time of the change, in milliseconds since 1970. */
-  readonly at: number;
-  /** The fields of the appointment. Undefined if it is deleted, or if they cannot be copied. */
-  readonly shown?: CopiedAppointment | undefined;
-}
+export type WrittenAppointment = Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy">;
 
 /**
  * Returns the writes of the entry of a changed prospect. Add them to the transaction that writes the prospect's row, so that the index
@@ -55,15 +35,7 @@ export function prospectDelta(
   companyId: number,
   entry: IndexEntry,
   before: number | null,
-  {
-    fact = {},
-    isRestored = false,
-    movesAppointments = false,
-    hasNoNotes = false,
-    deletedAt,
-    appointment,
-    shown,
-  }: ProspectDeltaOptions = {},
+  { fact = {}, isRestored = false, appointment }: ProspectDeltaOptions = {},
 ): Write[] {
   const common = {
     ...keys.prospectDelta(companyId, entry.id, entry.version),
@@ -71,9 +43,6 @@ export function prospectDelta(
     before: before ?? 0,
     ...filled(fact),
     ...(isRestored && { restored: 1 }),
-    ...(movesAppointments && { agenda: 1 }),
-    ...(hasNoNotes && { noNotes: 1 }),
-    ...(deletedAt !== undefined && { deletedAt }),
     ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
   };
   if (isTombstone(entry)) return [{ put: common }];
@@ -82,32 +51,18 @@ export function prospectDelta(
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const bytes = Buffer.byteLength(text) + phoneDigits.length;
   if (bytes <= TEXT_BYTES) {
-    const copy = shown === undefined ? {} : packProspect(shown, text);
-    const row = JSON.stringify([...filters, text, phoneDigits]);
-    return [{ put: { ...dated, row, ...copy, ...copyOfAppointment(appointment, shown, copy) } }];
+    return [{ put: { ...dated, row: JSON.stringify([...filters, text, phoneDigits]) } }];
   }
-  const ofAppointment = copyOfAppointment(appointment, shown, {});
   return [
-    { put: { ...dated, row: JSON.stringify([...filters, "", ""]), aside: bytes, ...ofAppointment } },
+    { put: { ...dated, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
     { put: { ...keys.deltaText(companyId, common.sk), type: "deltaText", text, phoneDigits } },
   ];
 }
 
-const loggedAppointment = ({ id, version, isDeleted, heldBy, at }: WrittenAppointment) => ({
-  ...{ id, version, isDeleted, at },
+const loggedAppointment = ({ id, version, isDeleted, heldBy }: WrittenAppointment) => ({
+  ...{ id, version, isDeleted },
   ...(heldBy !== undefined && { heldBy }),
 });
-
-/** Returns the attribute with the copy of the appointment. The result is empty if the copy of the prospect contains the appointment. */
-function copyOfAppointment(
-  { shown }: Pick<WrittenAppointment, "shown"> = {},
-  prospect: CopiedFields | undefined,
-  { copyWithNext }: PackedProspect,
-): { appointmentCopy?: Uint8Array } {
-  const isIncluded = copyWithNext !== undefined && prospect?.upcoming.some(({ id }) => id === shown?.id) === true;
-  const appointmentCopy = shown === undefined || isIncluded ? undefined : packAppointment(shown);
-  return appointmentCopy === undefined ? {} : { appointmentCopy };
-}
 
 /** Omits fields without a value, because DynamoDB does not store undefined. */
 const filled = ({ by, at, past }: FactFields): FactFields => ({
@@ -129,8 +84,6 @@ export interface NoteDeltaOptions {
   readonly assignee?: number | null | undefined;
   /** If the note is deleted, the users whose devices may have a copy. Undefined if they are not known. */
   readonly heldBy?: readonly number[] | undefined;
-  /** The fields of the note, which the entry copies if `createdAt` is set. */
-  readonly shown?: CopiedNote | undefined;
 }
 
 /**
@@ -139,7 +92,7 @@ export interface NoteDeltaOptions {
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,
-  { fact = {}, createdAt, assignee, heldBy, shown }: NoteDeltaOptions = {},
+  { fact = {}, createdAt, assignee, heldBy }: NoteDeltaOptions = {},
 ): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   const common = {
@@ -152,10 +105,7 @@ export function noteDelta(
   };
   if (text === null) return [{ put: common }];
   const bytes = Buffer.byteLength(text);
-  if (bytes <= TEXT_BYTES) {
-    const copy = shown === undefined || createdAt === undefined ? undefined : packNote(shown, createdAt, text);
-    return [{ put: { ...common, note: text, ...(copy !== undefined && { copy }) } }];
-  }
+  if (bytes <= TEXT_BYTES) return [{ put: { ...common, note: text } }];
   return [
     { put: { ...common, note: "", aside: bytes } },
     { put: { ...keys.deltaText(companyId, key.sk), type: "deltaText", text } },

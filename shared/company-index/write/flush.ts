@@ -8,33 +8,26 @@ import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import { chunkWrites, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { readUnflushed, removeUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
-import { type DeltaSize, TWO_UNITS_BYTES } from "#shared/company-index/delta-size.ts";
 import { type Head, moveHead, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
-import { storeCopies } from "#shared/company-index/write/copies.ts";
 import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
-import { secretKeys } from "#shared/db/webhook-keys.ts";
 
 /**
  * The total weight of unflushed entries (recent changes) at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of
  * the index reads all unflushed entries, so a flush makes later reads cheaper. But a flush writes at least six items, so below this total
- * weight it usually costs more than it saves. A flush of less weight is only worthwhile if the entries are large and devices often read
- * them (see `isExpensive` and `hasDevices`).
+ * weight it costs more than it saves, unless the company writes nothing more.
  */
 export const FLUSH_ENTRIES = 64;
 
-/**
- * Minimum milliseconds between a flush and a later flush of fewer than `FLUSH_ENTRIES` entries. Each list reads all entries, so a flush
- * makes lists cheaper. But a flush of few entries costs more for each entry, so the flushes of a busy company wait for more entries.
- */
-const EARLY_MS = 60_000;
+/** Entries that are older than this number of milliseconds are flushed even if they are few. */
+export const OLD_MS = 60_000;
 
 const TEXT_TRIES = 5;
 
@@ -47,40 +40,35 @@ const SETTLE_MS = 250;
 export interface Flushed {
   readonly entries: number;
   /**
-   * The size of the unflushed entries that this flush has not moved, because there are too few, or because another process has changed the
-   * index first.
+   * The weight of the unflushed entries that this flush has not moved, because there are too few, or because another process has changed
+   * the index first.
    */
-  readonly left: DeltaSize;
+  readonly left: number;
   readonly merges: number;
-  /** From this time, in milliseconds since 1970, large entries of the company are flushed even if they are few. */
-  readonly earlyFlushFrom: number;
+  /** Until this time, in milliseconds since 1970, no entry that is left is older than `OLD_MS`. */
+  readonly youngUntil: number;
 }
 
 /**
  * Moves the company's unflushed entries (recent changes) into a run (a sorted batch of rows). It does this if their total weight is at
- * least `least`. If they are large, it also does this if devices of the company read them, or if the last flush was at least `EARLY_MS` ago.
- * Then it merges runs and deletes runs that no reader needs. The
- * flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
+ * least `least`, or if `whenOld` is true and the oldest of them may be older than `OLD_MS`. Then it merges runs and deletes runs that no
+ * reader needs. The flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
  */
 export async function flush(
   context: IndexContext,
   companyId: number,
-  { least = FLUSH_ENTRIES, settleMs = SETTLE_MS, sumAfter = VERSIONS_PER_SUM } = {},
+  { least = FLUSH_ENTRIES, settleMs = SETTLE_MS, sumAfter = VERSIONS_PER_SUM, whenOld = false } = {},
 ): Promise<Flushed> {
   const { table, clock } = context;
   const unflushed = await readUnflushedFacts(table, companyId);
   const { head } = unflushed;
   const entries = unflushed.keys.length;
-  const left = { weight: unflushed.weight, bytes: unflushed.bytes };
-  const isFull = left.weight >= least;
-  const isRead = (isFull || isExpensive(left)) && (await hasDevices(table, companyId));
-  const unchanged = { entries: 0, left, merges: 0, earlyFlushFrom: head.flushedAt + EARLY_MS };
-  const isLongAgo = isExpensive(left) && clock.now() >= unchanged.earlyFlushFrom;
-  if (!isFull && !isRead && !isLongAgo) return unchanged;
-  const [runManifests, activity, changes] = await Promise.all([
+  const unchanged = { entries: 0, left: unflushed.weight, merges: 0, youngUntil: head.flushedAt + OLD_MS };
+  const isOld = whenOld && entries > 0 && clock.now() >= unchanged.youngUntil;
+  if (unflushed.weight < least && !isOld) return unchanged;
+  const [runManifests, activity] = await Promise.all([
     readRunManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
-    isRead ? storeCopies(context, companyId, unflushed) : { changes: unflushed.changes },
   ]);
   const before: IndexState = {
     head,
@@ -88,7 +76,7 @@ export async function flush(
   };
   const built = await newRun(table, companyId, before.runs, unflushed);
   const flushedAt = clock.now();
-  const logged = { ...changes, others: () => activity.writes, flushedAt };
+  const logged = { changes: unflushed.changes, others: () => activity.writes, flushedAt };
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
     : putNewRun(context, companyId, before, built, logged));
@@ -100,22 +88,11 @@ export async function flush(
   // still stored then, nothing would hide it, and the record would become visible again.
   return {
     entries,
-    left: { weight: 0, bytes: 0 },
+    left: 0,
     merges: after.merges + (await mergeAll(context, companyId, after.state)),
-    earlyFlushFrom: flushedAt + EARLY_MS,
+    youngUntil: flushedAt + OLD_MS,
   };
 }
-
-/** Returns true if reading the entries costs more than two read units. */
-export const isExpensive = ({ bytes }: DeltaSize): boolean => bytes > TWO_UNITS_BYTES;
-
-/**
- * Returns true if devices of the company read `GET /api/changes`. Each such request reads all unflushed entries, and most requests find no
- * change. If the entries are large, these reads together cost more than a flush. The first request of a company's devices stores the data
- * key of the company's cursors, so this key shows that there are devices.
- */
-export const hasDevices = async (table: Table, companyId: number): Promise<boolean> =>
-  (await table.get(secretKeys.cursorDataKey(companyId))) !== undefined;
 
 interface Put {
   readonly state: IndexState;

@@ -33,8 +33,8 @@ export interface Patience {
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
 /**
- * Pauses a job. A running job first finishes its current chunk (up to 512 records). The request waits up to five seconds for this, and then
- * returns the job as it is. Throws `conflict` if the job has ended.
+ * Pauses a job. The request waits up to five seconds until a running job has finished its chunk, and then returns the job as it is. Throws
+ * `conflict` if the job has ended.
  */
 export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
   stopJob(context, jobs, caller, id, "paused", patience);
@@ -62,10 +62,7 @@ async function stopJob(
 
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
-/**
- * Stops a waiting or paused job at once. A running job is only asked to stop, because only its invocation knows which records it has
- * changed.
- */
+/** Stops a waiting or paused job at once. A running job is only asked, because only its invocation knows which records it has changed. */
 const ask = (
   context: ApiContext,
   jobs: Jobs,
@@ -89,7 +86,7 @@ const ask = (
     return findJob(context, caller, id);
   });
 
-/** Writes the job and the company's queue row in one transaction. Then sends the message of the job that may run now, if there is one. */
+/** Writes the job and the company's queue row in one transaction, and sends the message of the job that may run now. */
 async function move(
   context: ApiContext,
   jobs: Jobs,
@@ -103,10 +100,7 @@ async function move(
   await announce(jobs, companyId, change.admitted);
 }
 
-/**
- * Resumes a job. A paused job goes to the end of the company's queue. If a running job was asked to pause but has not stopped yet, the
- * request to pause is withdrawn.
- */
+/** Resumes a job, at the end of the company's queue. If a job was asked to pause but still runs, the request is withdrawn. */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
   present(
     context,

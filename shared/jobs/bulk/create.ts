@@ -31,7 +31,7 @@ export interface BulkServices {
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** The prospects that a request chooses. `ids` yields all ids, and `first` returns the first ones, for samples. */
+/** `ids` yields all ids, and `first` returns the first ones, for samples. */
 export interface Chosen {
   readonly names: Dictionary;
   readonly count: number;
@@ -39,10 +39,7 @@ export interface Chosen {
   readonly first: (count: number) => readonly number[];
 }
 
-/**
- * Creates a job that changes many prospects: chooses the prospects, checks the change, and begins the job. A dry run creates no job: it
- * returns the number of prospects and some of them as samples.
- */
+/** Creates a job that changes many prospects. A dry run only returns the number of prospects and some samples. */
 export async function createBulk(
   context: ApiContext,
   services: BulkServices,
@@ -72,8 +69,8 @@ interface Beginning {
 }
 
 /**
- * Begins a job for prospects that are already chosen: stores their ids and puts the job into the company's queue. Throws `count_mismatch`
- * if their number is not `expectedCount`. A dry run begins no job: it returns the number of prospects and some of them as samples.
+ * Begins a job for chosen prospects. Throws `count_mismatch` if their number is not `expectedCount`. A dry run begins no job: it returns
+ * the number of prospects and some of them as samples.
  */
 export async function beginBulk(
   context: ApiContext,
@@ -91,8 +88,7 @@ export async function beginBulk(
     const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];
     throw new ApiError("count_mismatch", `expectedCount ${message}.`, { faults, members: { actualCount: count } });
   }
-  // If the company has too many jobs, the request is refused here, before the ids are stored. The transaction of the job checks the limit
-  // again.
+  // Refuses before the ids are stored. The transaction of the job checks the limit again.
   const queue = await readQueue(context.table, companyId);
   requireRoom(queue);
   await guard?.(queue);
@@ -121,8 +117,7 @@ async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewB
     const names = await currentDictionary(context, companyId);
     return { names, count: own.length, ids: () => own, first: (count) => own.slice(0, count) };
   }
-  // Lists ignore these filters if the user may not use them. If a job also ignored them, it would change prospects that the user does not
-  // mean.
+  // Lists ignore these filters if the user may not use them. A job would then change prospects that the user does not mean.
   if (!isAdmin(caller) && (filter.assignedToUserId ?? filter.rep) !== undefined) {
     throw new ApiError("permission_denied", "Only admins and owners may choose prospects by their representative.");
   }

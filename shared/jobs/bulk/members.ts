@@ -1,20 +1,16 @@
-/**
- * The records of a bulk job. The bucket stores their ids in pieces, so that neither a request nor a job has all ids of a million records
- * in memory.
- */
+/** The records of a bulk job. The bucket stores their ids in pieces, because a million of them do not fit into memory. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
 
-/** Number of records whose results are stored together. After a crash, at most this number of records is handled again. */
+/** Records whose results are stored together. After a crash, at most this number is handled again. */
 export const CHUNK = 512;
-/** Number of chunks whose ids are stored together in one file (a piece). */
+/** Chunks whose ids are stored together in one file, a piece. */
 const CHUNKS_PER_PIECE = 32;
 const PIECE = CHUNK * CHUNKS_PER_PIECE;
 
-/** Number of pieces (files of ids) that are stored concurrently. */
 const PARALLEL = 8;
 
 export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
@@ -24,7 +20,7 @@ interface Job {
   readonly id: number;
 }
 
-/** Stores the ids in pieces (files of up to 16 384 ids). Returns the number of ids. */
+/** Returns the number of ids. */
 export async function storeMembers(objects: Objects, { companyId, id }: Job, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let piece = 0;
@@ -50,10 +46,7 @@ export async function storeMembers(objects: Objects, { companyId, id }: Job, ids
   return total;
 }
 
-/**
- * Returns a function that reads the ids of one chunk. This function keeps only the last piece (a file of ids) in memory, so read the chunks
- * in ascending order.
- */
+/** Returns a reader of chunks, which keeps only the last piece in memory. Read the chunks in ascending order. */
 export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: number) => Promise<number[]> {
   let read: { piece: number; ids: number[] } | undefined;
   return async (chunk) => {
@@ -65,11 +58,10 @@ export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: 
   };
 }
 
-/** Returns the ids of one chunk of a job whose records have consecutive ids. */
 export const consecutiveIds = (firstId: number, total: number, chunk: number): number[] =>
   Array.from({ length: Math.min(CHUNK, total - chunk * CHUNK) }, (_, i) => firstId + chunk * CHUNK + i);
 
-/** Encodes the ids as differences. The differences are small, because consecutive records usually have similar ids. */
+/** Encodes differences, which are small because consecutive records usually have similar ids. */
 function encoded(ids: readonly number[]): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);

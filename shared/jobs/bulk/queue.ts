@@ -1,6 +1,6 @@
 /**
- * The queue of a company's bulk jobs: one row with the job that runs, those that wait and those that are paused. Each change of a job's
- * state is one transaction with this row, so at most one job of a company runs.
+ * The queue of a company's bulk jobs, in one row. Each change of a job's state is one transaction with this row, so at most one job of a
+ * company runs.
  */
 import { iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
@@ -21,7 +21,7 @@ export async function readQueue(table: Reads, companyId: number): Promise<Stored
 
 export const openJobs = ({ waiting, paused }: StoredQueue): number => waiting.length + paused.length;
 
-/** Returns the jobs in the queue that have not ended: first the one that runs, then those that wait, then the paused ones. */
+/** First the one that runs, then those that wait, then the paused ones. */
 export async function jobsIn(
   table: Reads,
   companyId: number,
@@ -33,7 +33,6 @@ export async function jobsIn(
   return ids.flatMap((id) => jobs.get(id) ?? []).filter((job) => !hasEnded(job));
 }
 
-/** Returns the queue without the job. */
 const without = ({ running, waiting, paused, ...queue }: StoredQueue, id: number): StoredQueue => ({
   ...queue,
   running: running === id ? null : running,
@@ -41,7 +40,6 @@ const without = ({ running, waiting, paused, ...queue }: StoredQueue, id: number
   paused: paused.filter((one) => one !== id),
 });
 
-/** Puts the job at the end of the queue. */
 export const enqueued = (queue: StoredQueue, id: number): StoredQueue => {
   const others = without(queue, id);
   return { ...others, waiting: [...others.waiting, id] };
@@ -58,14 +56,11 @@ export const removed = without;
 export interface QueueChange {
   /** The writes of the transaction. They do not include the row of the job that causes the change, which the caller writes. */
   readonly writes: readonly Write[];
-  /** The id of the job that may run because of this change. Undefined if the change allows no job to run. */
+  /** The id of the job that may run because of this change. */
   readonly admitted: number | undefined;
 }
 
-/**
- * Returns the writes that replace the queue. If no job runs, the first waiting job is admitted: it may run now. `ownId` is the job that
- * causes the change: the caller writes its row, so the returned writes do not contain it.
- */
+/** Returns the writes that replace the queue. If no job runs, the first waiting job is admitted. The caller writes the row of `ownId`. */
 export function queueChange(
   companyId: number,
   before: StoredQueue,
@@ -86,16 +81,10 @@ export function queueChange(
   return { writes, admitted: admits ? first : undefined };
 }
 
-/**
- * Returns the attributes that put a job into the due index (an index of rows by due time). The sweeper (a function that runs every minute)
- * reads this index, and so finds a job whose message was lost.
- */
+/** The attributes with which the sweeper finds a job whose message was lost. */
 export const dueNow = (nowMs: number) => ({ dueShard: keys.jobShard, dueAt: iso(nowMs) });
 
-/**
- * Sends the queue message of a job that may run. A failure is ignored, because the sweeper (a function that runs every minute) sends the
- * message within two minutes.
- */
+/** Sends the message of a job that may run. Ignores a failure, because the sweeper sends the message within two minutes. */
 export async function announce(
   jobs: Pick<AppContext["jobs"], "send">,
   companyId: number,
@@ -108,8 +97,8 @@ export async function announce(
 }
 
 /**
- * Runs `work`, a transaction that changes the queue. Repeats it if the queue's row has changed since it was read. The first write of the
- * transaction must be that of the job's own row. If the condition of this write fails, the error is thrown and nothing is repeated.
+ * Repeats a transaction if the queue's row has changed since it was read. Its first write must be that of the job's own row. If the
+ * condition of this write fails, the error is thrown.
  */
 export const whileQueueChanges = <T>(work: () => Promise<T>): Promise<T> =>
   optimistic(work, (error) => failedAt(error, 0) === undefined);

@@ -15,7 +15,7 @@ import { Id } from "#shared/schema.ts";
 const mayRead = (caller: Caller, { createdBy }: Pick<StoredBulk, "createdBy">): boolean =>
   isAdmin(caller) || createdBy === caller.userId;
 
-/** Returns the stored job. Throws `not_found` if it does not exist, or if another user has created it and the caller is no admin. */
+/** Throws `not_found` if it does not exist, or if another user has created it and the caller is no admin. */
 export async function findJob({ table }: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {
   const item = await table.get(keys.bulkJob(caller.companyId, id));
   const stored = item === undefined ? undefined : StoredBulk.parse(item);
@@ -23,7 +23,6 @@ export async function findJob({ table }: ReadContext, caller: Caller, id: number
   return stored;
 }
 
-/** Returns the job for the API. */
 export async function present(context: ReadContext, stored: StoredBulk): Promise<Job> {
   const { companyId, undoneBy } = stored;
   const [names, undo] = await Promise.all([
@@ -38,16 +37,14 @@ export async function findUndo({ table }: ReadContext, companyId: number, id: nu
   return item === undefined ? undefined : StoredBulk.parse(item);
 }
 
-/** Returns true if the undo has ended without restoring everything. The job can then be undone again. */
+/** The job can then be undone again. */
 export const isFruitless = ({ state }: StoredBulk): boolean => state === "cancelled" || state === "failed";
 
 export const readJob = async (context: ReadContext, caller: Caller, id: number): Promise<Job> =>
   present(context, await findJob(context, caller, id));
 
 const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
-/**
- * Maximum number of list entries that are read for a page. A user who is no admin sees only some of them, so a page may be short or empty.
- */
+/** A user who is no admin sees only some of the entries, so a page may be short or empty. */
 const ENTRIES = 1_000;
 
 export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {
@@ -105,10 +102,7 @@ export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "user
   };
 }
 
-/**
- * Returns the time until which a job can be undone. Does not check whether another job has already undone it. Returns undefined if the job
- * has not ended or is an undo.
- */
+/** Returns the time until which a job can be undone, also if an undo exists. Undefined if the job has not ended or is an undo. */
 export const undoableUntilMs = ({ kind, endedAt }: StoredBulk): number | undefined =>
   kind === "undo" || kind === "import_undo" || endedAt === undefined
     ? undefined

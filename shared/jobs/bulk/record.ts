@@ -1,7 +1,4 @@
-/**
- * Handles one record of a bulk job: reads it, lets the job's kind decide, and writes it. The written row contains the id of the job, so
- * that a later invocation of the same job recognises the record.
- */
+/** Handles one record of a bulk job. The written row contains the id of the job, so that a later invocation recognises it. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -23,8 +20,8 @@ export interface Handling {
   readonly job: StoredBulk;
   readonly kind: Kind;
   /**
-   * The user who began the job, with current rights. Undefined if the user may no longer do what the job does. No record is then written
-   * any more. A record that an earlier invocation has already written still gets the result `changed`.
+   * The user who began the job, with current rights. Undefined if the user may no longer do what the job does. Nothing more is then
+   * written, but records that were already written still get the result `changed`.
    */
   readonly caller: Caller | undefined;
   readonly names: Dictionary;
@@ -32,15 +29,12 @@ export interface Handling {
   readonly heldUntil: () => number;
 }
 
-/**
- * Maximum time of all AWS calls for one record, even if the table is slow. If less of the lease remains, no record is begun. All writes
- * therefore end before the lease does.
- */
+/** All writes must end before the lease does. If less than this remains of the lease, no record is begun. */
 const CALLS_MS = 45_000;
 
 /**
- * Reads the rows of the records in batches. Returns a function that returns the row of a record. An invocation that repeats a chunk after a
- * crash reads many records that are already written. If it read each record with a separate request, the reads would take most of its time.
+ * Reads the rows of the records in batches, because an invocation that repeats a chunk after a crash reads many records that are already
+ * written.
  */
 export async function readRows(
   { table }: JobContext,
@@ -55,15 +49,14 @@ export async function readRows(
 const nameOf = ({ pk, sk }: { readonly pk?: unknown; readonly sk?: unknown }): string => `${pk} ${sk}`;
 
 /**
- * Returns the result of the record whose row was just read. If a record cannot be changed, the job continues with the next one. Throws
- * LeaseLost, transient errors and faults of the deployment, because the job must then be repeated.
+ * Throws LeaseLost, transient errors and faults of the deployment, because the job must then be repeated. Other errors concern only the
+ * record.
  */
 export async function handleRecord(handling: Handling, member: Member, row: Item | undefined): Promise<StoredResult> {
   const { id } = member;
   const key = keys.prospect(handling.job.companyId, id);
   let attempts = 0;
   try {
-    // If the row has changed since it was read, it is read again.
     return await optimistic(async () =>
       handleOnce(handling, member, attempts++ === 0 ? row : await handling.context.table.get(key)),
     );
@@ -76,9 +69,8 @@ export async function handleRecord(handling: Handling, member: Member, row: Item
 }
 
 /**
- * Returns the result of a record that an earlier invocation of this job has written. That invocation was interrupted before it stored the
- * result. Users may have changed the record since. Returns undefined if this job has not written the record. If the job has restored the
- * prospect, its notes are indexed here, because the earlier invocation may not have done it.
+ * Returns the result of a record that an interrupted invocation of this job has written, or undefined. Users may have changed the record
+ * since. If the job has restored the prospect, its notes are indexed here, because that invocation may not have done it.
  */
 async function writtenBy(
   { table }: JobContext,
@@ -93,10 +85,7 @@ async function writtenBy(
 
 const isRestored = (after: BulkFields | undefined): boolean => after?.deletedAt === null;
 
-/**
- * Returns the result of a record of a job that fails after too many interrupted invocations. The record is not written any more. If one of
- * these invocations has already written it, the result is `changed`. Otherwise it is `failed`.
- */
+/** Returns the result of a record of a job that fails: `changed` if an earlier invocation has written it, otherwise `failed`. */
 export async function settleRecord(
   context: JobContext,
   job: StoredBulk,
@@ -116,8 +105,7 @@ async function handleOnce(
 ): Promise<StoredResult> {
   const { id } = member;
   const nowMs = context.clock.now();
-  // An invocation whose lease has expired must not write, for two reasons: the next invocation may already have ended the job, and a
-  // request that changes the user's rights waits only until the lease expires.
+  // The next invocation may have ended the job, and a request that changes the user's rights waits only until the lease expires.
   if (nowMs + CALLS_MS >= heldUntil()) throw new LeaseLost("the lease of the job has expired");
   if (item === undefined) return { id, outcome: "skipped", code: "not_found" };
   const current = storedProspect(item);

@@ -8,7 +8,6 @@ import { findJob } from "#shared/jobs/bulk/read.ts";
 import { chunksOfResults, type JobResult, ResultFilter } from "#shared/jobs/bulk/result-pages.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** The part of the endpoints' contracts that is the same for all formats of the file. */
 export const resultFile = {
   description:
     "All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",
@@ -36,7 +35,7 @@ export const csv: ResultFormat = {
     csvText(results.map(({ id, outcome, code, detail }) => [String(id), outcome, code ?? "", detail ?? ""])),
 };
 
-/** Yields the file. Each piece has the results of one chunk of records. */
+/** Each piece has the results of one chunk of records. */
 export async function* resultsAs(
   { header, text }: ResultFormat,
   context: ReadContext,

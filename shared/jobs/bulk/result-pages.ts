@@ -1,4 +1,4 @@
-/** The API request that reads the results of a bulk job in pages. Also yields the results of whole chunks (up to 512 records each). */
+/** The API request that reads the results of a bulk job in pages. */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -63,15 +63,9 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
   },
 }));
 
-/**
- * Maximum number of chunks (up to 512 results each) that are read at the same time. One chunk often contains all results of a page, so one
- * chunk is read first. Each further step reads twice as many chunks as the step before it.
- */
+/** Chunks read at the same time. One chunk often contains a whole page, so one is read first, and each step doubles the number. */
 const TOGETHER = 8;
-/**
- * Maximum number of chunks that are read for one page. If the request filters by an outcome that few records have, the page may therefore
- * have fewer results than requested.
- */
+/** A page with a filter that few records match may therefore be shorter than requested. */
 const CHUNKS_PER_PAGE = 64;
 
 const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({

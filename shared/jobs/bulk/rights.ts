@@ -1,6 +1,6 @@
 /**
- * The rights with which a bulk job writes: the current rights of the user who began it. A request that changes a user's rights waits until
- * the user's running job has read the new rights. After the response, no job writes with the old rights.
+ * The rights with which a bulk job writes: the current rights of the user who began it. A request that changes them waits until the running
+ * job has read them. After the response, no job writes with the old rights.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -12,18 +12,14 @@ import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** The user who began a job, as the table contained this user when it was last read. */
+/** The user who began a job. */
 export interface Author {
-  /** The version of the user's row. */
   readonly version: number;
   /** Undefined if the user is disabled. */
   readonly caller: Caller | undefined;
 }
 
-/**
- * Returns the user who began the job. The dictionary (the company's statuses, tags and users) contains the user's rights, so it must be
- * current.
- */
+/** The dictionary must be current, because it contains the user's rights. */
 export function authorOf({ users }: Dictionary, { companyId, createdBy }: StoredBulk): Author {
   const user = users.get(createdBy);
   if (user === undefined) return { version: 0, caller: undefined };
@@ -39,9 +35,8 @@ export interface Patience {
 const PATIENCE: Patience = { tries: 75, ms: 200 };
 
 /**
- * Waits until no running job of the user can write with older rights than those in the user's row. Usually this takes less than a second.
- * Throws `unavailable` if the job does not read the rights in time. This happens if the job's function was interrupted. Its last writes may
- * then still reach the table until its lease expires.
+ * Waits until no job of the user can write with older rights than those in the user's row, usually less than a second. Throws `unavailable`
+ * if the job's function was interrupted: its last writes may still reach the table until its lease expires.
  */
 export async function untilJobsHaveRights(
   context: ReadContext,
@@ -51,8 +46,7 @@ export async function untilJobsHaveRights(
 ): Promise<void> {
   const { table, clock } = context;
   const { version } = await getUser(context, companyId, userId);
-  // A company's jobs run one after the other, and a job ends its writes before the next one begins. A job that begins later reads the new
-  // rights. Only the job that runs now can therefore write with older rights.
+  // A company's jobs run one after the other, so only the job that runs now can write with older rights.
   const { running } = await readQueue(table, companyId);
   if (running === null) return;
   for (let left = tries; ; left--) {

@@ -1,6 +1,6 @@
 /**
- * Executes a bulk job for one Lambda invocation. It handles the records in chunks of up to 512, and stores the results of each chunk. The
- * job's lease allows only one invocation of the job at a time, and the company's queue only one job of the company.
+ * Executes a bulk job for one Lambda invocation. The job's lease allows only one invocation of the job at a time, and the company's queue
+ * only one job of the company.
  */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
@@ -34,27 +34,20 @@ import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS, RESERVE_MS } fr
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/**
- * A message of the SQS queue of bulk jobs. It has one of four senders: an API request, the job that ended before, an invocation that runs
- * out of time, or the sweeper (a function that runs every minute and replaces lost messages).
- */
+/** The senders are an API request, the job that ended before, an invocation that runs out of time, and the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
 /** Number of records that a job handles concurrently, each with its own transaction. */
 const PARALLEL = 12;
-/**
- * Number of records that are read together. Before each such group, the job also reads the user's rights and the names of statuses, users
- * and tags again.
- */
+/** Before each group of this size, the job reads the user's rights and the dictionary again. */
 const TOGETHER = 64;
 /**
- * After this time, an invocation stops and sends a message for the next one. Jobs of other companies that wait then get their turn, because
- * the SQS queue is fair between companies.
+ * An invocation stops after this time and sends a message for the next one. SQS is fair between companies, so that others get their turn.
  */
 const TURN_MS = 60_000;
 /**
- * Returns the function that executes a bulk job of one of these kinds. The function may be interrupted at any point and called again, and
- * two calls may run at the same time. Throws LeaseLost if another invocation has taken the job.
+ * Returns the function that executes a job of these kinds. It may be interrupted and called again, and two calls may overlap. Throws
+ * LeaseLost if another invocation has taken the job.
  */
 export const bulkRunner =
   (kinds: Kinds) =>
@@ -65,8 +58,7 @@ export const bulkRunner =
     const stored = StoredBulk.parse(item);
     const now = context.clock.now();
     const turnEnd = now + TURN_MS;
-    // `JobLease.isLate` stops the work when less than RESERVE_MS remains. The end of a turn needs no reserve, so RESERVE_MS is added here,
-    // and the job works until the turn ends.
+    // `JobLease.isLate` stops the work at RESERVE_MS. The end of a turn needs no reserve, so RESERVE_MS is added here.
     const remaining = (): number => Math.min(remainingMs(), turnEnd - context.clock.now() + RESERVE_MS);
     const lease = new JobLease(context, key, (row) => StoredBulk.parse(row), stored, remaining);
     if (stored.state === "paused") {
@@ -91,8 +83,8 @@ export const bulkRunner =
 type Lease = JobLease<StoredBulk>;
 
 /**
- * Handles the chunks (up to 512 records each), one after the other. `mustSettle` is true if the previous invocation was interrupted. That
- * invocation may have written records of the next chunk, so this chunk is handled before the job is paused or cancelled.
+ * Handles the chunks one after the other. If `mustSettle`, the previous invocation was interrupted and may have written records of the next
+ * chunk, so this chunk is handled before the job is paused or cancelled.
  */
 async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: boolean): Promise<void> {
   const readMembers = kind.members(context, lease.stored);
@@ -107,17 +99,16 @@ async function work(context: JobContext, lease: Lease, kind: Kind, mustSettle: b
       return context.jobs.send({ kind: "bulk", companyId, id });
     }
     const { results, isAllowed } = await handleChunk(context, lease, kind, await readMembers(done));
-    // The failure is saved in the same write as the counts of the chunk. If this invocation is then interrupted, the next one reads the
-    // failure and ends the job. The job must not continue after a chunk with unprocessed records.
+    // Saved in one write with the counts, so that the next invocation ends the job if this one is interrupted. The job must not continue
+    // after a chunk with unprocessed records.
     const lost = { failure: "The user who began the job may no longer do this." };
     await storeChunk(context, lease, results, { runs: 0, ...(isAllowed ? {} : lost) });
   }
 }
 
 /**
- * Ends a job after too many invocations without progress. These may have written some records of the next chunk. If `settles` is true, the
- * function first finds these records and counts them as changed, so that an undo restores them. The other records of the chunk count as
- * failed.
+ * Ends a job after too many invocations without progress. If `settles` is true, records of the next chunk that they have written count as
+ * changed, so that an undo restores them. The others count as failed.
  */
 async function fail(context: JobContext, lease: Lease, kind: Kind, settles: boolean): Promise<void> {
   const { done, chunks, runs } = lease.stored;
@@ -144,7 +135,7 @@ async function storeChunk(
 
 interface Handled {
   readonly results: StoredResult[];
-  /** False if the user who began the job has lost the right to do what it does. The remaining records of the chunk are then unprocessed. */
+  /** False if the user has lost the right. The remaining records of the chunk are then unprocessed. */
   readonly isAllowed: boolean;
 }
 
@@ -155,12 +146,11 @@ async function handleChunk(context: JobContext, lease: Lease, kind: Kind, member
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, lease.stored.companyId);
     const { version, caller } = authorOf(names, lease.stored);
-    // All records of earlier groups are handled, so no write with older rights is still running. A request that changes the user's rights
-    // waits until the job has stored the new version in `authorVersion`.
+    // No write with older rights is still running. A request that changes the user's rights waits for the new `authorVersion`.
     const progress = progressAfter(lease.stored, results);
     if (version !== lease.stored.authorVersion) await lease.save({ ...progress, authorVersion: version });
     else await lease.heartbeat(progress);
-    // The job ends at the first loss of the right, even if the user gets the right back before the end of the chunk.
+    // A right that comes back before the end of the chunk does not continue the job.
     isAllowed &&= caller !== undefined && kind.allows(caller, lease.stored);
     const allowed = isAllowed ? caller : undefined;
     const some = members.slice(at, at + TOGETHER);
@@ -178,10 +168,8 @@ function countsOf(results: readonly StoredResult[]): Record<Outcome, number> {
 }
 
 /**
- * Returns the attribute `inChunk`: the counts of the handled records of the current chunk. It is separate from the counts of finished
- * chunks, because the next invocation handles and counts these records again if this one is killed. If the saved counts of this chunk are
- * at least as high, for example those of a killed invocation, the function returns nothing. The counts that clients see therefore never
- * decrease.
+ * Returns `inChunk`: the counts of the current chunk. They are separate, because the next invocation handles and counts these records again
+ * if this one is killed. Returns nothing if the saved counts are as high, so that the counts that clients see never decrease.
  */
 function progressAfter(stored: StoredBulk, results: readonly StoredResult[]): Pick<StoredBulk, "inChunk"> {
   const counts = countsOf(results);

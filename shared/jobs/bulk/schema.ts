@@ -88,8 +88,8 @@ export type JobQuery = z.infer<typeof JobQuery>;
 const hasValue = z.refine<string>((text) => /[^\s,"]/.test(text), { error: "must have a value" });
 
 /**
- * The filters of a job that changes prospects. A filter without a value is refused. A list ignores such a filter. If a job ignored it, the
- * job would change all prospects.
+ * The filters of a job that changes prospects. A filter without a value is refused: if it were ignored, as in a list, the job would change
+ * all prospects.
  */
 export const changeFilterBody = {
   ...filterTextsOf(z.optional(FilterText.check(hasValue))),

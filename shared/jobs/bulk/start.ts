@@ -14,19 +14,15 @@ import type { StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The fields of a new job that depend on the request. */
 export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chunks"> &
   Partial<Pick<StoredBulk, "action" | "undoes" | "firstId" | "territoryId">>;
 
-/**
- * Throws if the new job must not be created beside the jobs in the queue. If the queue changes before the job is written, the guard is
- * called again with the new queue.
- */
+/** Throws if the new job must not be created beside the jobs in the queue. Called again if the queue changes meanwhile. */
 export type Guard = (queue: StoredQueue) => Promise<void>;
 
 /**
- * Writes the row of a job and puts the job into the company's queue, in one transaction with `writes`. The ids of the job's records must be
- * stored before this call. Throws `conflict` if too many jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
+ * Writes the job and its place in the queue in one transaction with `writes`, after the ids of its records. Throws `conflict` if too many
+ * jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
  */
 export async function startJob(
   context: ApiContext,

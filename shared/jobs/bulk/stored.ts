@@ -17,10 +17,7 @@ export const StoredAction = z.object({
   addTagIds: z.optional(z.array(Id)),
   removeTagIds: z.optional(z.array(Id)),
   delete: z.optional(z.literal(true)),
-  /**
-   * Whose prospects a job of the kind `territory_run` changes: unassigned ones (`nobody`), those of any user (`anyone`), or those of the
-   * user with this id.
-   */
+  /** Whose prospects a `territory_run` changes: unassigned ones, those of any user, or those of one user. */
   from: z.optional(z.union([z.enum(["nobody", "anyone"]), Id])),
 });
 export type StoredAction = z.infer<typeof StoredAction>;
@@ -36,49 +33,38 @@ export const StoredBulk = z.object({
   companyId: Id,
   kind: BulkKind,
   state: BulkState,
-  /** What a user has asked a running job to do. The job does it after its current chunk (up to 512 records). */
+  /** What a user has asked a running job to do after its current chunk. */
   wanted: z.optional(z.enum(["paused", "cancelled"])),
   events: BulkEvents,
-  /** The change of a job of the kind `prospect_bulk` or `territory_run`. */
   action: z.optional(StoredAction),
-  /** The territory of a job of the kind `territory_run`. */
   territoryId: z.optional(Id),
-  /** The job or import that this job undoes. */
   undoes: z.optional(Id),
-  /** The newest job that undoes this one. */
   undoneBy: z.optional(Id),
-  /** The first id of the records, if their ids are consecutive. Otherwise the ids are in the bucket. */
+  /** Absent if the ids are not consecutive. They are then in the bucket. */
   firstId: z.optional(Id),
   total: count,
   ...handledCounts,
-  /** Number of chunks (up to 512 records each) into which the records of the job are divided. */
   chunks: count,
-  /** Number of chunks whose results are stored. Chunks are numbered from 0, so this is also the number of the next chunk. */
+  /** Number of finished chunks, and the number of the next one. */
   done: count,
-  /**
-   * The counts of the records of the current chunk that were handled when the job last saved its progress. `chunk` is the number of this
-   * chunk. The job's other counts contain only finished chunks.
-   */
+  /** The counts of the current chunk. The job's other counts contain only finished chunks. */
   inChunk: z.optional(z.object({ chunk: count, ...handledCounts })),
   /**
-   * True from the beginning of an invocation until it stores that it has ended. If an invocation finds true, the previous invocation was
-   * interrupted, and may have written some records of the next chunk without storing their results.
+   * True during an invocation. If an invocation finds true, the previous one was interrupted, and may have written records of the next
+   * chunk without storing their results.
    */
   isOpen: z.boolean(),
   /** True if the company's queue allows the job to run now. */
   isAdmitted: z.boolean(),
   failure: z.optional(z.string()),
   createdBy: Id,
-  /**
-   * The version of the row of the user who began the job, when the job last read this row for the user's rights. All writes of the job with
-   * earlier rights have ended.
-   */
+  /** The version of the user's row when the job last read the rights. All writes with earlier rights have ended. */
   authorVersion: z.optional(count),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   endedAt: z.optional(Timestamp),
   version: count,
-  /** The end of the job's lease, in milliseconds since 1970. Until then, no other invocation works on the job. */
+  /** The end of the job's lease, in milliseconds since 1970. */
   runsUntil: count,
   /** Number of invocations since the last stored chunk. If it becomes too high, the job fails. */
   runs: count,
@@ -101,7 +87,7 @@ export const sumOf = ({ changed, unchanged, skipped, failed }: Counts): number =
 
 const none: Counts = { changed: 0, unchanged: 0, skipped: 0, failed: 0 };
 
-/** Returns the counts of the handled records of the current chunk, as the job last saved them. They are 0 after the end of the job. */
+/** Returns the saved counts of the current chunk. They are 0 after the end of the job. */
 export const countsInChunk = (job: Pick<StoredBulk, "state" | "done" | "inChunk">): Counts =>
   job.inChunk?.chunk === job.done && !hasEnded(job) ? job.inChunk : none;
 
@@ -122,13 +108,9 @@ export type StoredQueue = z.infer<typeof StoredQueue>;
 export const Outcome = z.enum(["changed", "unchanged", "skipped", "failed"]);
 export type Outcome = z.infer<typeof Outcome>;
 
-/**
- * The outcomes that results contain. `unprocessed` means that the job has not handled the record. The job's counts do not contain such
- * records.
- */
+/** `unprocessed`: the job has not handled the record. The job's counts do not contain such records. */
 export const ResultOutcome = z.enum([...Outcome.options, "unprocessed"]);
 
-/** The result of one record, as the bucket stores it. */
 export const StoredResult = z.object({
   id: Id,
   outcome: ResultOutcome,

@@ -6,10 +6,7 @@ import { dueNow } from "#shared/jobs/bulk/queue.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 
-/**
- * Returns the write that pauses a job. If nobody resumes the job for a month, the sweeper (a function that runs every minute) finds it by
- * `dueAt` and starts it. Instead of continuing, the job is then cancelled.
- */
+/** If nobody resumes the job for a month, the sweeper finds it by `dueAt`, and the job is cancelled. */
 export function paused({ companyId, id, version }: StoredBulk, nowMs: number): Write {
   const set: Partial<StoredBulk> = {
     state: "paused",
@@ -22,10 +19,7 @@ export function paused({ companyId, id, version }: StoredBulk, nowMs: number): W
   return { update: keys.bulkJob(companyId, id), change, when: equals("version", version) };
 }
 
-/**
- * Returns the writes that end a job. DynamoDB deletes the job's rows at `expiresAt`. Only the first write has a condition: the job's row
- * must be unchanged.
- */
+/** Returns the writes that end a job. DynamoDB deletes its rows at `expiresAt`. The first write requires an unchanged job. */
 export function ended(
   { companyId, id, version, createdAt }: StoredBulk,
   how: Pick<StoredBulk, "state" | "failure">,

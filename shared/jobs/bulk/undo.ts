@@ -1,7 +1,4 @@
-/**
- * Undoes a bulk job. Contains the API request that creates the undo job, and the functions that execute it (`undoKind`). The undo restores
- * only fields that nobody has changed since the undone job.
- */
+/** Undoes a bulk job. The undo restores only fields that nobody has changed since the undone job. */
 import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
@@ -27,8 +24,7 @@ export const undoKind: Kind = {
     };
   },
   decide: (_job, { current, member: { before = {}, after = {} } }) => {
-    // If a user has deleted the prospect after the job changed it, the prospect stays deleted. Only the undo of a deletion restores a
-    // deleted prospect.
+    // A prospect that a user has deleted after the job's change stays deleted.
     if (current.deletedAt !== undefined && after.deletedAt === undefined) return { skipped: "not_found" };
     const { assignedByUserId: _assigner, ...compared } = after;
     const left = equalling(current, compared);
@@ -39,10 +35,7 @@ export const undoKind: Kind = {
   },
 };
 
-/**
- * Creates an undo job for a bulk job. Throws `conflict` if the job cannot be undone or another job undoes it. If several requests try this
- * at the same time, one succeeds and the others get `conflict`.
- */
+/** Throws `conflict` if the job cannot be undone or another job undoes it, also if several requests try this at the same time. */
 export const beginUndo = (
   context: ApiContext,
   jobs: Pick<JobQueue, "send">,
@@ -79,7 +72,7 @@ async function begin(
   return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);
 }
 
-/** Throws `conflict` unless the earlier undo was cancelled or has failed. In these two cases the job can be undone again. */
+/** Throws `conflict` unless the earlier undo was cancelled or has failed. */
 async function requireFruitless(context: ReadContext, companyId: number, id: number): Promise<void> {
   const undo = await findUndo(context, companyId, id);
   if (undo !== undefined && isFruitless(undo)) return;

@@ -1,11 +1,11 @@
 /**
- * Compresses a gzip file in parts, because several Lambda invocations may write one export. All parts form one gzip member (RFC 1952),
- * because some programs read only the first member of a file.
+ * Compresses a gzip file in parts, for several invocations. All parts form one gzip member (RFC 1952), because some programs read only the
+ * first member of a file.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
 
-/** The checksum and the length of the text in all parts so far. The end of the gzip file must contain both. */
+/** The end of the gzip file must contain both. */
 export interface GzipState {
   readonly crc: number;
   readonly textBytes: number;
@@ -18,7 +18,7 @@ export class GzipPart {
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** Number of compressed bytes so far. The compressor may hold more bytes, which `finish` adds. */
+  /** The compressor may hold more bytes, which `finish` adds. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {
@@ -41,10 +41,7 @@ export class GzipPart {
     });
   }
 
-  /**
-   * Ends the part and returns its bytes. A full flush makes the part end at a byte boundary. It also clears the compressor's history, so
-   * that the next part does not depend on this one and can begin with a new compressor.
-   */
+  /** A full flush makes the part end at a byte boundary, and lets the next part begin with a new compressor. */
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));
     this.#deflate.destroy();

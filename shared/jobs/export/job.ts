@@ -1,6 +1,6 @@
 /**
- * Executes an export job for one Lambda invocation. The invocation selects the prospects, or continues where an earlier invocation stopped,
- * and writes the file in parts. The job's lease allows only one invocation at a time.
+ * Executes an export job for one Lambda invocation, which may continue an earlier one. The job's lease allows only one invocation at a
+ * time.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -24,10 +24,7 @@ import {
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 
-/**
- * A message of the export queue. It has one of three senders: the API request, an invocation that runs out of time, or the sweeper (a
- * function that runs every minute and replaces lost messages).
- */
+/** The senders are the API request, an invocation that runs out of time, and the sweeper. */
 export const ExportMessage = oneJob("export");
 
 /** A part is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
@@ -39,10 +36,7 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/**
- * Executes an export job. The function may be interrupted at any point and called again, and two calls may run at the same time. Throws
- * LeaseLost if another invocation has taken the job.
- */
+/** May be interrupted and called again, and two calls may overlap. Throws LeaseLost if another invocation has taken the job. */
 export async function runExport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -72,18 +66,14 @@ export async function runExport(
   }
 }
 
-/**
- * Returns the user who began the export, with the user's current rights. Returns undefined if the user is disabled, or may no longer see
- * all prospects that the export may contain.
- */
+/** Returns the user who began the export, with current rights, or undefined if the user may no longer see all prospects of it. */
 async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
   const { companyId, createdBy, assignee } = stored;
   const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // If `assignee` is set, the user could see only assigned prospects when the export was requested. The file then contains only these
-  // prospects, even if the user may see all of them now.
+  // If `assignee` is set, the user could see only assigned prospects at the request. The file stays so limited.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -101,9 +91,7 @@ async function work(context: JobContext, lease: Lease, caller: Caller, partBytes
   await context.jobs.send({ kind: "export", companyId: caller.companyId, id: lease.stored.id });
 }
 
-/**
- * Selects the prospects and stores their ids in the bucket, in the order of the file. A later invocation of the job reads the stored ids.
- */
+/** Stores the ids of the prospects in the order of the file, for later invocations. */
 async function select(context: JobContext, lease: Lease, caller: Caller): Promise<Selection> {
   const { companyId, id, total, filter } = lease.stored;
   const key = exportKeys.order(companyId, id);
@@ -125,7 +113,7 @@ async function beginFile({ objects }: JobContext, lease: Lease): Promise<Parts> 
   return parts;
 }
 
-/** Writes the remaining parts of the file and completes the export. Returns false if the invocation has too little time for the rest. */
+/** Returns false if the invocation has too little time for the rest. */
 async function writeParts(
   context: JobContext,
   lease: Lease,
@@ -170,10 +158,7 @@ async function putPart(
   return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
 }
 
-/**
- * Ends the job and then deletes the file with the selected ids. If the deletion fails, the bucket's lifecycle rule deletes the file
- * later.
- */
+/** Ends the job and then deletes the ids. If the deletion fails, the bucket's lifecycle rule deletes the file later. */
 async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExport>): Promise<void> {
   const { companyId, id } = lease.stored;
   await lease.end(set);
@@ -183,8 +168,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * Handles a missing multipart upload or a missing file of selected ids. If the exported file exists, an earlier invocation completed it,
- * but was interrupted before it marked the job as completed. This function then marks the job. Otherwise it begins the export again.
+ * Handles a missing upload or missing ids. If the exported file exists, an interrupted invocation completed it, and the job is marked.
+ * Otherwise the export begins again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

@@ -31,7 +31,7 @@ export async function beginExport(
   const due = { dueShard: keys.jobShard, dueAt: stored.createdAt };
   const answer = presentExport(stored, null);
   await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due }, when: absent }], answer);
-  // An error of the queue is ignored, because the sweeper (a function that runs every minute) replaces the message within two minutes.
+  // An error is ignored, because the sweeper replaces the message within two minutes.
   await queue.send({ kind: "export", companyId, id }).catch((error: unknown) => {
     log.warn("export not queued", { id, ...errorFields(error) });
   });
@@ -60,8 +60,8 @@ function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: Ne
 }
 
 /**
- * Returns an export. Throws `not_found` if it does not exist, if another user has created it and the caller is no admin, or if it contains
- * prospects that the caller may not see.
+ * Throws `not_found` if it does not exist, if another user has created it and the caller is no admin, or if it contains prospects that the
+ * caller may not see.
  */
 export async function readExport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Export> {
   const item = await context.table.get(keys.export(caller.companyId, id));
@@ -80,10 +80,7 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
 
 const DAY_MS = 86_400_000;
 
-/**
- * Returns the time until which the API shows links to the file, in milliseconds since 1970. After this time, the bucket's lifecycle rule
- * deletes the file.
- */
+/** Returns milliseconds since 1970. The API then shows no more links, and the bucket's lifecycle rule deletes the file. */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {

@@ -1,7 +1,4 @@
-/**
- * Checks an uploaded file before any row is written. It finds out the encoding of the file and which prospects its rows match, then finds
- * every error, counts the new records, and writes the error report.
- */
+/** Checks an uploaded file before any row is written. */
 
 import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -30,8 +27,8 @@ import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /**
- * Checks the file. Returns false if the invocation has too little time for the rest of the file, or if the error report was lost. In the
- * second case, the next invocation checks the whole file again. Throws BadFile if the file cannot be imported.
+ * Returns false if the time is too short for the rest, or if the error report was lost, so that the next invocation checks the whole file
+ * again. Throws BadFile if the file cannot be imported.
  */
 export async function checkFile(context: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
   try {
@@ -51,8 +48,7 @@ async function checkRows({ objects }: JobContext, lease: ImportLease, file: File
   const tags = new NewTags(file.dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // The counts continue from the checkpoint (the stored position from which the next invocation continues). Clients may have seen a higher
-  // progress, because each renewal of the lease stores the progress, also between checkpoints.
+  // The counts continue from the checkpoint. Clients may have seen a higher progress, which each renewal of the lease stores.
   let { done, row, updated, skipped } = job.progress;
   let processed = done.prospect + updated + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
@@ -85,13 +81,10 @@ async function checkRows({ objects }: JobContext, lease: ImportLease, file: File
   return true;
 }
 
-/** Interval of renewals of the job's lease, which keeps other invocations away. The lease expires after two minutes. */
+/** The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
 
-/**
- * Yields the bytes of the uploaded file, and renews the job's lease between the chunks. Over a slow connection, reading a large file takes
- * longer than the lease lasts.
- */
+/** Renews the lease between the chunks: over a slow connection, reading a large file takes longer than the lease lasts. */
 async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
   const { companyId, id } = lease.stored;
   for await (const chunk of objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "")) {
@@ -100,10 +93,7 @@ async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGener
   }
 }
 
-/**
- * Returns the encoding of the uploaded file. Throws BadFile if the file is a workbook of a spreadsheet program (such as xlsx) instead of
- * text.
- */
+/** Throws BadFile if the file is a workbook of a spreadsheet program (such as xlsx) instead of text. */
 export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
   const { encoding: known } = lease.stored;
   if (known !== undefined) return known;
@@ -112,10 +102,7 @@ export async function fileEncoding(context: JobContext, lease: ImportLease): Pro
   return encoding;
 }
 
-/**
- * Returns which prospects the rows match. Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV, or
- * lacks the column by which its rows are matched.
- */
+/** Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV, or lacks the matching column. */
 export async function fileMatching(
   context: JobContext,
   lease: ImportLease,

@@ -6,15 +6,14 @@ import type { Progress, RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** A part of the report is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
+/** S3 requires at least 5 MB for each part except the last one. */
 const PART_BYTES = 6_000_000;
 
 type ReportState = NonNullable<Progress["report"]>;
 
 /**
- * Thrown if the bucket no longer has the uploaded parts of the report. There are two possible reasons. The bucket's lifecycle rule deletes
- * the parts of an incomplete upload after a day. Or an earlier invocation has completed the report, but was interrupted before it stored
- * that the check is complete.
+ * Thrown if the parts of the report are gone: the bucket's lifecycle rule deletes an incomplete upload after a day, or an interrupted
+ * invocation has completed the report without storing it.
  */
 export class ReportLost extends Error {
   override readonly name = "ReportLost";
@@ -53,10 +52,7 @@ export class ErrorReport {
     this.#tags = [...tags];
   }
 
-  /**
-   * Begins a report, or continues one from the state that `checkpoint` has returned in an earlier invocation. This function, `add` and
-   * `finish` throw ReportLost if the bucket no longer has the earlier parts.
-   */
+  /** Begins a report, or continues from a `checkpoint`. Throws ReportLost, like `add` and `finish`, if earlier parts are gone. */
   static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
     const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
     if (state === null) report.#push(csvText([["row", "message"]]));
@@ -70,7 +66,7 @@ export class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the lines that no uploaded part contains yet. If this invocation ends, another one can continue the report after `row`. */
+  /** Stores the lines that no part contains yet, so that another invocation can continue after `row`. */
   async checkpoint(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

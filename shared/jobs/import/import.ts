@@ -1,7 +1,6 @@
 /**
- * Imports a file within one request. The new prospects are invisible at first: the row of their id range contains the import's id, and
- * reads skip such a range. One transaction then removes the import's id and adds the prospects to the company's search index. All of them
- * become visible at the same time.
+ * Imports a file within one request. The new prospects are invisible while the row of their id range contains the import's id. One
+ * transaction removes it and adds them to the company index, so that all become visible at the same time.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -47,7 +46,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-/** The context of an import. Its bucket gets a copy of each imported file. */
+/** The bucket gets a copy of each imported file. */
 export type ImportContext = ApiContext & { readonly objects: Pick<AppContext["objects"], "put"> };
 
 export interface ImportOptions {
@@ -58,19 +57,14 @@ export interface ImportOptions {
   readonly onMatch?: OnMatch | undefined;
 }
 
-/**
- * Milliseconds before the deadline of the request at which the import stops. They are enough to mark the import as failed and to send the
- * response.
- */
+/** An import stops this long before the deadline, to mark the import as failed and to send the response. */
 const FAIL_RESERVE_MS = 3_000;
-/**
- * Milliseconds before the deadline at which a failed import stops deleting its rows. The company's next import deletes the remaining rows.
- */
+/** A failed import stops deleting its rows this long before the deadline. The company's next import deletes the rest. */
 const CLEAR_RESERVE_MS = 1_000;
 
-/** How far an import has come. If the import fails, this determines what is deleted and what the error says. */
+/** If the import fails, this determines what is deleted and what the error says. */
 interface Progress {
-  /** The row of the import. It is undefined before the import has new prospects to write. */
+  /** Undefined before the import has new prospects to write. */
   stored?: StoredImport;
   result?: FileResult;
   /** True if the transaction that makes the new prospects visible was sent. */
@@ -80,9 +74,8 @@ interface Progress {
 }
 
 /**
- * Imports the file. It stops before the deadline of the request. If it throws `payload_too_large` or `validation_failed`, nothing was
- * written. If it throws another error, existing prospects may have changed, but no new prospect becomes visible. There is one exception:
- * after an error that says that the outcome is unknown, the new prospects may be visible.
+ * Imports the file before the deadline of the request. After `payload_too_large` or `validation_failed`, nothing was written. After another
+ * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown.
  */
 export async function importFile(
   context: ImportContext,
@@ -99,17 +92,15 @@ export async function importFile(
 }
 
 /**
- * Handles an error of the import. The import may be completed in spite of the error, because the last transaction may have succeeded
- * although it seemed to fail. In this case, the function returns the result. Otherwise it marks the import as failed, deletes its rows as
- * far as possible, and throws. Remaining rows are invisible, and the next import deletes them.
+ * Returns the result if the last transaction succeeded although it seemed to fail. Otherwise it marks the import as failed, deletes its
+ * rows as far as possible, and throws. Remaining rows are invisible, and the next import deletes them.
  */
 async function resultAfter(error: unknown, context: ImportContext, progress: Progress): Promise<FileResult> {
   const { stored, result, isCommitting, isChanging } = progress;
   if (stored !== undefined && result !== undefined) {
     try {
       if (await failUnlessCompleted(context, stored)) return result;
-      // After the deadline, a write that was already sent may still reach the table. The rows are therefore not deleted now: the next
-      // import or the sweeper (a function that runs every minute) deletes them.
+      // After the deadline, a write may still reach the table. The next import or the sweeper therefore deletes the rows.
       if (!(error instanceof DeadlinePassed)) {
         await stoppedBefore(CLEAR_RESERVE_MS, () => clearFailed(context, stored)).catch(() => undefined);
       }
@@ -164,10 +155,7 @@ interface FileOptions {
   readonly match?: (encoding: Encoding) => Promise<Matching | undefined>;
 }
 
-/**
- * Reads and checks the whole file. Throws `payload_too_large` if there are too many rows, or too many rows that change a prospect. Throws
- * `validation_failed` if the file cannot be imported, for example because it is not CSV.
- */
+/** Throws `payload_too_large` if there are too many rows or changes, and `validation_failed` if the file cannot be imported. */
 export async function readFile(
   bytes: Uint8Array,
   dictionary: Dictionary,
@@ -229,8 +217,7 @@ async function writeFile(
   const id = await context.ids.next();
   await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
-  // Existing prospects are changed before the transaction that makes the new ones visible. If the request is repeated, the import finds
-  // that these prospects are already changed, and does not change them again.
+  // Existing prospects are changed first. A repeated request finds them already changed.
   progress.isChanging = read.changes.length > 0;
   const lateFaults = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
   const file = withLateFaults(read, lateFaults);
@@ -256,10 +243,7 @@ async function writeFile(
   return result;
 }
 
-/**
- * Returns the file without the changes that have failed because their prospects could no longer be changed. The returned file lists their
- * rows as faults.
- */
+/** Returns the file with failed changes, whose prospects could no longer be changed, as faults. */
 function withLateFaults(file: ReadFile, late: readonly RowFault[]): ReadFile {
   const failed = new Set(late.map(({ row }) => row));
   return {

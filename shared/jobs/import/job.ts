@@ -1,6 +1,6 @@
 /**
- * Executes an import of an uploaded file for one Lambda invocation. It finds the file, checks it, writes its rows and makes them visible.
- * If the import fails, it deletes the rows instead. The job's lease allows only one invocation at a time.
+ * Executes an import of an uploaded file for one Lambda invocation. If the import fails, it deletes the rows. The job's lease allows only
+ * one invocation at a time.
  */
 import * as z from "zod/mini";
 import { type Caller, may } from "#shared/auth/caller.ts";
@@ -42,10 +42,7 @@ const TestEvent = z.pipe(
   z.transform((): JobId[] => []),
 );
 
-/**
- * A message of the import queue. It has one of three senders: S3 after an upload, an invocation that runs out of time, or the sweeper (a
- * function that runs every minute and replaces lost messages).
- */
+/** The senders are S3 after an upload, an invocation that runs out of time, and the sweeper. */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
 function jobOfUpload(key: string): JobId[] {
@@ -55,10 +52,7 @@ function jobOfUpload(key: string): JobId[] {
   return found === undefined ? [] : [found];
 }
 
-/**
- * Executes an import job. The function may be interrupted at any point and called again, and two calls may run at the same time. Throws
- * LeaseLost if another invocation has taken the job.
- */
+/** May be interrupted and called again, and two calls may overlap. Throws LeaseLost if another invocation has taken the job. */
 export async function runImport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -77,7 +71,7 @@ export async function runImport(
   await work(context, lease);
 }
 
-/** Looks for the uploaded file. Returns false if the file is missing but may still be uploaded. */
+/** Returns false if the file is missing but may still be uploaded. */
 async function takeUpload({ objects, clock }: JobContext, lease: ImportLease, job: StoredJob): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const file = await objects.info(importKeys.uploaded(companyId, id));
@@ -119,17 +113,14 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   }
 }
 
-/**
- * Returns the user who began the import, with the user's current rights. The rights may have changed since, because the upload link is
- * valid for an hour.
- */
+/** Returns the user with current rights, which may have changed: the upload link is valid for an hour. */
 async function currentCaller({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<Caller> {
   const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   const none = { role: "sales" as const, permissions: [] };
   return { companyId, userId: createdBy, ...(isActive ? { role, permissions } : none) };
 }
 
-/** Runs the remaining steps of the import. If the invocation has too little time left, it sends a message for a new invocation instead. */
+/** If the time is too short, a message for a new invocation is sent instead. */
 async function runSteps(context: JobContext, lease: ImportLease, caller: Caller): Promise<void> {
   const encoding = await fileEncoding(context, lease);
   const matching = await fileMatching(context, lease, caller, encoding);
@@ -158,24 +149,14 @@ async function runSteps(context: JobContext, lease: ImportLease, caller: Caller)
   await removeWorkFiles(context, lease.stored);
 }
 
-/**
- * Sends a message that continues the job in a new invocation. If the message is lost, the sweeper (a function that runs every minute) sends
- * another one.
- */
 async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: ImportLease): Promise<void> {
   await jobs.send({ kind: "import", companyId, id });
 }
 
-/**
- * Upper bound for the duration of the last step, which makes an import of a million rows visible. An invocation with less time left does
- * not begin this step and leaves it to a new invocation.
- */
+/** Upper bound for the last step with a million rows. An invocation with less time leaves it to a new one. */
 const PUBLISH_MS = 300_000;
 
-/**
- * Makes the imported prospects visible. It merges the sorted chunks of index rows, stores them in the company's search index, and then
- * makes all prospects visible with one transaction.
- */
+/** Merges the sorted chunks of index rows, stores them in the company index, and makes all prospects visible with one transaction. */
 async function publishRows(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id } = lease.stored;
   const { total, first, progress } = lease.job;
@@ -188,8 +169,7 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const segments = await storeSegments(context.table, companyId, passing, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
   const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
-  // This renewal of the lease throws if another invocation has taken the job. Nothing needs to be undone then, because that invocation
-  // stores the same index rows under the same names.
+  // Throws if another invocation has taken the job. That invocation stores the same index rows under the same names.
   await lease.heartbeat({});
   const others = (version: number) => [importedWrite(companyId, version, collector.facts)];
   const commit = (moves: readonly Write[]) =>
@@ -203,8 +183,8 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
 }
 
 /**
- * Deletes the intermediate files of the job, except the checkpoints of the error report. The bucket's lifecycle rule deletes these later
- * (after 30 days by default), and also any file whose deletion fails here.
+ * Deletes the job's files. The bucket's lifecycle rule deletes the rest after 30 days by default: checkpoints of the error report, and
+ * files whose deletion fails here.
  */
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
@@ -217,8 +197,7 @@ async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: 
 }
 
 /**
- * Deletes the records that a failed or cancelled import has created, deletes its uploaded and intermediate files, and ends the job. Changes
- * of existing prospects and created tags remain.
+ * Deletes the records and files of a failed or cancelled import, and ends the job. Changes of existing prospects and created tags remain.
  */
 async function clearJob(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id, job } = lease.stored;

@@ -1,7 +1,4 @@
-/**
- * The lease on an import job. While an invocation holds the lease, no other invocation works on the job. The general lease of jobs is in
- * ../lease.ts; this class adds getters for the attributes of an import.
- */
+/** The lease on an import job, with getters for the attributes of an import. */
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { StoredImport, type StoredJob } from "#shared/jobs/import/stored.ts";

@@ -14,10 +14,7 @@ import { type Blocks, StoredImport } from "#shared/jobs/import/stored.ts";
 import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
-/**
- * Returns the writes that open an import: its row, its entry in the list of imports, and its entry in the list of open imports. At `dueMs`,
- * the sweeper (a function that runs every minute) checks whether the import needs work.
- */
+/** Returns the writes that open an import. At `dueMs`, the sweeper checks whether the import needs work. */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
   const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
@@ -38,8 +35,8 @@ const listEntry = ({ companyId, id }: StoredImport): Write => ({
 });
 
 /**
- * Returns the writes that complete an import. They remove the import's id from the rows of its id ranges, so that reads no longer skip
- * these ranges. Add them to the transaction that adds the prospects to the company's search index.
+ * Returns the writes that complete an import, for the transaction that adds the prospects to the company index. They remove the import's id
+ * from its id ranges, so that reads no longer skip these.
  */
 export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
@@ -54,10 +51,7 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
   ];
 }
 
-/**
- * Returns a function that makes ids for the segments (stored pieces of the search index) of an import. The ids are numbered, so that
- * `clear` can find the segments of a failed import.
- */
+/** Returns a function that numbers the segments of an import, so that `clear` can find those of a failed import. */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
   return () => pieceName(importId, pieces++);
@@ -70,23 +64,20 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 const OpenEntry = z.object({ id: Id });
 
-/**
- * Deletes the rows that earlier imports have left because their request was interrupted or their cleanup failed. Each new import within one
- * request calls this function first.
- */
+/** Deletes the rows of interrupted imports. Each new import within one request calls this first. */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // An import of an uploaded file is skipped, because its job deletes the rows.
+    // The job of an uploaded file deletes its rows.
     if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }
 }
 
 /**
- * Marks the import as failed, so that it can no longer complete, and then deletes its rows. If the import is already completed, it returns
- * true and changes nothing. The function may be interrupted at any point and repeated, because the remaining rows are invisible.
+ * Marks the import as failed and deletes its rows. Returns true and changes nothing if it is completed. It may be interrupted and repeated,
+ * because the remaining rows are invisible.
  */
 export async function abandon(source: Source, stored: StoredImport): Promise<boolean> {
   if (await failUnlessCompleted(source, stored)) return true;
@@ -95,8 +86,8 @@ export async function abandon(source: Source, stored: StoredImport): Promise<boo
 }
 
 /**
- * Marks the import as failed. It can then no longer become completed: a transaction that tries to complete it is refused, even if the
- * transaction was sent before the import was marked. If the import is already completed, this function changes nothing and returns true.
+ * Marks the import as failed. It can then no longer complete, even by a transaction that was sent before. Returns true and changes nothing
+ * if it is already completed.
  */
 export async function failUnlessCompleted({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
@@ -117,10 +108,7 @@ export async function failUnlessCompleted({ table, clock }: Source, stored: Stor
   return false;
 }
 
-/**
- * Deletes the rows of an import that is marked as failed, and removes the import from the due index, so that the sweeper no longer finds
- * it.
- */
+/** Deletes the rows of a failed import, and removes it from the due index. */
 export async function clearFailed({ table }: Pick<Source, "table">, stored: StoredImport): Promise<void> {
   await clear(table, stored);
   const change = { remove: ["dueShard", "dueAt"] };
@@ -130,9 +118,8 @@ export async function clearFailed({ table }: Pick<Source, "table">, stored: Stor
 const PARALLEL = 8;
 
 /**
- * Deletes the records that an import has created, with their part of the search index. Changes of existing prospects and created tags
- * remain. The rows of its id ranges are deleted last: as long as they contain the import's id, reads skip these ranges. Nobody therefore
- * sees only some of the prospects.
+ * Deletes the records that an import has created. Changes of existing prospects and created tags remain. The rows of its id ranges are
+ * deleted last, so that nobody sees only some of the prospects.
  */
 export async function clear(
   table: Table,
@@ -146,7 +133,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // The segments are numbered without gaps, so the loop ends at the first number without rows.
+  // The segments are numbered without gaps.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
@@ -160,7 +147,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Deletes all items that the query returns. Returns false if there were none. */
+/** Returns false if there were none. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found: Key[] = [];
   for await (const item of table.query(partition)) found.push(Keyed.parse(item));

@@ -1,6 +1,6 @@
 /**
- * Finds the existing prospects to which the rows of a file refer by a key: an id, a source id or an e-mail address. All keys of the file
- * are collected first. The prospects are then read once for the whole file, instead of once for each row.
+ * Finds the existing prospects to which the rows of a file refer. All keys are collected first, so that the prospects are read once for the
+ * whole file.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -15,7 +15,7 @@ import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { pageProspect, type StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Which prospects a row matches: none, one or several. `repeated` means that an earlier row of the file has the same key. */
+/** `repeated`: an earlier row of the file has the same key. */
 export type Match =
   | { readonly kind: "none" }
   | { readonly kind: "one"; readonly id: number }
@@ -24,12 +24,11 @@ export type Match =
 
 const SEVERAL = -1;
 
-/** Which prospects each row of a file matches. Each row needs eight bytes, so that a million rows fit into the memory. */
+/** Eight bytes a row, so that a million rows fit into the memory. */
 export class Matches {
   /**
-   * The result of each row, by row number. 0 means no prospect, -1 means several prospects, and a positive number is the id of the only
-   * one. If an earlier row of the file has the same key, the result is the negative number of that row. It is never -1, because row 1 is
-   * the header.
+   * The result by row number: 0 is no prospect, -1 several, and a positive number the id of the only one. If an earlier row has the same
+   * key, it is the negative number of that row, never -1, because row 1 is the header.
    */
   readonly #codes: Float64Array;
 
@@ -54,22 +53,18 @@ export class Matches {
 }
 
 /**
- * A hash table of the keys (ids, source ids or e-mail addresses) by which the rows of a file refer to prospects. To save memory, it
- * contains only the first 64 bits of each key's SHA-1. Among a million keys, the probability that two have the same 64 bits is below one in
- * ten million.
+ * A hash table of the keys in a file. To save memory, it contains only the first 64 bits of each SHA-1. Among a million keys, the
+ * probability that two have the same is below one in ten million.
  */
 export class FileKeys {
   readonly #by: MatchBy;
-  /**
-   * For each slot (entry) of the hash table: the first 64 bits of the SHA-1 of its key, as two numbers. A slot is free if its number in
-   * `#rows` is 0, because row numbers begin at 1.
-   */
+  /** The first 64 bits of each key's SHA-1, as two numbers. An entry is free if its number in `#rows` is 0. */
   #digests = new Uint32Array(2 * 1_024);
   #rows = new Int32Array(1_024);
   #found = new Float64Array(1_024);
   #size = 0;
   #ids: number[] = [];
-  /** The results by row number, encoded as in `Matches`. Until all prospects are read, the array contains only the results `repeated`. */
+  /** Encoded as in `Matches`. Until all prospects are read, it contains only the results `repeated`. */
   #codes = new Float64Array(1_024);
   #lastRow = 1;
 
@@ -86,7 +81,7 @@ export class FileKeys {
     return this.#ids.sort((a, b) => a - b);
   }
 
-  /** Adds the key of a row. Must be called for the rows in the order of the file. */
+  /** Call it in the order of the file. */
   add(row: number, key: string): void {
     this.#lastRow = row;
     if (row >= this.#codes.length) this.#codes = longer(this.#codes, row);
@@ -103,7 +98,7 @@ export class FileKeys {
     if (this.#by === "id") this.#ids.push(Number(key));
   }
 
-  /** Records that a prospect has this key. Ignores the prospect if no row of the file has the key. */
+  /** Ignores the prospect if no row of the file has the key. */
   meet(id: number, key: string): void {
     const [high, low] = digestOf(key);
     const slot = this.#slotOf(high, low);
@@ -121,10 +116,7 @@ export class FileKeys {
     this.#rows[slot] = row;
   }
 
-  /**
-   * Returns the slot (entry of the hash table) of the key, or a free slot if the key has none. A free slot always exists, because at most
-   * half of the slots are in use.
-   */
+  /** Returns the entry of the key, or a free one. A free one exists, because at most half are in use. */
   #slotOf(high: number, low: number): number {
     const mask = this.#rows.length - 1;
     let slot = low & mask;
@@ -158,12 +150,11 @@ function digestOf(key: string): [high: number, low: number] {
 }
 
 interface Looking {
-  /** Called after each group of reads, for example to renew the job's lease. */
+  /** Called after each group of reads. */
   readonly onProgress?: () => Promise<void>;
   readonly most?: ReadLimits;
 }
 
-/** Limits for how much of a company's data may be read. */
 export interface ReadLimits {
   readonly prospects: number;
   /** Number of blocks of 128 ids that may be read. Each block needs at least one Query. */
@@ -179,9 +170,8 @@ const tooMany = (): ApiError =>
   );
 
 /**
- * Finds the prospects that the rows match and that the caller may see. If rows are matched by id, it reads only the prospects with the ids
- * in the file, and some with ids between them. The table has no index of source ids and e-mail addresses. To match by these, it reads all
- * prospects of the company. Throws `payload_too_large` if this needs more reads than `most` allows.
+ * Finds the prospects that the rows match and that the caller may see. The table has no index of source ids and e-mail addresses, so for
+ * these it reads all prospects of the company. Throws `payload_too_large` if this needs more reads than `most` allows.
  */
 export async function findMatches(
   table: Table,
@@ -215,15 +205,11 @@ export async function findMatches(
   return fileKeys.matches();
 }
 
-/** Number of concurrent Queries. */
 const PARALLEL = 12;
 /** Maximum number of ids, and of blocks of 128 ids, whose prospects are in memory at the same time. */
 const IDS_TOGETHER = 2_048;
 const BLOCKS_TOGETHER = 24;
-/**
- * Reading a single row costs one read unit. A Query reads at least four rows for this price. A Query is therefore cheaper if at least a
- * quarter of the rows in its range are needed.
- */
+/** A Query reads at least four rows for the price of a single row, so it is cheaper if at least a quarter of its range is needed. */
 const ROWS_PER_UNIT = 4;
 
 interface Span {
@@ -248,14 +234,14 @@ async function* readsOfIds(table: Table, companyId: number, ids: readonly number
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /**
- * Reads all prospects of the company, range by range of their ids. The table has a row for each range, which is written before the first
- * prospect of the range. The read therefore misses no prospect that exists when it begins.
+ * Reads all prospects of the company. The row of an id range is written before its first prospect, so none that exists at the beginning is
+ * missed.
  */
 async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // A range with an import's id belongs to an unfinished import, whose prospects are not visible.
+    // The prospects of an unfinished import are not visible.
     if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
   }
   if (blocks.length > blockLimit) throw tooMany();
@@ -265,7 +251,7 @@ async function* readsOfCompany(table: Table, companyId: number, blockLimit: numb
   });
 }
 
-/** Yields the results of `read`, a few entries at a time, so that the memory does not grow with the number of entries. */
+/** A few entries at a time, so that the memory does not grow with their number. */
 async function* inTurns<T>(entries: readonly T[], read: (entry: T) => Promise<Item[]>): AsyncGenerator<Item[]> {
   for (let at = 0; at < entries.length; at += BLOCKS_TOGETHER) {
     yield (await mapConcurrently(entries.slice(at, at + BLOCKS_TOGETHER), PARALLEL, read)).flat();

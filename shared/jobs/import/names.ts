@@ -1,7 +1,4 @@
-/**
- * The company's statuses, users and tags. An import needs them to convert names in cells to ids. A job stores them in the bucket, so that
- * all its invocations convert a name to the same id.
- */
+/** The dictionary for an import. A job stores it in the bucket, so that all its invocations convert a name to the same id. */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -34,10 +31,7 @@ const StoredNames = z.object({
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/**
- * Returns the company's statuses, users and tags as they were at the beginning of the job. The first invocation stores them in the bucket,
- * and later invocations read them there.
- */
+/** Returns the dictionary at the beginning of the job. The first invocation stores it in the bucket. */
 export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(companyId, id));
@@ -51,10 +45,7 @@ export async function jobNames(context: JobContext, { companyId, id }: JobId): P
   return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
 }
 
-/**
- * Creates the tags that the company does not have yet. Stores their ids in the bucket for later invocations of the job. Throws BadFile if
- * other requests have created so many tags since the check of the file that the company would have too many.
- */
+/** Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many. */
 export async function addTags(
   context: JobContext,
   job: JobId,

@@ -1,7 +1,4 @@
-/**
- * Reads the file of an import, and converts each row with data to a draft of a prospect, to a change of a prospect, or to a fault. Both
- * kinds of import (by upload, and within one request) use it.
- */
+/** Reads the file of an import, by upload or within one request: a row gives a draft, a change of a prospect, or a fault. */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
@@ -24,7 +21,6 @@ import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/pro
 import { openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The result of a row: it creates a prospect, changes one, or has a fault. */
 type ReadRow =
   | { readonly row: number; readonly draft: Draft }
   | { readonly row: number; readonly change: RowChange }
@@ -48,25 +44,22 @@ export interface Reading {
   readonly matching?: Matching | undefined;
 }
 
-/** A job reads its file several times. These options are the same each time. */
+/** A job reads its file several times, with the same options. */
 export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
 
-/** The facts about the file that are known after all its rows were read. */
+/** Complete after all rows were read. */
 export interface Findings {
   /** The headers of the columns that the import does not read. An empty string means that a column without a header has values. */
   ignoredColumns: readonly string[];
-  /**
-   * True if any row has a name, phone, e-mail, address or coordinates, or refers to an existing prospect by its key. If no row does, the
-   * file is probably not a list of prospects.
-   */
+  /** If no row has a name, phone, e-mail, address, coordinates or key of a prospect, the file is probably not a list of prospects. */
   isFilled: boolean;
 }
 
 export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false });
 
 /**
- * Yields the rows with data in the order of the file. Throws BadFile at the first position that is not CSV. Also throws BadFile at the end
- * if the file is empty, or if it has data rows and `isFilled` is still false.
+ * Yields the rows with data in the order of the file. Throws BadFile where it is not CSV, and at the end if the file is empty or not
+ * `isFilled`.
  */
 export async function* readRows(
   bytes: Bytes,
@@ -98,7 +91,7 @@ export async function* readRows(
 
 type Target = number | { readonly fault: string };
 
-/** Returns the id of the prospect that the row changes, or a fault. Returns undefined if the row creates a prospect. */
+/** Undefined if the row creates a prospect. */
 function targetOf(
   row: number,
   cells: readonly string[],
@@ -135,7 +128,7 @@ function readRow(
     const draft = draftOf(cells, header, active);
     return "fault" in draft ? { row, ...draft } : { row, draft };
   }
-  // The cells may name an inactive status or user, because the prospect may already have it.
+  // An inactive status or user is allowed, because the prospect may already have it.
   const filled = filledCellsOf(cells, header, all);
   return "fault" in filled ? { row, ...filled } : { row, change: { id: target, filled } };
 }
@@ -145,10 +138,7 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
   return { row: read.row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
 }
 
-/**
- * Collects the keys with which the rows refer to existing prospects. Throws BadFile if the file is not CSV, or lacks the column with these
- * keys.
- */
+/** Throws BadFile if the file is not CSV, or lacks the column with these keys. */
 export async function keysOfFile(
   bytes: Bytes,
   { encoding, mapping, by, rowLimit }: Pick<Reading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
@@ -160,7 +150,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // If there are too many rows, this function stops reading. The import reports the fault when it checks the rows.
+    // The import reports the fault when it checks the rows.
     else if (++count > rowLimit) break;
     else if (!isTooLong(cells, header)) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
@@ -170,10 +160,7 @@ export async function keysOfFile(
   return fileKeys;
 }
 
-/**
- * Maps the names in a file (values of statuses, e-mail addresses of users) to ids. If several statuses or several users have the same name,
- * an active one is preferred.
- */
+/** Maps names in a file to ids. Of several statuses or users with the same name, an active one is preferred. */
 function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   const chosen = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
     [...entries]
@@ -185,12 +172,12 @@ function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   };
 }
 
-/** Collects the tags in the file that the company does not have yet, up to the company's maximum number of tags. */
+/** New tags, up to the company's maximum number of tags. */
 export class NewTags {
   readonly #known: Set<string>;
   readonly #added: Map<string, string>;
 
-  /** `added` contains the tags that an earlier invocation has collected. */
+  /** `added`: tags that an earlier invocation has collected. */
   constructor({ tags }: Dictionary, added: readonly string[] = []) {
     this.#known = new Set([...tags.values()].map(({ value }) => folded(value)));
     this.#added = new Map(added.map((value) => [folded(value), value]));
@@ -200,7 +187,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Adds those of `tags` that are new. If they would exceed the company's maximum, it adds none and returns false. */
+  /** If they would exceed the company's maximum, it adds none and returns false. */
   take(tags: readonly string[]): boolean {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
@@ -209,7 +196,7 @@ export class NewTags {
   }
 }
 
-/** A batch ends when it has this number of rows, or this number of characters in its notes. This limits the memory that a batch needs. */
+/** A batch ends at this number of rows, or of characters in its notes, to limit memory. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
@@ -222,10 +209,7 @@ export interface Batch {
   readonly row: number;
 }
 
-/**
- * Divides the rows into batches. Only the content of the file decides where a batch ends, so that a repeated invocation makes the same
- * batches.
- */
+/** Only the content of the file decides where a batch ends, so that a repeated invocation makes the same batches. */
 export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
   let drafts: Draft[] = [];
   let changes: ChangedRow[] = [];
@@ -250,9 +234,8 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 }
 
 /**
- * Adds the records of the batch to the counts. The numbers of addresses and of notes in a batch are rounded up to a multiple of 128,
- * because the table stores one item for each block of 128 ids. Each batch therefore begins with a new block. A batch that is written twice
- * overwrites only its own items.
+ * Adds the records of the batch. Addresses and notes are rounded up to a multiple of 128, the ids of one item, so that a batch that is
+ * written twice overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

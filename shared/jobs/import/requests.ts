@@ -57,17 +57,13 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * Time after which the sweeper (a function that runs every minute) first looks for the uploaded file. Most uploads are complete by then.
- * The sweeper looks again every few minutes until no upload can be running any more: an upload may begin until its link expires, and then
- * take up to `limits.uploadMs`. The sweeper is needed because S3 announces the file with only one message. The invocation that gets this
- * message may be interrupted before it has stored anything.
+ * The sweeper first looks for the uploaded file after this time, because S3 announces it with only one message, whose invocation may be
+ * interrupted. It looks again until no upload can last any more: one may begin until its link expires, and then take up to
+ * `limits.uploadMs`.
  */
 export const LOOK_MS = 5 * 60_000;
 
-/**
- * Begins an import. Throws `payload_too_large` if the announced size is too large. Throws `conflict` if the company has too many open
- * imports.
- */
+/** Throws `payload_too_large` if the announced size is too large, and `conflict` if the company has too many open imports. */
 export async function beginImport(
   context: ApiContext,
   links: Links,
@@ -154,9 +150,7 @@ export async function readImport(context: ApiContext, links: Links, caller: Call
   return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
 }
 
-/**
- * Returns the import for the API. Only the user who began it gets the upload link, because the file is imported with this user's rights.
- */
+/** Only the user who began it gets the upload link, because the file is imported with this user's rights. */
 async function presentImport(
   { clock }: Pick<ApiContext, "clock">,
   links: Links,
@@ -204,23 +198,20 @@ export function summaryOf(stored: StoredImport): ImportSummary {
 }
 
 /**
- * Returns the number of handled rows that match an existing prospect. It includes rows whose values the prospect already had. Users see the
- * changed prospects before the import is completed, and the changes remain if the import fails or is cancelled. A failed or cancelled
- * import may have changed a few more prospects than this number says.
+ * Returns the number of handled rows that match an existing prospect, also of unchanged ones. These changes are visible before the end and
+ * remain after a failure. A failed or cancelled import may have changed a few more.
  */
 function updatedRows({ state, updated, written = 0, job }: StoredImport): number {
   if (state === "completed" || job === undefined) return updated;
   const { step, updated: stored } = job.progress;
-  // The step `check` changes no prospect. Its `updated` only counts the rows that will change one. During the step `update`, `written` is
-  // newer than the count in the checkpoint.
+  // The step `check` changes no prospect. During the step `update`, `written` is newer than the count in the checkpoint.
   if (step === "check") return 0;
   return step === "update" ? Math.max(written, stored) : stored;
 }
 
 /**
- * Returns the number of rows that have created a prospect or changed an existing one. Clients see this number as progress. The new
- * prospects are invisible until the import is completed. If the import fails or is cancelled, the number counts only the changes of
- * existing prospects, because the new prospects are deleted.
+ * Returns the progress: rows that have created or changed a prospect. After a failure or cancellation, only the changes count, because the
+ * new prospects are deleted.
  */
 function writtenRows(stored: StoredImport): number {
   const { state, imported, written = 0, job } = stored;
@@ -246,8 +237,7 @@ export async function listImports(
   const shown = ids.slice(0, limit);
   const rows = await table.batchGet(shown.map((id) => keys.import(companyId, id)));
   const found = new Map(rows.map((row) => StoredImport.parse(row)).map((stored) => [stored.id, stored]));
-  // The entries are sorted by id. Each function instance reserves a block of ids in advance, so the later of two imports may have the lower
-  // id.
+  // Instances reserve blocks of ids in advance, so the later of two imports may have the lower id.
   const items = shown
     .flatMap((id) => found.get(id) ?? [])
     .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))
@@ -255,10 +245,7 @@ export async function listImports(
   return { items, nextCursor: ids.length > limit ? String(shown.at(-1)) : null };
 }
 
-/**
- * Cancels an import, so that it can no longer complete. An invocation that is working on it may still write rows until its lease
- * (exclusive right to the job) expires. The job therefore deletes the rows only after that time.
- */
+/** Cancels an import. An invocation may write rows until its lease expires, so the job deletes them only then. */
 export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
   optimistic(async () => {
     const stored = await findImport(context, companyId, id);

@@ -1,4 +1,4 @@
-/** Converts the drafts of an import to table items and to rows of the company's search index. */
+/** Converts the drafts of an import to table items and index rows. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -57,8 +57,8 @@ export interface ImportRows {
 }
 
 /**
- * Returns the table items and the search index rows of a batch. `done` counts the ids that earlier batches have used. Later rows of the
- * file get lower prospect ids: lists show the highest id first, so they show the prospects in the order of the file.
+ * Returns the items and index rows of a batch. Earlier batches have used `done` ids. Later rows of the file get lower prospect ids, because
+ * lists show the highest id first.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
@@ -80,7 +80,6 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
     if (prospect.address !== null) addresses.push({ ...prospect.address, prospectId: id });
     const own = draft.note === null ? [] : [noteFrom(prospect, draft.note, noteId++)];
     notes.push(...own);
-    if (own.length === 0) prospect.noNotes = 1;
     items.push({ ...keys.prospect(companyId, id), ...prospectItem(prospect) });
     indexed.push({ row: indexRow(prospect), notes: own.map(indexNote) });
   }
@@ -102,7 +101,7 @@ function prospectFrom(
   addressId: number,
 ): StoredProspect {
   const { companyId, userId } = caller;
-  // A user who may see only assigned prospects must be able to see the imported ones. They are therefore assigned to this user.
+  // A user who may see only assigned prospects must be able to see the imported ones.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",

@@ -1,7 +1,4 @@
-/**
- * The schemas of the API for imports. The schema of the stored row is in stored.ts, so that the bundles of jobs do not contain the API's
- * schemas.
- */
+/** The schemas of the API for imports. Separate from stored.ts, so that the bundles of jobs do not contain them. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";

@@ -34,14 +34,11 @@ const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), ch
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of a job: the stored position from which the next invocation continues. */
+/** The checkpoint of a job. */
 const Progress = z.object({
-  /**
-   * The current step of the job. Each step except `publish` reads the whole file: `check` checks its rows, `update` changes existing
-   * prospects, and `write` writes new ones.
-   */
+  /** Each step except `publish` reads the whole file. */
   step: z.enum(["check", "update", "write", "publish"]),
-  /** The number of the last row that this step has finished. */
+  /** The last row that this step has finished. */
   row: z.int(),
   /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
@@ -50,14 +47,13 @@ const Progress = z.object({
    * not have this attribute.
    */
   skipped: z._default(z.int(), 0),
-  /** Number of chunks in the bucket. A chunk contains sorted rows for the search index. */
+  /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
   stretches: z.int(),
-  /** Number of rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
+  /** Rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
   updated: z._default(z.int(), 0),
   /**
-   * The state of the error report, which is uploaded in parts. `upload` is the id of the multipart upload, `tags` are the ETags of the
-   * uploaded parts, and `rest` is the S3 key of a file with the lines after these parts. Null until the first checkpoint of the current
-   * step.
+   * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the lines after these. Null until
+   * the first checkpoint of the step.
    */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
@@ -79,10 +75,10 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
 /** The attributes that only an import of an uploaded file has. */
 export const StoredJob = z.object({
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
-  /** How rows are matched with existing prospects. It is absent if the import only creates prospects. */
+  /** Absent if the import only creates prospects. */
   matching: z.optional(z.object({ by: MatchBy, onMatch: z.enum(["update", "skip"]) })),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
-  /** The headers that the upload request must have, because the presigned URL's signature includes them. */
+  /** The presigned URL's signature includes these headers. */
   headers: z.object({
     "content-type": z.string(),
     "if-none-match": z.string(),
@@ -91,16 +87,16 @@ export const StoredJob = z.object({
   }),
   /** The time at which the upload link expires, in milliseconds since 1970. */
   uploadUntil: z.int(),
-  /** The ETag of the uploaded file. If the file is replaced, its ETag changes, and the import fails. */
+  /** If the file is replaced, its ETag changes, and the import fails. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** Number of ids that all valid rows need, for each kind of record. Null until the whole file is checked. */
+  /** Null until the whole file is checked. */
   total: z.nullable(Counts),
-  /** The first id of each kind of record. Null until the ids are reserved. */
+  /** Null until the ids are reserved. */
   first: z.nullable(Counts),
-  /** The creation time that all records of the import get. Null until the ids are reserved. */
+  /** The creation time of all records. Null until the ids are reserved. */
   startedAt: z.nullable(Timestamp),
-  /** Number of invocations since the last checkpoint. If it becomes too high, the job fails, because retries do not help. */
+  /** Invocations since the last checkpoint. If there are too many, the job fails. */
   runs: z.int(),
   hasReport: z.boolean(),
 });
@@ -117,10 +113,7 @@ export const StoredImport = z.object({
   updated: z._default(z.int(), 0),
   /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
-  /**
-   * The reserved blocks of 128 ids. They are needed to find and delete the rows of a failed import. Null until the ids are reserved, and
-   * null for a kind of record of which the file needs no ids.
-   */
+  /** Blocks of 128 ids, needed to delete the rows of a failed import. Null until they are reserved, or if none are needed. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
@@ -128,17 +121,14 @@ export const StoredImport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. Until this time, no other invocation works on the job. */
+  /** The end of the job's lease, in milliseconds since 1970. */
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** The encoding of the file. It is absent until an invocation of the job has read the file. */
+  /** Absent until an invocation has read the file. */
   encoding: z.optional(Encoding),
   ignoredColumns: z.optional(z.array(z.string())),
-  /**
-   * Number of rows of the file that are written to the table. Clients see this number as progress. It may be higher than the number in the
-   * checkpoint.
-   */
+  /** Rows written to the table, the progress that clients see. It may be higher than in the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -1,7 +1,4 @@
-/**
- * Undoes an import as a bulk job: the API request that begins the job, and the `Kind` that decides what the job does with each prospect.
- * The job marks each prospect that the import has created as deleted, unless somebody has changed the prospect since.
- */
+/** Undoes an import as a bulk job, which deletes each prospect of the import, unless somebody has changed it since. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -28,13 +25,12 @@ export const importUndoKind: Kind = {
   decide,
 };
 
-/** Returns the condition that no note of the prospect was added, changed or deleted since the import wrote the prospect's row. */
+/** No note was added, changed or deleted since the import wrote the prospect's row. */
 const hasSameNotes = (): Condition => all(...notesAttributes.map(missing));
 
 function decide({ undoes }: StoredBulk, { current, item, nowMs }: Candidate): Decision {
   if (current.deletedAt !== undefined || current.importId !== String(undoes)) return { skipped: "not_found" };
-  // Each change of the prospect or of its appointments raises the version. A change of a note does not raise it, but sets the attributes in
-  // `notesAttributes`.
+  // A change of the prospect or its appointments raises the version. A change of a note sets `notesAttributes` instead.
   const isUnchanged = current.version === 1 && notesAttributes.every((name) => item[name] === undefined);
   return isUnchanged ? { fields: { deletedAt: iso(nowMs) }, deletedIf: hasSameNotes() } : { skipped: "changed_since" };
 }
@@ -66,8 +62,7 @@ export async function beginImportUndo(
     total: imported,
     chunks,
     undoes: importId,
-    // The job needs only the first id, because the ids of the created prospects are consecutive. This id is the first one of a block of 128
-    // ids.
+    // The ids of the created prospects are consecutive, from the first one of a block.
     ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
   };
   return startJob(context, jobs, caller, names, job, [], (queue) =>
@@ -75,7 +70,7 @@ export async function beginImportUndo(
   );
 }
 
-/** Throws `conflict` if an earlier undo of this import has not ended. The error contains the id of that job. */
+/** Throws `conflict` with the id of an undo of this import that has not ended. */
 async function refuseSecondUndo({ table }: ApiContext, companyId: number, importId: number, queue: StoredQueue) {
   const open = (await jobsIn(table, companyId, queue)).find(
     ({ kind, undoes }) => kind === "import_undo" && undoes === importId,

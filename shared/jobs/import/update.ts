@@ -1,4 +1,4 @@
-/** Changes the existing prospects that the rows of an import match. For an uploaded file, the job's next step creates the new prospects. */
+/** Changes the existing prospects that the rows of an import match. */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -13,16 +13,12 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { changeByRow, type ImportOfChanges } from "#shared/prospects/csv/change.ts";
 
-/**
- * Number of rows between two checkpoints (stored positions from which the next invocation continues). After a crash, the rows since the
- * last checkpoint are handled again. This takes some seconds, because each row that has already changed its prospect costs one read.
- */
+/** Rows between two checkpoints. After a crash, these are handled again within some seconds. */
 const CHECKPOINT_ROWS = 16_384;
 
 /**
- * Changes the existing prospects that the rows match. Collects the errors of all rows again, because a prospect may have been deleted since
- * the rows were checked. Returns false if the invocation has too little time for the remaining rows. The next invocation then begins at the
- * last checkpoint. It does not change a prospect a second time.
+ * Changes existing prospects, and collects the errors of all rows again, because a prospect may have been deleted since the check. Returns
+ * false if the time is too short. The next invocation begins at the last checkpoint, and changes no prospect a second time.
  */
 export async function updateRows(
   context: JobContext,
@@ -41,7 +37,7 @@ export async function updateRows(
   const shown = row === 0 ? [] : unpacked(z.array(RowFault), lease.stored.errors);
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, tags: new NewTags(file.dictionary, job.progress.newTags), after: row };
-  // After a crash, the rows since the checkpoint are handled again. The progress that clients see must not decrease meanwhile.
+  // After a crash, the progress that clients see must not decrease.
   const shownUpdates = (count: number): number => Math.max(lease.stored.written ?? 0, count);
   const checkpoint = async (): Promise<void> => {
     const progress = { ...job.progress, row, updated, skipped, report: await report.checkpoint(row) };
@@ -72,14 +68,14 @@ export async function updateRows(
   return true;
 }
 
-/** Number of concurrent transactions. A transaction takes some milliseconds, so an import changes about a thousand prospects per second. */
+/** A transaction takes some milliseconds, so an import changes about a thousand prospects per second. */
 const PARALLEL = 12;
 /** Number of rows between two calls of `onProgress`. */
 const ROWS_TOGETHER = 96;
 
 /**
- * Changes the prospects. Returns a fault for each row whose prospect can no longer be changed. When the function returns or throws, no
- * change is still running. A repeated call does not change a prospect a second time.
+ * Returns a fault for each row whose prospect can no longer be changed. When it returns or throws, no change is still running. A repeated
+ * call does not change a prospect a second time.
  */
 export async function changeProspects(
   context: ApiContext,

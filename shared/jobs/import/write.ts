@@ -1,7 +1,4 @@
-/**
- * Reads an uploaded file again after its check. Writes its rows to the table, where they are still invisible, and its rows for the search
- * index to the bucket, in sorted chunks. Meanwhile it renews the job's lease, so that no other invocation begins to work on the job.
- */
+/** Writes the rows of a checked file to the table, where they are still invisible, and its index rows to the bucket, in sorted chunks. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -18,24 +15,15 @@ import type { Counts, Progress } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/**
- * After this many items, the function checks whether the lease must be renewed. A throttled table may accept only four items per second, so
- * the time between two checks is at most 50 seconds.
- */
+/** Items between two checks of the lease. A throttled table may accept only four a second, so this is at most 50 seconds. */
 const ITEMS_PER_RENEWAL = 200;
-/** Interval of renewals of the lease within a batch. The lease expires after two minutes. */
+/** The lease expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/**
- * A chunk (a file with sorted rows for the search index) ends when it has this number of rows, or this number of characters in their search
- * texts. A chunk must fit into memory.
- */
+/** A chunk ends at this number of rows, or of characters in their search texts, to fit into memory. */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
-/**
- * Reserves the ids, sets the creation time, and creates the new tags. Only the first invocation of the step does this. Later invocations
- * use the stored values.
- */
+/** The first invocation of the step reserves ids, sets the creation time and creates tags. Later ones use the stored values. */
 export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId } = lease.stored;
   const { job } = lease;
@@ -51,7 +39,7 @@ export async function planRows(context: JobContext, lease: ImportLease, names: I
   return { importId, names: known, now, first, total };
 }
 
-/** Writes each batch while the next one is being read. Returns false if the invocation has too little time for the rest of the file. */
+/** Writes each batch while the next one is being read. Returns false if the time is too short for the rest. */
 export async function writeRows(
   context: JobContext,
   lease: ImportLease,
@@ -65,10 +53,7 @@ export async function writeRows(
   let writing: Promise<void> = Promise.resolve();
   const chunk = new Chunk(context, lease);
   let { done, row } = job.progress;
-  /**
-   * The duration of the slowest batch so far, in milliseconds. The invocation stops if another batch of this duration would not end in
-   * time.
-   */
+  /** Milliseconds of the slowest batch so far. The invocation stops if another one would not end in time. */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, dictionary, tags, after: row };
@@ -88,7 +73,7 @@ export async function writeRows(
       writing = writeItems(context, lease, items, written).then(() => {
         longestMs = Math.max(longestMs, context.clock.now() - begunAt);
       });
-      // This empty handler prevents an unhandled rejection. The error is not lost, because the next `await writing` throws it.
+      // Prevents an unhandled rejection. The next `await writing` throws the error.
       writing.catch(() => undefined);
       done = next;
       row = batch.row;
@@ -102,15 +87,12 @@ export async function writeRows(
     if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // Wait until the current batch is written, because nothing may write after the invocation has ended.
+    // Nothing may write after the invocation has ended.
     await writing.catch(() => undefined);
   }
 }
 
-/**
- * The import fails with this message if the reserved ids are not enough. This happens if a new release accepts rows that were faulty for
- * the release that checked the file, because no ids are reserved for these rows.
- */
+/** The reserved ids are not enough if a new release accepts rows that were faulty for the release that checked the file. */
 const CHANGED_READING = "The service was updated while it imported the file. Import the file again.";
 const exceeds = (done: Counts, total: Counts): boolean =>
   done.prospect > total.prospect ||
@@ -118,7 +100,7 @@ const exceeds = (done: Counts, total: Counts): boolean =>
   done.note > total.note ||
   done.change > total.change;
 
-/** Writes the items of a batch and renews the lease meanwhile, because a throttled table makes the writes slow. */
+/** Renews the lease meanwhile, because a throttled table makes the writes slow. */
 async function writeItems(
   context: JobContext,
   lease: ImportLease,
@@ -131,7 +113,7 @@ async function writeItems(
   }
 }
 
-/** Collects rows for the search index, and stores them as one file (a chunk) in the bucket. Call `store` when `isFull` is true. */
+/** Call `store` when `isFull` is true. */
 class Chunk {
   readonly #context: JobContext;
   readonly #lease: ImportLease;
@@ -160,10 +142,7 @@ class Chunk {
     }
   }
 
-  /**
-   * Stores the chunk and then the checkpoint (the position from which the next invocation continues). The checkpoint therefore never counts
-   * a missing chunk.
-   */
+  /** Stores the chunk before the checkpoint, which therefore never counts a missing chunk. */
   async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
     const { job } = this.#lease;
     await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);
@@ -176,10 +155,7 @@ class Chunk {
 
 const LENGTH_BYTES = 4;
 
-/**
- * Stores a chunk in the bucket. A chunk consists of compressed segments (up to 4 096 rows each). Its rows are sorted by geohash. A segment
- * consists of three groups of columns. The length of each group is stored before the group.
- */
+/** Stores a chunk as compressed segments, sorted by geohash. The length of each of the three column groups is stored before it. */
 async function storeChunk(
   objects: Objects,
   { companyId, id }: JobId,
@@ -196,10 +172,7 @@ async function storeChunk(
   await objects.put(importKeys.chunk(companyId, id, number), Buffer.concat(pieces), "application/octet-stream");
 }
 
-/**
- * Merges the rows of all chunks into one sequence that is sorted by geohash. Only one segment of each chunk is decoded at a time. The
- * returned sequence can be read only once.
- */
+/** Merges the sorted chunks. Only one segment of each is decoded at a time. The result can be read only once. */
 export async function rowsAlongCurve(
   objects: Objects,
   { companyId, id }: JobId,

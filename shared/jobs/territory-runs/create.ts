@@ -1,7 +1,4 @@
-/**
- * Creates runs: jobs that assign, unassign or reassign the prospects inside a territory. Refuses a run if another run works on prospects of
- * the same area.
- */
+/** Creates runs. Refuses a run if another one works on prospects of the same area. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -24,10 +21,7 @@ import { getTerritory } from "#shared/territories/territories.ts";
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/**
- * Begins a run: a job that assigns, unassigns or reassigns the prospects inside the territory. A dry run begins no job: it returns the
- * number of these prospects and some of them as samples.
- */
+/** A dry run begins no job: it returns the number of prospects and some samples. */
 export async function createRun(
   context: ApiContext,
   services: BulkServices,
@@ -46,7 +40,7 @@ export async function createRun(
   const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
   const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
   const { filter } = validate("body", FilterPart, { filter: input.filter ?? {} });
-  // No prospect is inside a territory without a polygon. The empty set of assignees makes the run choose no prospect.
+  // A territory without a polygon has no prospect: the empty set of assignees makes the run choose none.
   const [polygons, assignees] =
     polygon.length === 0 ? [{}, new Set<number | null>()] : [{ polygon }, assigneesOf(caller, from, names)];
   const chosen = await chosenBy(context, caller, { ...filter, ...polygons }, assignees);
@@ -68,10 +62,7 @@ function requireUsers({ users }: Dictionary, toUserId: number | undefined, fromU
   if (fromUserId !== undefined && !users.has(fromUserId)) throw badReference("a user", "fromUserId");
 }
 
-/**
- * A run (a job for a territory) takes only prospects of certain assignees (`from`). Returns the ids of these assignees, without those whose
- * prospects the caller may not see. The set contains null if the run takes unassigned prospects.
- */
+/** Returns the assignees whose prospects the run takes and the caller may see. Null stands for unassigned prospects. */
 function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dictionary): ReadonlySet<number | null> {
   const wanted = from === "nobody" ? [null] : from === "anyone" ? [...users.keys()] : [from ?? null];
   const visible = visibleAssignee(caller);
@@ -85,9 +76,8 @@ interface Run {
 }
 
 /**
- * Throws `conflict` with the id of the first open run that overlaps with the new run. Two runs overlap if they have the same territory, or
- * if at least one prospect of the company is in both polygons. The polygons are those of the time at which the runs were created. The
- * filters of the runs are not compared, because a prospect may change after the first run was created, and then match both filters.
+ * Throws `conflict` with the id of the first open run with the same territory, or with a prospect in both polygons, as they were at the
+ * creation. Filters are not compared, because a prospect may change and then match both.
  */
 async function refuseOverlap(
   context: ReadContext,

@@ -3,7 +3,7 @@ import { changeKind } from "#shared/jobs/bulk/change.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 
-/** Skips a prospect if the job takes no prospects from its current assignee. Such a prospect was reassigned after the job was created. */
+/** A prospect with another assignee was reassigned after the job was created. */
 export const territoryRunKind: Kind = {
   ...changeKind,
   decide: (job, candidate) => {
@@ -13,7 +13,6 @@ export const territoryRunKind: Kind = {
   },
 };
 
-/** Returns true if the job takes prospects that have this assignee. */
 function isFrom(from: StoredAction["from"], assignee: number | null): boolean {
   if (from === "anyone") return assignee !== null;
   return from === "nobody" ? assignee === null : assignee === from;

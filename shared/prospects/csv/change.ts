@@ -26,10 +26,7 @@ export interface ImportOfChanges {
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/**
- * Changes the prospect to the values of the row. Returns undefined if this succeeded, and otherwise a message, for example because the
- * prospect was deleted during the import.
- */
+/** Returns undefined, or a message, for example because the prospect was deleted during the import. */
 export async function changeByRow(
   context: ApiContext,
   caller: Caller,
@@ -57,10 +54,7 @@ export async function changeByRow(
 
 const GONE = "the matching prospect was changed or deleted during the import";
 
-/**
- * Returns true if the prospect still has the key of the row (id, source id or e-mail address). The import found the prospect by this key,
- * but the prospect may have changed since.
- */
+/** The import found the prospect by this key, but it may have changed since. */
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 
@@ -88,10 +82,7 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
   };
 }
 
-/**
- * Returns the prospect's address after the cells of the row have replaced its fields. Returns undefined if the row changes nothing in the
- * address. The prospect then keeps its `formattedAddress`, which a client may have sent.
- */
+/** Undefined if the row changes nothing. The prospect then keeps its `formattedAddress`, which a client may have sent. */
 function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {
   const { address1, address2, city, state, zip } = { ...address, ...parts };
   const isSame =
@@ -108,8 +99,8 @@ function addressOf({ address }: StoredProspect, { address: parts }: FilledCells)
 }
 
 /**
- * Returns the text of the row's note. Returns undefined if the row has no note, or if one of the prospect's newest notes has the same text.
- * An export writes the newest note into its file, and importing this file must not create the note again.
+ * Undefined if one of the newest notes has the same text: an export writes the newest note, and importing its file must not create the note
+ * again.
  */
 async function newNoteOf({ table }: ApiContext, { companyId, id }: StoredProspect, { note }: FilledCells) {
   if (note === null) return undefined;

@@ -1,7 +1,4 @@
-/**
- * Converts the cells of an imported row to a draft of a prospect with its note. If the row has faults, the result is a message that lists
- * them.
- */
+/** Converts the cells of an imported row to a draft of a prospect with its note, or to a message about its faults. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
@@ -11,7 +8,7 @@ import { type Header, isTooLong } from "#shared/prospects/csv/header.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** Maps the names in a file to ids: a status by its case-folded value, a user by the case-folded e-mail address. */
+/** A status by its case-folded value, a user by the case-folded e-mail address. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -30,7 +27,7 @@ export const Draft = z.object({
     .array(DisplayValue)
     .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
   note: z.nullable(text(limits.note)),
-  /** The source of the prospect. Undefined if the file has no column `source`. */
+  /** Undefined without a column `source`. */
   source: z.optional(z.nullable(text(limits.source))),
   sourceId: z.nullable(text(limits.sourceId)),
 });
@@ -50,10 +47,7 @@ interface Fault {
   readonly fault: string;
 }
 
-/**
- * Returns the prospect as a draft, or one message with all faults of the row. The message has at most `limits.rowFault` characters and
- * contains no text from a cell.
- */
+/** The message has at most `limits.rowFault` characters and contains no text from a cell. */
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
   read(cells, header, Draft, (cell, faults) => {
     const address = addressOf(cell);
@@ -72,8 +66,8 @@ export const filledCellsOf = (cells: readonly string[], header: Header, names: N
 type Cell = (column: Column) => string;
 
 /**
- * Returns a function that reads the cells of the row by column. It removes the guard of a cell: the quote that an export puts before text
- * that a spreadsheet would run as a formula. A missing column or cell is read as an empty cell.
+ * Reads the cells of a row by column, without guards: quotes that an export puts before text that a spreadsheet would run as a formula. A
+ * missing column or cell is empty.
  */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
@@ -95,10 +89,7 @@ function read<S extends z.ZodMiniType>(
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/**
- * Joins the faults into one message of at most `limits.rowFault` characters, without duplicates. If some faults do not fit, the message
- * ends with their number.
- */
+/** Joins the faults to at most `limits.rowFault` characters, without duplicates. It ends with the number of faults that do not fit. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -113,10 +104,7 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/**
- * Reads all cells except those of the address, and adds their faults to `faults`. An empty cell means no value. `name`, `phone`, `notes`
- * and `source` keep spaces at their ends, and the other cells are trimmed.
- */
+/** Reads all cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep outer spaces. */
 function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
@@ -143,8 +131,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function degreesOf(column: Column, given: string, faults: string[]): number | null {
   if (given === "") return null;
-  // Number() returns Infinity for a number above the largest double. zod would report Infinity as a type error, so it is reported here,
-  // with the message for text that is no number.
+  // zod would report Infinity, the result for too large numbers, as a type error.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;
@@ -152,7 +139,7 @@ function degreesOf(column: Column, given: string, faults: string[]): number | nu
 
 const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Returns the address. Returns null if a required field is missing. The row may still be valid, because coordinates are enough. */
+/** Null if a required field is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
@@ -160,8 +147,8 @@ function addressOf(cell: Cell): NewAddress | null {
 }
 
 /**
- * Returns the column with the e-mail address of the assignee. An export writes the assignee's name into `assignedTo` and the e-mail address
- * into `assignedToEmail`. If `assignedToEmail` is empty, `assignedTo` must contain an e-mail address.
+ * An export writes the assignee's name into `assignedTo` and the address into `assignedToEmail`. Without the latter, `assignedTo` must
+ * contain an e-mail address.
  */
 const assigneeColumn = (cell: Cell): Column =>
   cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
@@ -181,9 +168,8 @@ function idOf(
 }
 
 /**
- * Returns the tags of the cell without duplicates. Two tags that differ only in upper and lower case count as one. The result has at most
- * one tag more than a prospect may have. This is enough for the validation to fail. More tags would be expensive, because zod creates an
- * object for each faulty tag.
+ * Returns the tags without duplicates, ignoring case. One tag more than a prospect may have is enough for the validation to fail. More
+ * would be slow, because zod creates an object for each faulty tag.
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
@@ -197,10 +183,7 @@ function faultOf(issue: z.core.$ZodIssue): string {
   return `${column}: ${messageOf(issue)}`;
 }
 
-/**
- * Returns the message of a fault. Usually it comes from the schema. For numbers that are too high or too low, the schemas have no message,
- * so this function makes it.
- */
+/** The schemas have no message for numbers that are too high or too low. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
   if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;

@@ -1,4 +1,4 @@
-/** Finds the text encoding of an uploaded file, and decodes its bytes as a stream. */
+/** Finds the text encoding of an uploaded file, and decodes it as a stream. */
 import { TextDecoder } from "node:util";
 import * as z from "zod/mini";
 import { BadFile } from "#shared/prospects/csv/format.ts";
@@ -16,9 +16,8 @@ const START_BYTES = 4;
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**
- * Returns the encoding of a file. A byte order mark, or an ASCII character that is encoded in two bytes, shows UTF-16. Any other file is
- * UTF-8 if all its bytes are valid UTF-8, and otherwise Windows-1252. A file in UTF-8 is therefore read to its end. Throws BadFile for a
- * workbook.
+ * A byte order mark, or an ASCII character in two bytes, shows UTF-16. Any other file is UTF-8 if all its bytes are valid, and otherwise
+ * Windows-1252, so it is read to its end. Throws BadFile for a workbook.
  */
 export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -36,7 +35,7 @@ export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   return utf16ByStart(start) ?? (isUtf8 ? "utf-8" : "windows-1252");
 }
 
-/** Returns undefined if the start of the file does not show UTF-16. Throws BadFile for a workbook. */
+/** Throws BadFile for a workbook. */
 function utf16ByStart(start: Uint8Array): Encoding | undefined {
   if (workbooks.some((signature) => signature.equals(start.subarray(0, START_BYTES)))) {
     throw new BadFile(
@@ -62,14 +61,13 @@ function isDecodable(decoder: TextDecoder, bytes: Uint8Array, more: boolean): bo
   }
 }
 
-/** Maximum bytes that are decoded at a time. Larger chunks are divided, so that a reader of the text can stop early. */
+/** Larger chunks are divided, so that a reader of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Matches characters that show that a file is not text: ASCII control characters other than tabs and line breaks. This check is needed
- * because the decoder accepts every byte as Windows-1252. It decodes the five bytes that Windows-1252 leaves undefined to control
- * characters above ASCII, as the Encoding Standard of browsers requires (https://encoding.spec.whatwg.org/#index-windows-1252). These
- * control characters are accepted.
+ * ASCII control characters other than tabs and line breaks show that a file is not text, because Windows-1252 accepts every byte. The five
+ * bytes that it leaves undefined become other control characters (https://encoding.spec.whatwg.org/#index-windows-1252), which are
+ * accepted.
  */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
@@ -85,9 +83,8 @@ export async function* decoded(bytes: Bytes, encoding: Encoding): AsyncGenerator
 }
 
 /**
- * Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. `more` is true for
- * all bytes of a file, and a last call without bytes ends the text. Otherwise several releases of Node.js 20 to 24 decode 0x80 to 0x9F of
- * Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
+ * `more` keeps an incomplete character for the next call. A last call without bytes ends the text, because several releases of Node.js 20
+ * to 24 otherwise decode 0x80 to 0x9F of Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   let text: string;

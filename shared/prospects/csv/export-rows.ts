@@ -1,6 +1,6 @@
 /**
- * Reads the prospects of an export with their newest notes at low cost. A block of 128 ids is read as a whole if the export needs many of
- * its prospects. If a prospect has many notes, only the newest one is read.
+ * Reads the prospects of an export with their newest notes. A block of 128 ids is read as a whole if the export needs many of its
+ * prospects.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -28,16 +28,9 @@ export interface ExportRow {
   readonly note: ExportedNote | undefined;
 }
 
-/**
- * If an export needs at least this number of prospects from a block of 128 ids, it reads the whole block. A block costs about 32 half read
- * units. A single prospect costs two: one for its row and one for its newest note. Sixteen single prospects therefore cost as much as a
- * block.
- */
+/** Sixteen single prospects with their newest notes cost as much as a whole block, so from this number a block is read. */
 const WORTH_A_BLOCK = 16;
-/**
- * When a whole block is read, one Query reads all notes of several consecutive prospects. A prospect with more notes than this number is
- * left out of this Query. A separate Query reads only its newest note, for half a read unit.
- */
+/** A prospect with more notes is left out of the Query of a block's notes. Only its newest note is read. */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
 /** Maximum bytes of the cached blocks. A block is cached while later batches of the export need other prospects of it. */
@@ -49,10 +42,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next prospects of an export, in the order of the export. For a prospect without a row, the function
- * returns undefined. `left` contains the number of prospects that remain to be read in each block of ids. The function reduces these
- * numbers. Its first read is eventually consistent, which costs half as much. Rows that are missing or older than the search index are read
- * again with strong consistency.
+ * Returns a reader of the next prospects, undefined for one without a row. `left` is the number of remaining prospects by block, which the
+ * reader reduces. It first reads with eventual consistency, and rows that are missing or older than the index again with strong
+ * consistency.
  */
 export function exportRows(
   table: Reads,
@@ -185,7 +177,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   );
 }
 
-/** Removes fields that may be large, to save memory in the cache. The exported file does not contain them. */
+/** Removes fields that may be large, and that the file does not contain. */
 const withoutLargeFields = (prospect: StoredProspect): StoredProspect => ({
   ...prospect,
   customFieldData: null,

@@ -1,4 +1,4 @@
-/** The CSV export of all prospects that match the filters, in the order of the list. The file is never in memory as a whole. */
+/** The CSV export of all matching prospects, in the order of the list. The file is never in memory as a whole. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -15,19 +15,13 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/**
- * Ids and versions of the exported prospects, in the order of the file. Typed arrays need less memory than objects: 16 MB for a million
- * prospects.
- */
+/** Ids and versions in the order of the file. Typed arrays need 16 MB for a million prospects, less than objects. */
 export interface Order {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
-/**
- * What an export contains: `dictionary` has the company's statuses, tags and users, `order` has the ids of the prospects. Both are read
- * once, when the export begins.
- */
+/** Read once, when the export begins. */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;
@@ -53,7 +47,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Encodes the ids as differences. The differences are small, because consecutive prospects in a list usually have similar ids. */
+/** Encodes differences, which are small because consecutive prospects usually have similar ids. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
@@ -79,10 +73,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
   return { ids, versions };
 }
 
-/**
- * Yields the text of the file. Each prospect is written as it is when its batch is read. The file leaves out prospects that were deleted,
- * and prospects that the caller may no longer see.
- */
+/** Each prospect is as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are left out. */
 export async function exportProspects(
   context: ReadContext,
   caller: Caller,
@@ -97,17 +88,11 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /**
-   * Number of selected prospects that this piece of text covers, including prospects that were left out. A resumed export begins after
-   * them.
-   */
+  /** Number of prospects in this piece, with those that were left out. A resumed export begins after them. */
   readonly prospects: number;
 }
 
-/**
- * Yields the text of the file, beginning with the prospect at the position `from`. If `from` is 0, the header comes first. The next batch
- * is read while the caller writes the current batch.
- */
+/** Yields the text from the position `from`, with the header if it is 0. The next batch is read while the caller writes the current one. */
 export async function* exportPieces(
   context: ReadContext,
   caller: Caller,
@@ -119,8 +104,7 @@ export async function* exportPieces(
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // If the caller stops early, nobody awaits these rows, and a failed read would be an unhandled rejection. This handler prevents it. If
-    // the caller continues, the loop below awaits the same promise and throws the error.
+    // If the caller stops early, nobody awaits these rows, and a failed read would be an unhandled rejection.
     rows?.catch(() => undefined);
     return rows;
   };

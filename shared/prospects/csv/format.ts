@@ -1,9 +1,6 @@
-/**
- * The format of exported and imported CSV files: the columns, and the protection against formulas. The console uses this file in the
- * browser, so it must not use modules of Node.js.
- */
+/** The format of exported and imported CSV files. The console uses this file too, so it must not use modules of Node.js. */
 
-/** Thrown if a file cannot be imported at all. The message gives the reason. */
+/** The file cannot be imported at all. The message gives the reason. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
@@ -34,37 +31,28 @@ export const exportColumns = [
 export const knownColumns = [...exportColumns, "sourceId"] as const;
 export type Column = (typeof knownColumns)[number];
 
-/**
- * An import accepts these columns but ignores their cells, because the service sets the id, the author and the time itself. An import that
- * matches rows by id also reads the column `id`.
- */
+/** Ignored by an import, because the service sets these values. An import that matches rows by id also reads the column `id`. */
 const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt"]);
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
-/** The character that separates the tags in a cell. A tag cannot contain it. */
+/** A tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
 
 const beginsFormula = /^[=+\-@\t\r]/;
-/**
- * Matches a cell that looks as if it already had a guard (a quote before a formula). If a user's own text looks so, `guarded` puts another
- * quote before it. An import then restores the text exactly.
- */
+/** A cell that looks as if it already had a guard gets another one, so that an import restores it exactly. */
 const isGuarded = /^'+[=+\-@\t\r]/;
-/**
- * Matches a plain number or phone number. A spreadsheet does not run it as a formula, so it needs no guard. A guard would turn a number
- * into text.
- */
+/** A plain number or phone number is no formula for a spreadsheet. A guard would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
-/** Puts a quote before a cell that a spreadsheet would run as a formula. `unguarded` restores the exact text. */
+/** Puts a quote before a cell that a spreadsheet would run as a formula. */
 export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
 export async function* templateText(): AsyncGenerator<string> {
-  // The names of columns need no quotes. They are therefore joined here, and the CSV library need not be loaded.
+  // The names of columns need no quotes, so the CSV library is not loaded.
   yield `${importColumns.join(",")}\r\n`;
 }
 
@@ -73,18 +61,12 @@ const delimiters = [",", ";", "\t"] as const;
 /** Matches a first line such as `sep=;`, which tells Excel the delimiter. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/**
- * Matches a first line such as `sep=|`, which names a delimiter that the import does not support. A line with several cells does not match:
- * it is a header whose first column begins with `sep=`.
- */
+/** Matches `sep=` with an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */
 const otherSeparatorLine = /^"?sep=([^,;\t\r\n]*)(?:[\r\n]|$)/i;
 /** Maximum number of characters of an unknown delimiter in an error message. */
 const SHOWN_DELIMITER = 10;
 
-/**
- * Returns the delimiter of a file that begins with this text, and the text without a line such as `sep=;`. Throws BadFile if this line
- * names a delimiter that the import does not support.
- */
+/** Returns the delimiter, and the text without a line such as `sep=;`. Throws BadFile if this line names an unsupported delimiter. */
 export function beginningOf(text: string): { readonly delimiter: string; readonly rest: string } {
   const [line = "", separator] = separatorLine.exec(text) ?? [];
   const other = separator === undefined ? otherSeparatorLine.exec(text)?.[1] : undefined;

@@ -1,11 +1,11 @@
-/** The header row of an imported CSV file: which columns the import reads, and which headers the user has mapped to them. */
+/** The header row of an imported CSV file. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { text } from "#shared/schema.ts";
 
-/** The column to which a mapping maps a header of the file. The error message names the header, which is the last part of zod's path. */
+/** The error message names the header, the last part of zod's path. */
 const MappedColumn = z.enum(knownColumns, {
   error: ({ input, path }) =>
     `for the header "${String(path?.at(-1))}", there is no column ${JSON.stringify(input)?.slice(0, limits.csvHeader)}. The columns are ${knownColumns.join(", ")}.`,
@@ -30,7 +30,7 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)
 );
 export type Mapping = z.infer<typeof Mapping>;
 
-/** A header that a mapping cannot contain, because a JavaScript object loses a property of this name. */
+/** A JavaScript object loses a property of this name. */
 export const UNMAPPABLE = "__proto__";
 
 export const MappingText = z.pipe(
@@ -56,7 +56,7 @@ export const MappingText = z.pipe(
 export const MAPPING_TEXT =
   "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";
 
-/** Nearly every list of prospects has a value in one of these columns. A file without such a value is probably not a list of prospects. */
+/** A file without a value in one of these columns is probably not a list of prospects. */
 const essential = [
   "name",
   "phone",
@@ -70,19 +70,15 @@ const essential = [
   "zip",
 ] as const satisfies readonly Column[];
 
-/** The result of reading the header row. It determines how the cells of all other rows are read. */
 export interface Header {
-  /** Number of cells of the header row. A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
+  /** A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
   readonly positions: Readonly<Partial<Record<Column, number>>>;
   /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
   readonly ignored: readonly string[];
-  /**
-   * Positions of the columns without a header, from 0. They are often empty: a spreadsheet program saves every column that ever contained a
-   * value.
-   */
+  /** Columns without a header, from 0. A spreadsheet program saves every column that ever contained a value. */
   readonly unnamed: readonly number[];
-  /** True if `1,5` is read as the number 1.5. False if the comma is the delimiter. */
+  /** `1,5` is the number 1.5, unless the comma is the delimiter. */
   readonly hasDecimalComma: boolean;
 }
 
@@ -93,10 +89,7 @@ interface Reading {
   readonly keyColumn?: Column | undefined;
 }
 
-/**
- * Reads the header row. Throws BadFile if the import can read none of the columns, if a column occurs twice, or if the key column or a
- * header of the mapping is missing.
- */
+/** Throws BadFile if no column can be read, if one occurs twice, or if the key column or a header of the mapping is missing. */
 export function readHeader(
   cells: readonly string[],
   { mapping = {}, delimiter = ",", keyColumn }: Reading = {},
@@ -133,22 +126,17 @@ export function readHeader(
   return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
 }
 
-/** Returns true if the row has a value in a column without a header. */
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => (cells[position] ?? "").trim() !== "");
 
-/** Returns true if the row has a value after the last column of the header. The values of such a row are probably in the wrong columns. */
+/** The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
   cells.length > width && cells.slice(width).some((cell) => cell.trim() !== "");
 
-/**
- * Returns true if the row has a value in one of the `essential` columns. Also returns true for a row with more cells than the header,
- * because its values may be in the wrong columns.
- */
+/** A row with more cells than the header counts too, because its values may be in the wrong columns. */
 export const isFilled = (cells: readonly string[], header: Header): boolean =>
   isTooLong(cells, header) || essential.some((column) => (cells[header.positions[column] ?? -1] ?? "").trim() !== "");
 
-/** Returns the error for a file whose rows have no value in the `essential` columns. */
 export const nothingFilled = (): BadFile =>
   new BadFile(
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,

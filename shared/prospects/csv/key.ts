@@ -1,4 +1,4 @@
-/** The keys by which an import can find the existing prospect of a row: the id, the source id or the e-mail address. */
+/** The keys by which an import can find the existing prospect of a row. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import type { Column } from "#shared/prospects/csv/format.ts";
@@ -7,7 +7,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 export const MatchBy = z.enum(["id", "sourceId", "emailAddress"]);
 export type MatchBy = z.infer<typeof MatchBy>;
 
-/** The action for a row if exactly one existing prospect has the row's key. */
+/** The action if exactly one existing prospect has the row's key. */
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
 
@@ -27,7 +27,6 @@ export const keyIn = (by: MatchBy, cell: string): string | undefined => normalis
 
 export const isId = (key: string): boolean => /^[1-9]\d{0,15}$/.test(key) && Number.isSafeInteger(Number(key));
 
-/** The fields of a prospect by which an import can find it. */
 export type Keyed = Pick<StoredProspect, "id" | "sourceId" | "emailAddress">;
 
 export const keyOf = (by: MatchBy, prospect: Keyed): string | undefined => keyIn(by, String(prospect[by] ?? ""));

@@ -6,10 +6,7 @@ import * as limits from "#shared/limits.ts";
 import { BadFile, beginningOf } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
-  /**
-   * Number of the row as a spreadsheet shows it, from 1. Blank rows are counted. Line breaks inside a cell, and a first line such as
-   * `sep=;`, are not counted.
-   */
+  /** The row as a spreadsheet shows it, from 1. Blank rows count, but not line breaks inside a cell or a first line such as `sep=;`. */
   readonly row: number;
   readonly cells: readonly string[];
 }
@@ -17,23 +14,20 @@ export interface CsvRow {
 export interface Csv {
   readonly delimiter: string;
   /**
-   * All rows that are not blank, including the header row. Throws BadFile if a quoted cell does not end, if a row is too long or is not
-   * CSV, or if there are too many blank rows.
+   * All rows that are not blank, with the header. Throws BadFile for an unended quote, a row that is too long or not CSV, or too many blank
+   * rows.
    */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
-/** Returns the rows as a stream, and the delimiter. A first line such as `sep=;` names the delimiter. Otherwise the header shows it. */
+/** A first line such as `sep=;` names the delimiter. Otherwise the header shows it. */
 export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
   const { delimiter, rest } = beginningOf(await firstLine(pieces));
   return { delimiter, rows: filledRows(parsed(rest, pieces, delimiter)) };
 }
 
-/**
- * Yields the rows that have a filled cell. It skips blank lines, and lines that contain only separators. A spreadsheet program writes such
- * lines for rows that once contained values.
- */
+/** A spreadsheet program writes lines with only separators for rows that once contained values. They are skipped. */
 async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
   let blank = 0;
@@ -50,8 +44,7 @@ const options: Options = {
   bom: false,
   // The rows of one file may have different line endings.
   record_delimiter: ["\r\n", "\n", "\r"],
-  // Rows may have fewer cells than the header, because spreadsheet programs leave out empty cells at the end of a row. `draftOf` reports
-  // rows with too many cells.
+  // Spreadsheet programs leave out empty cells at the end of a row. `draftOf` reports rows with too many cells.
   relax_column_count: true,
   // A quotation mark inside an unquoted cell is text, for example in `6" pipe`.
   relax_quotes: true,
@@ -59,7 +52,7 @@ const options: Options = {
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // An error of the pipeline is ignored here, because `pipeline` also destroys the parser with this error. The loop below then throws it.
+  // `pipeline` also destroys the parser with this error, which the loop below throws.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {
@@ -80,9 +73,8 @@ interface ParserState {
 }
 
 /**
- * Makes csv-parse accept rows of any width without creating errors. `relax_column_count` allows such rows, but csv-parse still creates an
- * error with a stack for each of them, including blank lines. A file full of such rows would take 20 times longer than other files, and the
- * import would time out.
+ * With `relax_column_count`, csv-parse still creates an error with a stack for each row of another width. A file full of them would take 20
+ * times longer than other files, and time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
@@ -90,7 +82,7 @@ function acceptingAnyWidth(parser: Parser): Parser {
   return parser;
 }
 
-/** Passes the text to the parser. Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
+/** Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
 async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
   let records = 0;
   let pending = 0;
@@ -107,10 +99,7 @@ async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser
   }
 }
 
-/**
- * Returns the beginning of the file, up to the chunk that contains the end of the first line with text. The delimiter is then searched in
- * this text.
- */
+/** The beginning of the file with the first line with text, in which the delimiter is searched. */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {

@@ -1,14 +1,14 @@
-/** Writes CSV text with CRLF line endings. A cell that a spreadsheet would run as a formula gets a quote at its beginning. */
+/** Writes CSV text with CRLF line endings. */
 import { stringify } from "csv-stringify/sync";
 import { guarded } from "#shared/prospects/csv/format.ts";
 
 const options = {
   record_delimiter: "\r\n",
-  // The library quotes a cell with a line break only if the line break is CRLF. Cells with other line breaks need quotes too.
+  // The library quotes only cells with CRLF. Other line breaks need quotes too.
   quoted_match: /[\r\n]/,
 } as const;
 
-/** Returns the rows as CSV text. Each row ends with a line break. */
+/** Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ""
@@ -17,7 +17,7 @@ export const csvText = (rows: readonly (readonly string[])[]): string =>
         options,
       );
 
-/** Writes a number below 1e21 without an exponent, because `guarded` would treat a negative number with an exponent as a formula. */
+/** `guarded` would treat a negative number with an exponent as a formula. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

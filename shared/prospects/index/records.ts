@@ -1,7 +1,4 @@
-/**
- * Reads the rows from which a company's search index is built, in blocks of 128 ids. The memory therefore does not grow with the size of
- * the company.
- */
+/** Reads the rows from which a company index is built, in blocks, so that the memory does not grow with the company. */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -22,10 +19,7 @@ export const indexRecords = (table: Table): Records => ({
   readSome: (companyId, prospects, notes) => readSome(table, companyId, prospects, notes),
 });
 
-/**
- * Yields all prospects and notes. The row that lists an id range is written before the first row with an id in this range. Every row that
- * existed when the ranges were read is therefore found.
- */
+/** The row of an id range is written before its first record, so every row that existed when the ranges were read is found. */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
@@ -37,8 +31,7 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {
       const read = readBlock(table, companyId, block);
-      // This handler prevents an unhandled rejection, which would end the process before the read is awaited below. The await still
-      // throws the error.
+      // An unhandled rejection would end the process before the read is awaited below, which still throws.
       read.catch(() => undefined);
       underWay.push(read);
       const first = underWay.length < PARALLEL ? undefined : underWay.shift();
@@ -74,5 +67,5 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 
-/** Returns the keys without duplicates, because DynamoDB rejects a batch with equal keys. */
+/** DynamoDB rejects a batch with equal keys. */
 const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];

@@ -1,7 +1,4 @@
-/**
- * Compares a company's search index with its rows, while other requests read and write. A record that has just been written may differ for
- * a moment. A difference is therefore a fault only if it remains.
- */
+/** Compares a company index with its rows, while other requests read and write. Only a difference that remains is a fault. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -16,10 +13,10 @@ import {
 import { type Inspection, inspectIndex, type RecordVisitor } from "#shared/company-index/repair/inspect.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Maximum number of times that differing records are compared again. */
+/** How often differing records are compared again. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** Maximum number of records that are compared again. Not all are needed, because the first faults are enough to find the cause. */
+/** The first faults are enough to find the cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
@@ -34,7 +31,7 @@ export interface Verdict {
   readonly runs: number;
   readonly unflushed: number;
   readonly faults: readonly string[];
-  /** Number of differing records that were not compared again, because there were too many. */
+  /** Differing records beyond the maximum. */
   readonly unexamined: number;
 }
 
@@ -97,10 +94,7 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
-/**
- * `seen` contains the fingerprints of the records in the index. If the record has the expected fingerprint, the function removes it from
- * `seen` and returns true. The records that remain in `seen` at the end differ from their rows or have no row.
- */
+/** Removes a record with the expected fingerprint from `seen`. Those that remain at the end differ from their rows or have none. */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const entry = seen.get(id);
   const isEqual = entry !== undefined && entry.hash === expected.hash && isDatedAs(entry, expected);
@@ -115,10 +109,7 @@ interface NextComparison {
   readonly faults: string[];
 }
 
-/**
- * Compares the records again. It reads their rows before and after it reads the index. If a row is the same in both reads, the index must
- * have the same content.
- */
+/** Reads the rows before and after the index. If a row is equal in both reads, the index must have the same content. */
 async function compareAgain(
   table: Table,
   records: Records,
@@ -141,7 +132,7 @@ async function compareAgain(
     if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
   }
   for (const [id, prospectId] of mismatches.notes) {
-    // Notes of deleted prospects are skipped, because no search finds them.
+    // No search finds notes of deleted prospects.
     if (typeof after.prospects.get(prospectId) !== "object") continue;
     const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
     const verdict = faultOf(before.notes.get(id), after.notes.get(id), seen);
@@ -163,10 +154,7 @@ function rowsIn({ prospects, notes }: SomeRecords) {
   };
 }
 
-/**
- * Compares a record in the index with its row. Returns "fine", or "being written" if the row has changed during the comparison. Otherwise
- * returns the end of a sentence that describes the fault.
- */
+/** Returns "fine", "being written" if the row has changed during the comparison, or the end of a sentence that describes the fault. */
 function faultOf(
   before: RowState,
   after: RowState,
@@ -189,7 +177,7 @@ function faultOf(
 
 class Mismatches {
   readonly prospects = new Set<number>();
-  /** The ids of differing notes, each with the id of its prospect. */
+  /** Each with the id of its prospect. */
   readonly notes = new Map<number, number>();
 
   get size(): number {
@@ -212,10 +200,10 @@ class Mismatches {
   }
 }
 
-/** The version and the hash of a record. A fingerprint needs less memory than a record: a million fingerprints need about 200 MB. */
+/** A million fingerprints need about 200 MB, less than the records. */
 export interface Fingerprint {
   readonly version: number;
-  /** A hash of the content. It has 48 bits, because a JavaScript number represents integers exactly only up to 53 bits. */
+  /** 48 bits, because a JavaScript number is exact only up to 53. */
   readonly hash: number;
   readonly prospectId: number;
   /** Undefined for notes. */
@@ -226,9 +214,7 @@ const isDatedAs = (entry: Fingerprint, row: Fingerprint): boolean =>
   entry.updatedAt === undefined || entry.updatedAt === row.updatedAt;
 
 function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
-  // The copy is left out of the hash. It exists only in entries that are not yet part of the stored index, and contains fields that the
-  // index does not store.
-  const { updatedAt, copy: _, ...content } = { updatedAt: undefined, copy: undefined, ...record };
+  const { updatedAt, ...content } = { updatedAt: undefined, ...record };
   return {
     version: record.version,
     hash: createHash("sha1").update(canonical(content)).digest().readUIntBE(0, 6),
@@ -264,10 +250,7 @@ class IndexedRecords implements RecordVisitor {
     this.notes.set(note.noteId, fingerprintOf(note));
   }
 
-  /**
-   * Forgets the notes of deleted prospects, so that they are not reported as faults. The index contains such notes until its parts are
-   * merged, but no search finds them.
-   */
+  /** The index contains notes of deleted prospects until its runs are merged, but no search finds them. */
   dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }

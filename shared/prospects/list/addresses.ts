@@ -1,4 +1,4 @@
-/** Lists the addresses of a company that the caller may see, sorted by id. */
+/** Lists the addresses that the caller may see, sorted by id. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
@@ -15,23 +15,19 @@ import { allowsAddress, type Holder, presentAddress } from "#shared/prospects/ad
 import { findProspects } from "#shared/prospects/find.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 
-/**
- * Number of blocks of 128 ids that are read concurrently at first. Four, because a page of `limits.pageSizeMax` addresses fits into four
- * full blocks.
- */
+/** A page of `limits.pageSizeMax` addresses fits into four full blocks. */
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** The last id that was checked. The next page begins after this id. Undefined if there are no more addresses. */
+  /** The last id that was checked. Undefined if there are no more addresses. */
   readonly after: number | undefined;
 }
 
 /**
- * Lists the addresses. It reads the blocks of ids that the company has reserved for addresses, so that no separate list of addresses is
- * needed. If the user may see only some addresses, one request reads a limited number of blocks, and may therefore find fewer addresses
- * than requested.
+ * Reads the blocks that the company has reserved for addresses, so that no list is needed. For a user who sees few addresses, one request
+ * reads a limited number of blocks, and the page may be short.
  */
 export async function listAddresses(
   context: ReadContext,
@@ -51,7 +47,7 @@ export async function listAddresses(
     const found = read.flat().filter(({ id }) => id > after);
     addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
     next += some.length;
-    // The user may see only few addresses of each block, so the next round reads more blocks.
+    // The user may see only few addresses of each block.
     if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
   }
   const shown = addresses.slice(0, limit);
@@ -64,9 +60,8 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * Returns the addresses that the caller may see. `allowsAddress` decides, as it does for a single address. The company's search index
- * contains most of the prospects that have the addresses, with their assignees, so the rows of these prospects need not be read. A prospect
- * that is missing in the index is deleted or is still being written, so its row is read.
+ * The index has the assignees of most holders, so their rows need not be read. A holder that is missing there is deleted or still being
+ * written, so its row is read.
  */
 async function visibleOf(
   context: ReadContext,
@@ -90,10 +85,7 @@ async function visibleOf(
   return found.filter((address) => allowsAddress(caller, holdersOf(address)));
 }
 
-/**
- * Reads the addresses of one block of 128 ids. An imported address may be in two rows: in the packed row with all imported addresses of the
- * block, and in a separate row. The separate row is newer, so it is used.
- */
+/** An imported address may be in the packed row and in a separate row, which is newer. */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];

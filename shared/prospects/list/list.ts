@@ -26,7 +26,7 @@ export const ListQuery = z
   .object({
     ...filterParameters,
     page: z._default(PositiveInteger, 1),
-    /** A page size above the maximum is replaced by the maximum. The response contains the page size that was used. */
+    /** The response contains the page size that was used. */
     pageSize: z._default(PageSize, limits.pageSizeDefault),
   })
   .check(withNear());
@@ -73,15 +73,12 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/**
- * Maximum number of reads of the search index for one page. The index must be read again if a row of the page was written after the last
- * read of the index.
- */
+/** Reads of the index for one page. It is read again if a row of the page was written after it. */
 const SNAPSHOTS = 10;
 
 /**
- * Returns one page. A warm function makes two round trips to DynamoDB: one for the search index, and one for the rows of the page. Both are
- * repeated if a row is newer than the index. Throws TableBusy if this happens `SNAPSHOTS` times.
+ * Makes two round trips, for the index and for the rows of the page. Both are repeated if a row is newer than the index. Throws TableBusy
+ * after `SNAPSHOTS` times.
  */
 export async function listProspects<Current = never>(
   context: ReadContext,
@@ -105,8 +102,7 @@ export async function listProspects<Current = never>(
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
-    // The ETag is made from the versions of the shown rows and not from those in the search index, because a row may be newer than the
-    // index.
+    // The versions of the shown rows, because a row may be newer than the index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
     const items = rows.map((row, i) => listed(presentProspect(row, upcoming[i], names), refs[i]));
     return { items, total: matches.total, page, pageSize };
@@ -114,10 +110,7 @@ export async function listProspects<Current = never>(
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
-/**
- * Returns true if the row's distance from `near` is still the distance by which the index has sorted it. Without `near`, the page is not
- * sorted by distance, and the result is true.
- */
+/** True if the row still has the distance by which the index has sorted it, or without `near`. */
 const isAsFar = ({ lat, lng }: ListedRow, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
   near === undefined || metersBetween(near, lat ?? 0, lng ?? 0) === distanceMeters;
 
@@ -127,10 +120,7 @@ const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "dista
 type Versioned = Pick<ListedRow, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
-/**
- * Returns the earliest start of these appointments. After this time the response differs even without a write, because it then shows
- * another appointment as the next one. Returns undefined if there are no appointments.
- */
+/** The earliest start of these appointments. Afterwards the response differs even without a write. Undefined if there are none. */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>
     appointment === undefined ? [] : [Date.parse(appointment.startAt)],
@@ -139,9 +129,8 @@ function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): numbe
 }
 
 /**
- * Returns true if the row still passes the filters. Notes are not considered, so a row with a search word only in a note does not pass.
- * Also returns false if the dictionary (cached statuses, tags and users) lacks the row's status, its assignee or one of its tags. If the
- * result is false, the list reads the index and the dictionary again.
+ * True if the row still passes the filters, without a search in notes, and the dictionary contains its status, assignee and tags. If false,
+ * the list reads the index and the dictionary again.
  */
 function belongs(row: ListedRow, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;

@@ -90,6 +90,7 @@ type RowRef = Pick<ProspectRef, "id" | "version">;
  *
  * @param namesVersion the version of the company's names (statuses, tags and users)
  * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
+ * @param recent ids of further prospects, whose rows may be outdated by less than a second
  */
 export async function rowsAtLeast(
   table: Reads,
@@ -97,11 +98,14 @@ export async function rowsAtLeast(
   refs: readonly RowRef[],
   namesVersion: number,
   current: ReadonlySet<number> = new Set(),
+  recent: ReadonlySet<number> = new Set(),
 ): Promise<ReadonlyMap<number, ListedRow>> {
   const { keep, recall, found } = rowsInMemory(table, companyId, namesVersion);
   const unread = refs.filter((ref) => !current.has(ref.id) && !recall(ref)).map(({ id }) => id);
+  const wanted = new Set(refs.map(({ id }) => id));
+  const others = [...recent].filter((id) => !current.has(id) && !wanted.has(id));
   await Promise.all([
-    unread.length === 0 ? undefined : readRows(table, companyId, unread, keep),
+    unread.length + others.length === 0 ? undefined : readRows(table, companyId, [...unread, ...others], keep),
     current.size === 0 ? undefined : readRows(table, companyId, [...current], keep, "strong"),
   ]);
   for (let reads = 0; ; reads++) {

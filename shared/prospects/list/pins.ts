@@ -1,8 +1,5 @@
 /**
- * Map pins: the id, coordinates and status colour of every matching prospect, streamed as JSON text.
- *
- * The numbers are written digit by digit, because this is faster than converting each number to a string. With a million pins, one
- * microsecond for each pin adds one second to the request.
+ * Map pins, streamed as JSON text. The numbers are written digit by digit, because with a million pins, each microsecond a pin is a second.
  */
 
 import * as z from "zod/mini";
@@ -29,10 +26,7 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/**
- * Yields the JSON text of an array of pins in pieces. Use each piece before you request the next one, because all pieces share one buffer.
- * The pins have no defined order.
- */
+/** Use each piece before you request the next one, because all share one buffer. The pins have no defined order. */
 export async function mapPins<Current = never>(
   context: ReadContext,
   caller: Caller,
@@ -53,7 +47,7 @@ export async function mapPins<Current = never>(
 /** Returns the end of a pin's JSON text, after the coordinates. It contains the colour of the status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/** Maximum number of pins in one piece of text. Pieces of this size compress well and need only 512 KB of memory. */
+/** Pieces of this number of pins compress well and need only 512 KB of memory. */
 const PIECE_PINS = 4_096;
 
 /** Yields pieces that share one buffer. Use each piece before you request the next one. */
@@ -85,7 +79,7 @@ function* segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // In the order of row numbers, pins that are near each other on the map follow each other in the text. Such a text compresses better.
+  // Pins that are near each other on the map follow each other, which compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   for (let first = 0; first < rows.length; first += PIECE_PINS) {
@@ -107,13 +101,10 @@ function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): 
   return text.finish();
 }
 
-/** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
+/** 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
 const PIN_BYTES = 128;
 
-/**
- * Coordinates with at most this number of decimals are written by integer operations, which are fast. Nearly all coordinates have no more
- * decimals.
- */
+/** Nearly all coordinates have at most this number of decimals, with which integer operations are fast. */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
@@ -126,12 +117,12 @@ const SMALL = 2 ** 31;
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];
 const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.from(',"lng":')];
 
-/** Returns the end of a pin's JSON text. `color` must be JSON text in ASCII. */
+/** `color` must be JSON text in ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
 /**
- * Builds the JSON array piece by piece: `begin`, then `add` for each pin, then `finish`. All pieces use one buffer. With a new buffer for
- * each piece, V8 would collect garbage in nearly every request, and this takes as long as writing the text.
+ * `begin`, then `add` for each pin, then `finish`. With a new buffer for each piece, V8 would collect garbage in nearly every request,
+ * which takes as long as writing the text.
  */
 export class PinText {
   readonly #bytes = Buffer.allocUnsafe(1 + PIECE_PINS * PIN_BYTES);
@@ -142,7 +133,7 @@ export class PinText {
     return this;
   }
 
-  /** Adds a pin. Both coordinates must be finite numbers. A piece has space for 4 096 pins. */
+  /** Finite coordinates. A piece has space for 4 096 pins. */
   add(id: number, lat: number, lng: number, end: Buffer): void {
     const into = this.#bytes;
     let at = this.#length;
@@ -157,15 +148,13 @@ export class PinText {
     this.#length = at + end.length;
   }
 
-  /** Returns the piece. It is valid until the next call of `begin`. */
+  /** Valid until the next call of `begin`. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 }
 
-/**
- * Writes the bytes at the position `from`. Returns the position after the last byte, like `writeText`, `writeDegrees` and `writeInteger`.
- */
+/** Returns the position after the last byte, like the other writers. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;

@@ -1,11 +1,7 @@
 /**
- * Keeps the prospects of recent pages in memory. The search index contains the current version of each prospect, so a list reads only the
- * prospects that are new or changed since an earlier list.
- *
- * Each change of a prospect gives it a higher version number. Two rows of a prospect with the same version are therefore equal. There is
- * one exception: the restore of a company brings back rows with older versions, and later changes use these version numbers again. A
- * restore therefore also changes the version of the company's names (its statuses, tags and users). When the version of the names changes,
- * all rows of the company are removed from the memory.
+ * Keeps the prospects of recent pages in memory, so that a list reads only those that are new or changed. Two rows of a prospect with the
+ * same version are equal, except after the restore of a company, which brings back older versions. A restore therefore also changes the
+ * version of the dictionary, which empties the memory of the company.
  */
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -13,15 +9,12 @@ import type { ListedRow } from "#shared/prospects/stored.ts";
 
 /** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
-/**
- * Maximum memory for the prospects of all companies. When it is exceeded, the company that was listed least recently loses its prospects
- * first.
- */
+/** When it is exceeded, the company that was listed least recently loses its prospects first. */
 export const TOTAL_BYTES = 12 * COMPANY_BYTES;
 /** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
 
-/** Returns the estimated memory of a prospect. A character takes at most two bytes. */
+/** A character takes at most two bytes. */
 export const keptBytes = (textBytes: number): number => BYTES_PER_ROW + 2 * textBytes;
 
 export interface RecentRows {
@@ -40,10 +33,8 @@ interface AllRecentRows {
 const opened = new WeakMap<Reads, AllRecentRows>();
 
 /**
- * Returns the prospects of one company that are in memory. The prospects of different tables are kept apart.
- *
- * @param namesVersion the version of the company's names (statuses, tags and users); if it has changed since the last call, the memory of
- * the company is emptied
+ * The prospects of different tables are kept apart. A change of `namesVersion`, the version of the dictionary, empties the memory of the
+ * company.
  */
 export function recentRows(table: Reads, companyId: number, namesVersion: number): RecentRows {
   const known = opened.get(table) ?? openRecentRows();
@@ -59,8 +50,7 @@ export function openRecentRows(companyBytes = COMPANY_BYTES, totalBytes = TOTAL_
     ofCompany(companyId, namesVersion) {
       const known = companies.get(companyId);
       const company = known?.namesVersion === namesVersion ? known : new CompanyRows(namesVersion, companyBytes);
-      // A Map keeps the order of insertion. Deleting a company and inserting it again moves it to the end. The first company is therefore
-      // the one that was listed least recently.
+      // A Map keeps the order of insertion, so the first company is the one that was listed least recently.
       companies.delete(companyId);
       let excess = bytesOfAll() + companyBytes - totalBytes;
       for (const [id, { bytes }] of companies) {

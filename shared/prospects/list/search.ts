@@ -1,4 +1,4 @@
-/** The body of POST /api/prospects/search: the filters of the list, and a polygon, which may be too long for a query string. */
+/** The body of POST /api/prospects/search. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";

@@ -3,20 +3,17 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Maximum number of cells that the requested box (a part of the map) may touch. If it touches more, the cells are made larger. */
+/** Maximum number of cells that the requested box may touch. If it touches more, the cells are made larger. */
 export const CELLS_MAX = 2_000;
-/** A tile of 256 pixels has 2 to the power of this number of cells in each direction, so a cell has 32 pixels. */
+/** The power of 2 of the cells in each direction of a tile of 256 pixels. */
 const CELL_ZOOM = 3;
 /**
- * Half a pixel, in cells. The size of a map window is a whole number of pixels, but the degrees of its box are rounded. With this margin,
- * the rounding never changes the size of the cells while a user moves the map.
+ * Half a pixel, in cells. The degrees of a map window are rounded. With this margin, the rounding never changes the size of the cells while
+ * a user moves the map.
  */
 const MARGIN = 1 / 64;
 
-/**
- * A part of a grid of cells on the map. The size of the cells depends only on the zoom and on the size of the box, so the cells stay the
- * same when a user moves the map.
- */
+/** A part of a grid of cells. Their size depends only on the zoom and on the size of the box, so they stay when a user moves the map. */
 export class View {
   /** Number of cells of the world in each direction. */
   readonly cells: number;
@@ -33,7 +30,6 @@ export class View {
     this.rows = rows;
   }
 
-  /** Returns the cells that touch a box. */
   static ofBox([minLng, minLat, maxLng, maxLat]: Box, zoom: number): View {
     const [left, right] = [mercatorX(minLng), mercatorX(maxLng)];
     const width = minLng <= maxLng ? right - left : right - left + 1;
@@ -43,16 +39,16 @@ export class View {
     while (touched(width) * touched(bottom - top) > CELLS_MAX) cells /= 2;
     const [west, north] = [cellAt(left, cells), cellAt(top, cells)];
     const columns = ((cellAt(right, cells) - west + cells) % cells) + 1;
-    // A box around nearly the whole earth may begin and end in the same column. `columns` is then 1, although the box touches all columns.
+    // A box around nearly the whole earth may begin and end in the same column, although it touches all.
     return new View(cells, west, north, width * cells > columns ? cells : columns, cellAt(bottom, cells) - north + 1);
   }
 
-  /** Returns the cells of a tile, which is divided into `side` cells in each direction. `side` must be a power of 2. */
+  /** `side` is the number of cells in each direction, a power of 2. */
   static ofTile({ z, x, y }: { readonly z: number; readonly x: number; readonly y: number }, side: number): View {
     return new View(2 ** z * side, x * side, y * side, side, side);
   }
 
-  /** Returns the number of the cell that contains the point. Returns -1 if the point is outside the view. */
+  /** -1 if the point is outside the view. */
   cellOf(lat: number, lng: number): number {
     const column = (cellAt(mercatorX(lng), this.cells) - this.#west + this.cells) % this.cells;
     if (column >= this.columns) return -1;
@@ -65,7 +61,7 @@ export class View {
     return `${Math.log2(this.cells)}/${column}/${row}`;
   }
 
-  /** Returns a box that lies completely inside the cell, even if the edges of the cell are rounded: minLng, minLat, maxLng, maxLat. */
+  /** Completely inside the cell, even if its edges are rounded: minLng, minLat, maxLng, maxLat. */
   insideOf(cell: number): Box {
     const { column, row } = this.#gridOf(cell);
     const { cells } = this;
@@ -88,39 +84,36 @@ const withinMap = (position: number): number => Math.max(0, Math.min(1, position
 /** Maximum rounding error of an edge of a cell, in degrees. */
 const ROUNDING = 1e-9;
 
-/** The number of points in one cell, with their mean position, their bounding box, and their number for each status. */
 export interface Cell {
   readonly count: number;
-  /** The smallest box that contains the points: minLng, minLat, maxLng, maxLat. */
+  /** minLng, minLat, maxLng, maxLat of the points. */
   readonly box: [number, number, number, number];
-  /** The mean position of the points. */
   readonly center: { readonly lat: number; readonly lng: number };
   /** The number of points for each status, in the order of `FilledCells.statusIds`. */
   readonly byStatus: readonly number[];
-  /** The id of one of the points. */
   readonly lastId: number;
 }
 
 /** The cells that contain points, in the order of their numbers in the view. */
 export interface FilledCells {
   readonly cells: readonly (readonly [at: number, cell: Cell])[];
-  /** The ids of all statuses of the points. Null means that a prospect has no status. */
+  /** Null means no status. */
   readonly statusIds: readonly (number | null)[];
   readonly total: number;
-  /** The number of matches without coordinates. */
+  /** Matches without coordinates. */
   readonly unmapped: number;
 }
 
-/** Returns the status of a cell with one point, as a position in `FilledCells.statusIds`. */
+/** A position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
-/** The points of one segment of the search index, or of all matches that are not in a segment yet. A point without coordinates has NaN. */
+/** The points of one segment, or of all unflushed matches. A point without coordinates has NaN. */
 interface Points {
   readonly rows: Iterable<number>;
   readonly lats: Float64Array;
   readonly lngs: Float64Array;
   readonly ids: Float64Array;
-  /** For each row, an index into `statuses`. The value there is an index into `FilledCells.statusIds`. */
+  /** Indexes into `statuses`, whose values are indexes into `FilledCells.statusIds`. */
   readonly codes: ArrayLike<number>;
   readonly statuses: readonly number[];
 }
@@ -151,7 +144,7 @@ export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unf
   return { cells: sums.filled(), statusIds, total: sums.total, unmapped: sums.unmapped };
 }
 
-/** Adds up points by cell. The sums are in typed arrays, because a request adds up to a million points. */
+/** The sums are in typed arrays, because a request adds up to a million points. */
 class Sums {
   total = 0;
   unmapped = 0;
@@ -164,7 +157,7 @@ class Sums {
   readonly #lastIds: Float64Array;
   /** Four numbers for each cell: the lowest longitude and latitude of the points in this cell, and then the highest ones. */
   readonly #boxes: Float64Array;
-  /** For each cell in which `add` has found a point: a box that lies completely inside the cell. */
+  /** A box completely inside each cell in which `add` has found a point. */
   readonly #insides: Box[] = [];
 
   constructor(view: View, statuses: number) {
@@ -192,8 +185,7 @@ class Sums {
         unmapped++;
         continue;
       }
-      // Consecutive rows of a segment are close to each other on the map. Most of them are in the same cell as the row before, and this check
-      // is faster than `cellOf`.
+      // Consecutive rows of a segment are mostly in the same cell, and this check is faster than `cellOf`.
       if (!(lng > west && lng < east && lat > south && lat < north)) {
         const next = this.#view.cellOf(lat, lng);
         if (next < 0) continue;

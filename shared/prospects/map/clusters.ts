@@ -1,4 +1,4 @@
-/** Clusters of prospects on the map. The clusters are the cells of a fixed grid, so that moving the map changes none of them. */
+/** Clusters of prospects on the map: the cells of a fixed grid, so that moving the map changes none of them. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
@@ -89,7 +89,6 @@ export type Clusters = z.infer<typeof Clusters>;
   },
 }));
 
-/** Returns the clusters of the matches in the visible part of the map. */
 export async function prospectClusters(
   context: ReadContext,
   caller: Caller,

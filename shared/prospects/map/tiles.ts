@@ -1,7 +1,4 @@
-/**
- * Vector tiles with prospects. A tile with few prospects has a pin for each of them. Any other tile has clusters, which are the cells of
- * the same grid as those of GET /api/prospects/clusters.
- */
+/** Vector tiles with a pin for each prospect, or with clusters if there are many. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { boxArea } from "#shared/company-index/areas.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
@@ -19,13 +16,10 @@ import { type AttributeValue, Layer, vectorTile } from "#shared/tiles/vector-til
 export const TILE_PINS_MAX = 5_000;
 /** Number of cells of a tile in each direction. A cell has 32 pixels if the tile has 512. */
 export const TILE_CELLS = 16;
-/**
- * The level of gzip for tiles. Higher levels make a tile with many pins up to 5 % larger, because they prefer a longer repetition that is
- * far away to a near one.
- */
+/** Higher levels make a tile with many pins up to 5 % larger, because they prefer a longer repetition that is far away. */
 export const TILE_GZIP_LEVEL = 4;
 
-/** Returns the bytes of the tile. Returns undefined if no match is in the tile. */
+/** Undefined if no match is in the tile. */
 export async function prospectTile<Current = never>(
   context: ReadContext,
   caller: Caller,
@@ -47,10 +41,7 @@ interface Names {
   readonly statuses: ReadonlyMap<number, { readonly value: string; readonly color: string }>;
 }
 
-/**
- * Returns the bytes of the tile. Returns undefined if no match is in it. `matches` must contain all matches in the tile. Matches outside
- * the tile are left out.
- */
+/** `matches` must contain all matches in the tile. Undefined if there are none. */
 export function tileOf(
   matches: Pick<Matches, "segments" | "unflushed" | "total">,
   tile: Tile,
@@ -88,7 +79,7 @@ function pinTile(
   }
   if (found.length === 0) return undefined;
   const pins = new Layer("pins");
-  // The order of the pins and of their attributes makes the tile smaller after gzip.
+  // This order makes the tile smaller after gzip.
   for (const { id, lat, lng, shown } of found.sort((a, b) => a.id - b.id)) {
     pins.addPoint(positionIn(tile, lat, lng), { ...shown, id }, id);
   }
@@ -107,7 +98,7 @@ function statusShown(id: number | null, { statuses }: Names): Shown {
 
 function metaOf(total: number): Layer {
   const meta = new Layer("meta");
-  // The specification of vector tiles requires that each feature has a geometry. The centre of the tile is used, and it has no meaning.
+  // The specification requires a geometry. Its position has no meaning.
   meta.addPoint([EXTENT / 2, EXTENT / 2], { total });
   return meta;
 }
@@ -125,10 +116,7 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
   return vectorTile([pins, clusters, metaOf(total)]);
 }
 
-/**
- * Returns the count, the most frequent status, and the count of each status as `status_<id>`. `status_none` counts prospects without a
- * status.
- */
+/** The count, the most frequent status, and the count of each as `status_<id>`, or `status_none`. */
 function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
   const counts = byStatus.flatMap((number, at) => (number === 0 ? [] : [{ id: statusIds[at] ?? null, number }]));
   const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));

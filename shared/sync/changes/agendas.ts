@@ -81,7 +81,7 @@ export async function allAgendas(
  * prospect has moved to another partition, so Queries of all partitions may have missed it.
  */
 async function reassignedSince(table: Reads, companyId: number, headVersion: number): Promise<Set<number>> {
-  const { chunks, unflushed } = await readLog(table, companyId, headVersion, { rowsAtOnce: 1, copyRowsAtOnce: 0 });
+  const { chunks, unflushed } = await readLog(table, companyId, headVersion, 1);
   const changes = [...unflushed.changes];
   for await (const chunk of chunks) changes.push(...chunk.changes);
   const isReassigned = (change: Change): boolean =>

@@ -23,43 +23,21 @@ const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
 /**
  * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. The returned function
- * returns undefined for a row that does not exist. The rows of one partition were often written one after the other, and then their keys
- * are close together. One Query therefore reads from the lowest to the highest wanted key of a partition, but at most twice as many rows as
- * are wanted. Rows of partitions with few wanted rows are read by their keys. If `mayQuery` is false, all rows are read by their keys. Rows
- * that are then still missing or too old are read again with strong consistency, `TRIES` times at most.
+ * returns undefined for a row that does not exist. Rows that are missing or too old after an eventually consistent read are read again with
+ * strong consistency, `TRIES` times at most.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,
   wanted: readonly WantedRow[],
   parse: (item: Item) => Row,
-  mayQuery = true,
 ): Promise<(row: Key) => Row | undefined> {
   const found = new Map<string, Row>();
   const keep = (item: Item): void => {
     const { pk, sk } = item;
     if (typeof pk === "string" && typeof sk === "string") found.set(nameOf({ pk, sk }), parse(item));
   };
-  const names = new Set(wanted.map(nameOf));
-  const single: Key[] = [];
-  const reads: Promise<void>[] = [];
-  for (const [pk, own] of Map.groupBy(wanted, ({ pk }) => pk)) {
-    const sorted = own.map(({ sk }) => sk).sort();
-    const [from = "", upTo = ""] = [sorted[0], sorted.at(-1)];
-    if (!mayQuery || own.length < WORTH_A_QUERY) {
-      single.push(...sorted.map((sk) => ({ pk, sk })));
-      continue;
-    }
-    const work = async (): Promise<void> => {
-      const query = { pk, from, upTo, limit: 2 * own.length, consistency: "eventual" } as const;
-      for await (const item of table.query(query)) {
-        if (names.has(nameOf({ pk, sk: String(item.sk) }))) keep(item);
-      }
-    };
-    reads.push(work());
-  }
-  const batch = single.length === 0 ? [] : table.batchGet(single, { consistency: "eventual" });
-  const [items] = await Promise.all([batch, ...reads]);
-  for (const item of items) keep(item);
+  const single = wanted.map(({ pk, sk }) => ({ pk, sk }));
+  for (const item of await table.batchGet(single, { consistency: "eventual" })) keep(item);
   for (let tries = 1; tries <= TRIES; tries++) {
     const behind = wanted.filter((row) => (found.get(nameOf(row))?.version ?? 0) < row.version);
     if (behind.length === 0) break;
@@ -131,45 +109,6 @@ export async function notesOf(
     const versions = new Map(found.get(id)?.map((note) => [note.id, note.version]));
     if (notes.some((note) => (versions.get(note.id) ?? 0) < note.version)) found.delete(id);
   }
-  return found;
-}
-
-/** If one Query reads the first notes of several prospects, it reads at most this many rows for each prospect on average. */
-const FIRST_NOTES = 4;
-
-/**
- * Reads the first `limit` notes of each prospect. If the ids of the prospects are close together, one Query reads the notes of several
- * prospects, because a separate Query for a prospect costs at least one read unit, even if the prospect has no notes.
- */
-export async function firstNotes(
-  table: Reads,
-  companyId: number,
-  ids: readonly number[],
-  limit: number,
-): Promise<Map<number, Some<StoredNote>>> {
-  const found = new Map<number, Some<StoredNote>>();
-  const readSingle = async (id: number): Promise<void> => {
-    found.set(id, await notesAfter(table, companyId, id, [], limit));
-  };
-  const readSpan = async (own: readonly number[], first: number, last: number): Promise<void> => {
-    const most = FIRST_NOTES * own.length;
-    const notes: StoredNote[] = [];
-    for await (const item of table.query({ ...attachedKeys.notes(companyId, first, last), limit: most })) {
-      notes.push(StoredNote.parse(item));
-    }
-    const completeUpTo = notes.length < most ? last : (notes.at(-1)?.prospectId ?? 0) - 1;
-    const ofProspect = Map.groupBy(notes, ({ prospectId }) => prospectId);
-    for (const id of own.filter((one) => one <= completeUpTo)) {
-      const rows = ofProspect.get(id) ?? [];
-      found.set(id, { rows: rows.slice(0, limit), hasMore: rows.length > limit });
-    }
-    await Promise.all(own.filter((id) => id > completeUpTo).map(readSingle));
-  };
-  const reads = [...Map.groupBy(ids, blockOf).values()].flatMap((own) => {
-    const [first, last] = [Math.min(...own), Math.max(...own)];
-    return isDense(own.length, first, last) ? readSpan(own, first, last) : own.map(readSingle);
-  });
-  await Promise.all(reads);
   return found;
 }
 

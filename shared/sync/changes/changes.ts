@@ -6,9 +6,8 @@
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Change, POSITION_MS } from "#shared/company-index/change-log.ts";
-import { EntryCopies } from "#shared/company-index/copies/entries.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import { ChunkLost, type RowsToRead, readLog } from "#shared/company-index/read/chunks.ts";
+import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
 import { agendaEntries } from "#shared/sync/changes/agendas.ts";
 import {
@@ -25,7 +24,6 @@ import { deliveredOf, knownOf, nothingDelivered } from "#shared/sync/changes/del
 import { addElapsed } from "#shared/sync/changes/elapsed.ts";
 import { type ChangesContext, type Making, PageItems } from "#shared/sync/changes/items.ts";
 import { addRecords } from "#shared/sync/changes/records.ts";
-import { learnFrom } from "#shared/sync/changes/rows-at-once.ts";
 import { type ChangeItem, type ChangesPage, type ChangesQuery, ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Bulk, Interest, Renames, Selection, sorted } from "#shared/sync/changes/selection.ts";
 import { StageReads } from "#shared/sync/changes/stage-reads.ts";
@@ -104,7 +102,6 @@ async function snapshotPage(
   const total = from.total ?? (await countAll(reads, cursor.types));
   const page = new PageItems(limit);
   const place = await readStages(reads, snapshotStages(cursor.types), from, page);
-  learnFrom(making.context.table, caller.companyId, page.prospects);
   const { elapsed } = cursor;
   const quietUntil = Math.min(elapsed.quietUntil, page.quietUntil);
   const next = {
@@ -137,35 +134,29 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
   return all.reduce((sum, count) => sum + count, 0);
 }
 
-/**
- * In a company whose devices read changes, a chunk (a row of the change log) usually contains at least this number of changes. A flush copies
- * that many recent changes into the log at once.
- */
+/** A chunk (a row of the change log) usually contains at least this number of changes. */
 const CHANGES_PER_ROW = 24;
-/** For a user who sees all prospects, a page usually needs so many rows of chunks, and as many rows of copies of prospects. */
-const rowsForAll = (limit: number): RowsToRead => {
-  const rows = Math.ceil(limit / CHANGES_PER_ROW) + 1;
-  return { rowsAtOnce: rows, copyRowsAtOnce: rows };
-};
 /**
- * For a user who sees only some prospects. The number of rows of chunks is large, because most changes do not concern this user. For the
- * same reason, most copies would be read in vain.
+ * Number of rows of chunks that one request reads at once for a user who sees only some prospects. It is large, because most changes do not
+ * concern this user.
  */
-const rowsForFew: RowsToRead = { rowsAtOnce: 256, copyRowsAtOnce: 2 };
+const ROWS_FOR_FEW = 256;
+const rowsAtOnce = ({ seesAll: isAll }: Cursor, limit: number): number =>
+  isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
   const { context, caller, nowMs } = making;
   const { table } = context;
   const { companyId } = caller;
   const { types } = cursor;
-  const log = await readLog(table, companyId, cursor.position.version, cursor.seesAll ? rowsForAll(limit) : rowsForFew);
+  const log = await readLog(table, companyId, cursor.position.version, rowsAtOnce(cursor, limit));
   const { head } = log.unflushed;
   // The log may contain changes that were made while it was read.
   const since = Math.max(nowMs, context.clock.now());
   requireLog(cursor, head);
   const interest = new Interest(caller, types);
   const unflushed = sorted(log.unflushed.changes.filter(interest.concerns));
-  const known = knownOf(cursor.delivered, unflushed);
+  const known = knownOf(cursor.delivered, unflushed, head.version !== cursor.position.version);
   const renames = new Renames(log.changesAtHand, cursor.partial?.key);
   const selection = new Selection(limit, interest, renames, cursor.position);
   await selection.addChunks(log.chunks, known).catch((error: unknown) => {
@@ -179,22 +170,13 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   }
   const page = new PageItems(limit);
   const names = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
-  const copies = hasAllChunks
-    ? {
-        entries: new EntryCopies(log.unflushed),
-        rows: log.copiesAtHand,
-        since: cursor.position.since,
-        moved: selection.moved,
-        newest: selection.newest,
-      }
-    : undefined;
-  const company = { namesVersion: head.dictionaryVersion, namesOf: names, copies };
+  const end = hasAllChunks ? { since: cursor.position.since, moved: selection.moved } : undefined;
+  const company = { namesVersion: head.dictionaryVersion, namesOf: names, end };
   const { records, bulk } = selection;
   const done =
     bulk === undefined
       ? await addRecords(making, types, records, cursor.partial, company, page)
       : { records: 0, partial: await addBulk(making, cursor, bulk, page) };
-  learnFrom(table, companyId, page.prospects);
   const isBulkDone = bulk !== undefined && done.partial === undefined;
   const cut = bulk === undefined ? records[done.records] : undefined;
   const quietUntil = Math.min(cursor.elapsed.quietUntil, page.quietUntil);

@@ -20,7 +20,7 @@ export interface Position {
   readonly offset: number;
   /**
    * A time, in milliseconds since 1970, at which the change log ended at this position. The cursor expires `POSITION_MS` after this time.
-   * Copies of records are used only if their changes are later (see `CopiesAtHand`).
+   * All changes that the client has were made before this time.
    */
   readonly since: number;
 }

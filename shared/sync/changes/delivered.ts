@@ -2,10 +2,9 @@
  * Stores in a cursor which unflushed changes the client already has. An unflushed change is an entry of the search index that no flush (a
  * background job) has copied into the change log yet. If the list of these changes is short, the cursor contains the list. Otherwise the
  * unflushed changes are sorted, and the cursor covers only those before the first one that the client lacks. It then contains the last
- * covered change, and a digest of all covered changes. The next request computes the digest again. If the digest differs, there are new
- * changes among them, and the client gets all covered changes again.
+ * covered change, and the number of covered changes. Until the next flush, changes are only added. So if this number has grown, or if there
+ * was a flush, the client gets all covered changes again.
  */
-import { createHash } from "node:crypto";
 import { type ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
 /** Identifies one change. No two records have the same id, even if they are of different kinds. */
@@ -18,26 +17,20 @@ export const byKey = (a: ChangeKey, b: ChangeKey): number => a.id - b.id || a.ve
 
 /** Maximum bytes of the list in a cursor, so that the cursor has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
 const LIST_BYTES = 209;
-const DIGEST_BYTES = 8;
 
 export interface Delivered {
   readonly list: readonly ChangeKey[];
-  readonly part: { readonly last: ChangeKey; readonly digest: Uint8Array } | undefined;
+  readonly part: { readonly last: ChangeKey; readonly count: number } | undefined;
 }
 
 export const nothingDelivered: Delivered = { list: [], part: undefined };
 
 const nameOf = ({ id, version }: ChangeKey): string => `${id}#${version}`;
 
-function digestOf(keys: readonly ChangeKey[]): Uint8Array {
-  const hash = createHash("sha256").update(keys.map(nameOf).join());
-  return Uint8Array.from(hash.digest().subarray(0, DIGEST_BYTES));
-}
-
 export interface Known {
   /**
    * True if the cursor's list contains this change. Use it for a change in a chunk of the log: the client may have got this change while it
-   * was unflushed, and then only the list can say so, because the digest covers unflushed changes only.
+   * was unflushed, and then only the list can say so, because the number counts unflushed changes only.
    */
   isListed(change: ChangeKey): boolean;
   /** True if the client has this unflushed change. */
@@ -46,13 +39,14 @@ export interface Known {
 
 /**
  * Returns which changes the client has, according to its cursor. `unflushed` must be all unflushed changes that concern the caller, sorted.
+ * `wasFlushed` is true if there may have been a flush since the cursor was made.
  */
-export function knownOf({ list, part }: Delivered, unflushed: readonly ChangeKey[]): Known {
+export function knownOf({ list, part }: Delivered, unflushed: readonly ChangeKey[], wasFlushed: boolean): Known {
   const names = new Set(list.map(nameOf));
   const isListed = (change: ChangeKey): boolean => names.has(nameOf(change));
   if (part === undefined) return { isListed, isDelivered: isListed };
   const isInPart = (change: ChangeKey): boolean => byKey(change, part.last) <= 0;
-  const isSame = Buffer.compare(digestOf(unflushed.filter(isInPart)), part.digest) === 0;
+  const isSame = !wasFlushed && unflushed.filter(isInPart).length === part.count;
   return { isListed, isDelivered: (change) => isSame && isInPart(change) };
 }
 
@@ -72,7 +66,7 @@ export function deliveredOf<C extends ChangeKey>(
   const end = unflushed.findIndex((change) => !isDelivered(change));
   const first = end < 0 ? unflushed : unflushed.slice(0, end);
   const last = first.at(-1);
-  return { list: [], part: last === undefined ? undefined : { last, digest: digestOf(first) } };
+  return { list: [], part: last === undefined ? undefined : { last, count: first.length } };
 }
 
 function writeList(into: ByteWriter, list: readonly ChangeKey[]): void {
@@ -91,7 +85,7 @@ export function writeDelivered(into: ByteWriter, { list, part }: Delivered): voi
   if (part === undefined) return;
   into.integer(part.last.id);
   into.integer(part.last.version);
-  into.raw(part.digest);
+  into.integer(part.count);
 }
 
 export function readDelivered(from: ByteReader): Delivered {
@@ -104,5 +98,5 @@ export function readDelivered(from: ByteReader): Delivered {
   }
   if (from.integer() === 0) return { list, part: undefined };
   const last = { id: from.integer(), version: from.integer() };
-  return { list, part: { last, digest: from.raw(DIGEST_BYTES) } };
+  return { list, part: { last, count: from.integer() } };
 }

@@ -1,12 +1,10 @@
-/** Makes the items of a page of `GET /api/changes` from rows or copies. */
+/** Makes the items of a page of `GET /api/changes` from stored rows. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
-import type { ProspectCopy } from "#shared/company-index/copies/prospect.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { checked } from "#shared/http/chain.ts";
 import * as limits from "#shared/limits.ts";
-import { begunAppointments, nextAppointment, type WithAppointments } from "#shared/prospects/agenda.ts";
-import { type ShownFields, shownFields } from "#shared/prospects/indexed.ts";
+import { begunAppointments, nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import { isInScope, isVisible } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
@@ -55,29 +53,18 @@ export interface TimedItem {
   readonly changesAt?: number;
 }
 
-export const prospectItem = (making: Making, row: StoredProspect, names: Dictionary): Promise<TimedItem> =>
-  itemOf(making, row, row.version, hiddenBecause(making.caller, row), names);
-
-/** Returns the item of a prospect whose row need not be read, because the change log contains a copy of its present version. */
-export function copyItem(making: Making, copy: ProspectCopy, names: Dictionary): Promise<TimedItem> {
-  const { companyId } = making.caller;
-  const shown = { ...shownFields(companyId, copy), companyId, moreUpcomingUntil: null, agendaUntil: undefined };
-  return itemOf(making, shown, copy.version, isInScope(making.caller, copy) ? undefined : "hidden", names);
-}
-
-async function itemOf(
-  { context: { table }, nowMs }: Making,
-  prospect: ShownFields & WithAppointments,
-  rowVersion: number,
-  hiddenBecause: Reason | undefined,
+export async function prospectItem(
+  { context: { table }, caller, nowMs }: Making,
+  prospect: StoredProspect,
   names: Dictionary,
 ): Promise<TimedItem> {
   const [next, begun] = await Promise.all([
     nextAppointment(table, prospect, nowMs),
     begunAppointments(table, prospect, nowMs),
   ]);
-  const version = shownVersion(rowVersion, names.version + begun);
-  if (hiddenBecause !== undefined) return { item: removal("prospects", prospect.id, version, hiddenBecause) };
+  const version = shownVersion(prospect.version, names.version + begun);
+  const reason = hiddenBecause(caller, prospect);
+  if (reason !== undefined) return { item: removal("prospects", prospect.id, version, reason) };
   const item = upsert("prospects", prospect.id, version, checked(Prospect, presentProspect(prospect, next, names)));
   return next === undefined ? { item } : { item, changesAt: begunAt(next) };
 }
@@ -134,6 +121,12 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return changesAt === undefined || isExpired ? { item } : { item, changesAt };
 }
 
+/**
+ * Number of prospects whose rows are read at a time. Rows that do not fit into the page are read in vain, so the number is the default
+ * limit of a page.
+ */
+export const PROSPECTS_AT_ONCE = limits.changesDefault;
+
 /** Maximum bytes of a page without its items: the cursor and the names of the fields. */
 const ENVELOPE_BYTES = 1_024;
 
@@ -142,8 +135,6 @@ export class PageItems {
   readonly items: ChangeItem[] = [];
   /** Until this time, in milliseconds since 1970, none of the page's records changes without a write. */
   quietUntil = Number.POSITIVE_INFINITY;
-  /** Number and bytes of the prospects of the page. */
-  readonly prospects = { count: 0, bytes: 0 };
   readonly #limit: number;
   #bytes = ENVELOPE_BYTES;
 
@@ -163,10 +154,6 @@ export class PageItems {
       return false;
     }
     this.#bytes += bytes;
-    if (item.type === "prospects" && item.op === "upsert") {
-      this.prospects.count++;
-      this.prospects.bytes += bytes;
-    }
     this.items.push(item);
     this.quietUntil = Math.min(this.quietUntil, changesAt);
     return true;

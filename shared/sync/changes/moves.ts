@@ -3,11 +3,10 @@
  * the notes and appointments with the prospect, or removes them with it.
  */
 import { visibleAssignee } from "#shared/auth/caller.ts";
-import type { Reads } from "#shared/db/reads.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
 import type { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { appointmentsAfter, firstNotes, notesAfter, type Some } from "#shared/sync/changes/attached.ts";
+import { appointmentsAfter, notesAfter, type Some } from "#shared/sync/changes/attached.ts";
 import {
   appointmentItem,
   attachedVersion,
@@ -51,51 +50,37 @@ export interface Moving extends Selected {
   readonly limit: number;
 }
 
-/** The notes and appointments that are read at the same time as the rows of their prospects, by the id of the prospect. */
-export interface Early {
-  readonly notes: ReadonlyMap<number, Some<StoredNote>>;
-  readonly appointments: ReadonlyMap<number, Some<StoredAppointment>>;
+/** The first notes and appointments of a prospect. Each is undefined if the client does not want them, or already has them. */
+export interface FoundAttached {
+  readonly notes: Some<StoredNote> | undefined;
+  readonly appointments: Some<StoredAppointment> | undefined;
 }
 
 /**
- * Reads the notes and appointments of the prospects. The caller reads the rows of the prospects at the same time, because two calls to
- * DynamoDB one after the other would take longer. Appointments are read only if the change log says that the prospect has some, because a
- * Query that finds nothing costs as much as one that finds a few.
+ * Reads the notes and appointments of the prospects, by the id of the prospect. It does not need the rows of the prospects, so the caller
+ * reads these at the same time.
  */
-export async function readEarly(
+export async function readAttached(
   { context: { table }, caller: { companyId } }: Making,
   types: readonly ChangeType[],
   moving: readonly Moving[],
-): Promise<Early> {
-  const withNotes = types.includes("notes") ? moving.filter(({ from }) => from <= NOTES) : [];
-  const withAppointments = types.includes("appointments") ? moving.filter((record) => record.movesAppointments) : [];
-  const isUsual = ({ after, limit }: Moving): boolean => after === undefined && limit === ATTACHED_AT_ONCE;
-  const usual = withNotes.filter(isUsual).map(({ id }) => id);
-  const others = withNotes.filter((record) => !isUsual(record));
-  const [first, notes, appointments] = await Promise.all([
-    firstNotes(table, companyId, usual, ATTACHED_AT_ONCE),
-    ofEach(others, ({ id, after, limit }) => notesAfter(table, companyId, id, after ?? [], limit)),
-    ofEach(withAppointments, (record) => readAppointments(table, companyId, record)),
-  ]);
-  return { notes: new Map([...first, ...notes]), appointments };
+): Promise<ReadonlyMap<number, FoundAttached>> {
+  const read = async ({ id, from, after, limit }: Moving): Promise<[number, FoundAttached]> => {
+    const beginsAt = from === APPOINTMENTS ? after?.[0] : undefined;
+    const [notes, appointments] = await Promise.all([
+      types.includes("notes") && from <= NOTES ? notesAfter(table, companyId, id, after ?? [], limit) : undefined,
+      types.includes("appointments") ? appointmentsAfter(table, companyId, id, beginsAt, limit) : undefined,
+    ]);
+    return [id, { notes, appointments }];
+  };
+  return new Map(await Promise.all(moving.map(read)));
 }
 
-const ofEach = async <T>(moving: readonly Moving[], read: (one: Moving) => Promise<T>): Promise<Map<number, T>> =>
-  new Map(await Promise.all(moving.map(async (record) => [record.id, await read(record)] as const)));
-
-const readAppointments = (table: Reads, companyId: number, { id, from, after, limit }: Moving) =>
-  appointmentsAfter(table, companyId, id, from === APPOINTMENTS ? after?.[0] : undefined, limit);
-
 /** Returns the items of the notes and appointments of a prospect that has become visible to the caller or has ceased to be visible. */
-export async function readAttached(rows: ProspectRows, record: Moving, early: Early): Promise<Attached[]> {
+export function attachedItems(rows: ProspectRows, record: Selected, found: FoundAttached | undefined): Attached[] {
   const prospect = rows.prospects.get(record.id);
-  if (prospect === undefined) return [];
-  const { context, caller } = rows.making;
-  const isWanted = prospect.agendaUntil !== undefined && rows.types.includes("appointments");
-  const known = early.appointments.get(record.id);
-  const appointments =
-    known ?? (isWanted ? await readAppointments(context.table, caller.companyId, record) : undefined);
-  const notes = early.notes.get(record.id);
+  if (prospect === undefined || found === undefined) return [];
+  const { notes, appointments } = found;
   return [
     ...(notes === undefined ? [] : [notesOf(rows, prospect, notes)]),
     ...(appointments === undefined ? [] : [appointmentsOf(rows, prospect, appointments)]),

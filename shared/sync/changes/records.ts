@@ -1,32 +1,16 @@
-/** Makes the items of the records that a page of changes has selected, from their rows or their copies. */
+/** Makes the items of the records that a page of changes has selected, from their current rows. */
 
 import type { Caller } from "#shared/auth/caller.ts";
-import { iso } from "#shared/clock.ts";
-import type { Reads } from "#shared/db/reads.ts";
-import { appointmentOfCopy, noteOfCopy } from "#shared/prospects/indexed.ts";
-import { isInScope } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
-import type { ListedRow } from "#shared/prospects/stored.ts";
 import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import {
-  type Copies,
-  type CopiesAtHand,
-  isNew,
-  isNewest,
-  isSeenNew,
-  noCopies,
-  type Plan,
-  planCopies,
-  readPlanned,
-} from "#shared/sync/changes/copies.ts";
 import type { PartialChange } from "#shared/sync/changes/cursor.ts";
 import {
   appointmentItem,
-  copyItem,
   hiddenBecause,
   type Making,
   noteItem,
   type PageItems,
+  PROSPECTS_AT_ONCE,
   prospectItem,
   removal,
   statusItem,
@@ -38,14 +22,13 @@ import {
 import {
   ATTACHED_AT_ONCE,
   type Attached,
+  attachedItems,
   type Moving,
   NOTES,
   type ProspectRows,
   readAttached,
-  readEarly,
 } from "#shared/sync/changes/moves.ts";
-import { mergedRows, type RecordRows, readRecordRows } from "#shared/sync/changes/rows.ts";
-import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
+import { type EndOfLog, type RecordRows, readRecordRows } from "#shared/sync/changes/rows.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
 
@@ -67,11 +50,8 @@ export interface KnownOfCompany {
   /** The version of the company's names (statuses, tags and users). */
   readonly namesVersion: number;
   readonly namesOf: () => Promise<Dictionary>;
-  /**
-   * Copies of records. Undefined if later chunks of the log may contain newer versions of the records, so that a copy might not show the
-   * present state of its record.
-   */
-  readonly copies: CopiesAtHand | undefined;
+  /** Undefined if later chunks of the log may contain newer changes of the records. */
+  readonly end: EndOfLog | undefined;
 }
 
 /** Adds the items of the records to the page, in their order, as far as they fit. */
@@ -86,9 +66,8 @@ export async function addRecords(
   let moves = 0;
   const [first] = records;
   const begun = first !== undefined && isSame(partial, first) ? partial : undefined;
-  const most = rowsAtOnce(making.context.table, making.caller.companyId);
-  for (let done = 0; done < records.length; done += most) {
-    const some = beforeMove(records.slice(done, done + most), MOVES_AT_ONCE - moves);
+  for (let done = 0; done < records.length; done += PROSPECTS_AT_ONCE) {
+    const some = beforeMove(records.slice(done, done + PROSPECTS_AT_ONCE), MOVES_AT_ONCE - moves);
     if (some.length === 0) return { records: done, partial: undefined };
     const moving = some
       .filter(({ moves: isMoving }) => isMoving)
@@ -97,16 +76,18 @@ export async function addRecords(
         const { stage, after } = begun !== undefined && begun.stage >= NOTES ? begun : { stage: NOTES };
         return { ...record, from: stage, after, limit: Math.max(1, page.room) };
       });
-    const [rows, early] = await Promise.all([readRows(making, types, some, known), readEarly(making, types, moving)]);
-    const reading = moving.map(async (record) => [record.id, await readAttached(rows, record, early)] as const);
-    const attached = new Map(await Promise.all(reading));
+    const [rows, attached] = await Promise.all([
+      readRows(making, types, some, known),
+      readAttached(making, types, moving),
+    ]);
     for (const [i, record] of some.entries()) {
       const from = record === first ? begun : undefined;
       if (record.moves) moves++;
-      const cut = await addRecord(rows, record, from, attached.get(record.id) ?? [], page);
+      const cut = await addRecord(rows, record, from, attachedItems(rows, record, attached.get(record.id)), page);
       if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? from : cut };
     }
-    if (some.length < Math.min(most, records.length - done)) return { records: done + some.length, partial: undefined };
+    if (some.length < Math.min(PROSPECTS_AT_ONCE, records.length - done))
+      return { records: done + some.length, partial: undefined };
   }
   return { records: records.length, partial: undefined };
 }
@@ -130,59 +111,20 @@ const isSame = (partial: PartialChange | undefined, { id, version }: Selected): 
 
 interface Rows extends ProspectRows, RecordRows {
   readonly prospects: RecordRows["prospects"];
-  readonly copies: Copies;
-  /** The items of deleted prospects whose rows need not be read, by the id of the prospect. */
-  readonly removals: ReadonlyMap<number, TimedItem>;
-  /** Ids of new notes that the caller may see according to the log. The rows of their prospects are not needed. */
-  readonly seen: ReadonlySet<number>;
 }
 
 async function readRows(
   { context, caller, nowMs }: Making,
   types: readonly ChangeType[],
   records: readonly Selected[],
-  { namesVersion, namesOf, copies: atHand }: KnownOfCompany,
+  { namesVersion, namesOf, end }: KnownOfCompany,
 ): Promise<Rows> {
-  const { table } = context;
-  const removals = new Map(
-    atHand === undefined ? [] : records.flatMap((record) => removalWithoutRow(caller, record, atHand)),
-  );
-  const left = records.filter(({ id }) => !removals.has(id));
-  const seen = new Set(left.filter((record) => isSeenNew(caller, record, atHand)).map(({ id }) => id));
-  const withParent = ({ id }: Selected): boolean => !seen.has(id);
-  const rowsOf = (some: readonly Selected[]) =>
-    readRecordRows(table, caller, some, { namesVersion, withParent, isOutdated: atHand === undefined });
-  const [names, { rows, copies }] = await Promise.all([
-    namesOf().then((known) => namesWith({ context, caller, nowMs }, known, records)),
-    atHand === undefined
-      ? rowsOf(left).then((read) => ({ rows: read, copies: noCopies() }))
-      : readWithCopies(table, planCopies(table, caller, left, namesVersion, atHand), atHand, rowsOf),
+  const making = { context, caller, nowMs };
+  const [names, rows] = await Promise.all([
+    namesOf().then((known) => namesWith(making, known, records)),
+    readRecordRows(context.table, caller, records, namesVersion, end),
   ]);
-  return { making: { context, caller, nowMs }, types, names, ...rows, copies, removals, seen };
-}
-
-/** Reads the planned copies and the rows of the other records at the same time, and then the rows of records whose copies are missing. */
-async function readWithCopies(
-  table: Reads,
-  plan: Plan,
-  atHand: CopiesAtHand,
-  rowsOf: (records: readonly Selected[]) => Promise<RecordRows>,
-): Promise<{ rows: RecordRows; copies: Copies }> {
-  const [{ copies, left }, rows] = await Promise.all([readPlanned(table, plan, atHand), rowsOf(plan.others)]);
-  return { copies, rows: left.length === 0 ? rows : mergedRows(rows, await rowsOf(left)) };
-}
-
-/**
- * Returns the id and the item of a deleted prospect if the log says all that the item needs. Otherwise returns an empty list. The row is
- * needed to remove the notes and appointments. It is also needed if the prospect may have been restored since, and if an earlier release
- * has not logged the last assignee or the time of the deletion.
- */
-function removalWithoutRow(caller: Caller, record: Selected, atHand: CopiesAtHand): [number, TimedItem][] {
-  const { id, version, change, moves } = record;
-  if (change.kind !== "prospect" || !change.isDeleted || moves || change.before === undefined) return [];
-  if (!isNewest(record, atHand) || !isNew(change.deletedAt ?? 0, atHand)) return [];
-  const reason = isInScope(caller, { assignedToUserId: change.before }) ? "deleted" : "hidden";
-  return [[id, { item: removal("prospects", id, shownVersion(version), reason) }]];
+  return { making, types, names, ...rows };
 }
 
 /**
@@ -244,40 +186,26 @@ async function addRecord(
 }
 
 async function ownItem(
-  { making, names, copies, removals, ...rows }: Rows,
+  { making, names, ...rows }: Rows,
   { id, version, change }: Selected,
 ): Promise<TimedItem | undefined> {
-  const { companyId } = making.caller;
   if (change.kind !== "prospect" && change.isDeleted) {
     return { item: removal(typeOf[change.kind], id, shownVersion(version), "deleted") };
   }
   switch (change.kind) {
     case "prospect": {
-      const removed = removals.get(id);
-      if (removed !== undefined) return removed;
-      const copy = copies.prospects.get(id);
-      if (copy !== undefined) return copyItem(making, copy, names);
       const row = rows.prospects.get(id);
       if (row === undefined) throw new Error(`the row of prospect ${id} was not read`);
       return prospectItem(making, row, names);
     }
     case "note": {
-      const { prospectId, createdAt = 0 } = change;
-      const copy = copies.notes.get(id);
-      const key = { id, version, companyId, prospectId, createdAt: iso(createdAt) };
-      if (copy !== undefined) return noteItem(noteOfCopy(copy, key), UNREAD, names);
       const row = rows.notes.get(id);
-      const parentVersion = rows.seen.has(id)
-        ? UNREAD
-        : versionOfVisible(making.caller, rows.prospects.get(prospectId));
+      const parentVersion = parentVersionOf(making.caller, rows, id, change.prospectId);
       return row === undefined || parentVersion === undefined ? undefined : noteItem(row, parentVersion, names);
     }
     case "appointment": {
-      const { prospectId } = change;
-      const copy = copies.appointments.get(id);
-      if (copy !== undefined) return appointmentItem(appointmentOfCopy(copy, { companyId, prospectId }), UNREAD, names);
       const row = rows.appointments.get(id);
-      const parentVersion = versionOfVisible(making.caller, rows.prospects.get(prospectId));
+      const parentVersion = parentVersionOf(making.caller, rows, id, change.prospectId);
       return row === undefined || parentVersion === undefined ? undefined : appointmentItem(row, parentVersion, names);
     }
     case "territory": {
@@ -299,12 +227,14 @@ async function ownItem(
   }
 }
 
-/**
- * Used instead of the version of a prospect whose row was not read. It is lower than every version of a prospect. The version of a note or
- * appointment in the feed grows with the version of its prospect. So it is then at most the version of each later item of the same record.
- */
-const UNREAD = 0;
-
-/** Returns the version of the prospect, or undefined if the caller may not see it. */
-const versionOfVisible = (caller: Caller, prospect: ListedRow | undefined): number | undefined =>
-  prospect === undefined || hiddenBecause(caller, prospect) !== undefined ? undefined : prospect.version;
+/** Returns the version of the prospect of this note or appointment. Returns undefined if the caller may not see the prospect. */
+function parentVersionOf(
+  caller: Caller,
+  { prospects, seen }: RecordRows,
+  id: number,
+  prospectId: number,
+): number | undefined {
+  const prospect = prospects.get(prospectId);
+  const isVisible = prospect !== undefined && (seen.has(id) || hiddenBecause(caller, prospect) === undefined);
+  return isVisible ? prospect.version : undefined;
+}

@@ -1,5 +1,6 @@
 /** Reads the rows of the records that a page of changes has selected. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import type { AppointmentChange, NoteChange } from "#shared/company-index/change-log.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -16,32 +17,72 @@ export interface RecordRows {
   readonly notes: ReadonlyMap<number, StoredNote>;
   readonly appointments: ReadonlyMap<number, StoredAppointment>;
   readonly territories: ReadonlyMap<number, StoredTerritory>;
+  /** Ids of notes and appointments that the caller may see according to the log. The rows of their prospects may be outdated. */
+  readonly seen: ReadonlySet<number>;
 }
 
-export interface RowOptions {
-  /** The version of the company's names (statuses, tags and users). */
-  readonly namesVersion: number;
-  /** Returns true if the row of the record's prospect is also needed. It is called for notes and appointments. */
-  readonly withParent: (record: Selected) => boolean;
-  /** True if the log may contain newer versions of the records than these. */
-  readonly isOutdated: boolean;
+/** What the log says if it contains no later changes than those that were read. */
+export interface EndOfLog {
+  /**
+   * All changes that the client has were made before this time, in milliseconds since 1970. A change that was made before it, too, may
+   * appear in the log after them, because DynamoDB does not isolate a Query from transactions.
+   */
+  readonly since: number;
+  /**
+   * Ids of prospects whose notes and appointments a change in the log may have shown or hidden. The client may already have this change.
+   */
+  readonly moved: ReadonlySet<number>;
+}
+
+/** Upper bound for the difference between the clocks of two functions. AWS synchronizes them to less than a millisecond. */
+const CLOCK_SKEW_MS = 5;
+
+type AttachedChange = NoteChange | AppointmentChange;
+interface SelectedAttached extends Selected {
+  readonly change: AttachedChange;
+}
+
+const isPresentAttached = (record: Selected): record is SelectedAttached =>
+  (record.change.kind === "note" || record.change.kind === "appointment") && !record.change.isDeleted;
+
+/**
+ * Returns true if the log shows that the caller may see the note or appointment. It contains the assignee of the prospect at the time of
+ * the change. It also shows whether the prospect was reassigned, deleted or restored since.
+ */
+function isSeen(caller: Caller, change: AttachedChange, end: EndOfLog | undefined): boolean {
+  if (end === undefined || end.moved.has(change.prospectId)) return false;
+  const own = visibleAssignee(caller);
+  return own === undefined || (change.kind === "note" ? change.assignee : change.after) === own;
 }
 
 /**
  * Reads the rows of the records, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to
- * a user who may not see it any more. If the records may be outdated, and the caller sees only some prospects, the current rows are read.
+ * a user who may not see it any more. If the log may contain newer changes than the selected ones (`end` is undefined), and the caller sees
+ * only some prospects, the current rows are read. The rows of the prospects of notes and appointments, which decide who may see these, must
+ * be current, unless the log shows that the caller may see them. The rows then only give the version of the prospect, which is a part of
+ * the version of the item.
+ *
+ * @param namesVersion the version of the company's names (statuses, tags and users)
  */
 export async function readRecordRows(
   table: Reads,
   caller: Caller,
   records: readonly Selected[],
-  { namesVersion, withParent, isOutdated }: RowOptions,
+  namesVersion: number,
+  end: EndOfLog | undefined,
 ): Promise<RecordRows> {
   const { companyId } = caller;
   const refs = records.filter(({ change }) => change.kind === "prospect");
-  const isCurrentNeeded = isOutdated && visibleAssignee(caller) !== undefined;
+  const isCurrentNeeded = end === undefined && visibleAssignee(caller) !== undefined;
+  const attached = records.filter(isPresentAttached);
+  const seen = new Map<number, SelectedAttached>();
   const current = new Set(isCurrentNeeded ? refs.map(({ id }) => id) : []);
-  for (const id of parentsOf(records, withParent)) current.add(id);
+  const recent = new Set<number>();
+  for (const record of attached) {
+    const isKnown = isSeen(caller, record.change, end);
+    if (isKnown) seen.set(record.id, record);
+    (isKnown ? recent : current).add(record.change.prospectId);
+  }
   const noteKeys = await noteKeysOf(table, companyId, records);
   const appointmentKeys = new Map<number, WantedRow>();
   const territoryKeys = new Map<number, WantedRow>();
@@ -54,30 +95,28 @@ export async function readRecordRows(
     }
   }
   const [prospects, note, appointment, territory] = await Promise.all([
-    rowsAtLeast(table, companyId, refs, namesVersion, current),
+    rowsAtLeast(table, companyId, refs, namesVersion, current, recent),
     rowsAt(table, [...noteKeys.values()], (item) => StoredNote.parse(item)),
     rowsAt(table, [...appointmentKeys.values()], (item) => StoredAppointment.parse(item)),
-    rowsAt(table, [...territoryKeys.values()], (item) => StoredTerritory.parse(item), false),
+    rowsAt(table, [...territoryKeys.values()], (item) => StoredTerritory.parse(item)),
   ]);
+  const [notes, appointments] = [found(noteKeys, note), found(appointmentKeys, appointment)];
+  const late = new Set<number>();
+  for (const { id, version, change } of seen.values()) {
+    const row = notes.get(id) ?? appointments.get(id);
+    const isNew = Date.parse(row?.updatedAt ?? "") > (end?.since ?? 0) + CLOCK_SKEW_MS;
+    if (row?.version === version && isNew && prospects.has(change.prospectId)) continue;
+    seen.delete(id);
+    if (row !== undefined) late.add(change.prospectId);
+  }
+  const parents = late.size === 0 ? [] : await rowsAtLeast(table, companyId, [], namesVersion, late);
   return {
-    prospects,
-    notes: found(noteKeys, note),
-    appointments: found(appointmentKeys, appointment),
+    prospects: new Map([...prospects, ...parents]),
+    notes,
+    appointments,
     territories: found(territoryKeys, territory),
+    seen: new Set(seen.keys()),
   };
-}
-
-/**
- * Returns the ids of the prospects of those notes and appointments for which `withParent` returns true. The prospects decide who may see
- * these. The log entry of a note or appointment does not contain the version of its prospect, so an outdated row would not be noticed. The
- * rows of these prospects must therefore be current.
- */
-function parentsOf(records: readonly Selected[], withParent: RowOptions["withParent"]): number[] {
-  return records.flatMap((record) => {
-    const { change } = record;
-    const isAttached = (change.kind === "note" || change.kind === "appointment") && !change.isDeleted;
-    return isAttached && withParent(record) ? [change.prospectId] : [];
-  });
 }
 
 /** Returns the keys of the notes. The log entries of release 0.1.0 do not contain the creation time, which is part of the key. */
@@ -106,10 +145,3 @@ function found<Row>(wanted: ReadonlyMap<number, WantedRow>, rowAt: (key: WantedR
   }
   return rows;
 }
-
-export const mergedRows = (a: RecordRows, b: RecordRows): RecordRows => ({
-  prospects: new Map([...a.prospects, ...b.prospects]),
-  notes: new Map([...a.notes, ...b.notes]),
-  appointments: new Map([...a.appointments, ...b.appointments]),
-  territories: new Map([...a.territories, ...b.territories]),
-});

@@ -8,7 +8,6 @@ import type {
   AppointmentChange,
   Change,
   Chunk,
-  CopyRows,
   IdRange,
   NoteChange,
   ProspectChange,
@@ -25,15 +24,8 @@ export interface Selected {
   version: number;
   /** The newest change of the record. */
   change: Change;
-  /**
-   * A flush (a background job) copies changes into the change log, and stores copies of the changed records beside it. This says where
-   * the copies of this change's flush are. Undefined if no flush has processed the change yet.
-   */
-  copies: CopyRows | undefined;
   /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
   moves: boolean;
-  /** True if it is known that the prospect has or had appointments which the change may show or hide. */
-  movesAppointments: boolean;
   /** The position in the change log before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
 }
@@ -109,12 +101,10 @@ export class Interest {
 
   /**
    * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them, or if this is not known.
-   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log. It is also
-   * false if the prospect had no notes and appointments at the time of the change.
+   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log.
    */
-  moves({ version, before, after, isDeleted, isRestored, hasNoNotes, movesAppointments }: ProspectChange): boolean {
-    const isBare = hasNoNotes === true && movesAppointments !== true;
-    if (version === 1 || isBare || !this.hasAttached) return false;
+  moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
+    if (version === 1 || !this.hasAttached) return false;
     const own = visibleAssignee(this.#caller);
     if (isDeleted || isRestored) return true;
     return own !== undefined && (before === undefined || (before === own) !== (after === own));
@@ -192,7 +182,6 @@ export class Selection {
   readonly #isSuperseded: Renames["isSuperseded"];
   readonly #records = new Map<number, Selected>();
   readonly #moved = new Set<number>();
-  readonly #newest = new Map<number, number>();
   #isFull = false;
   #readOfChunk = 0;
   /** The position up to which the log has been read. */
@@ -220,34 +209,25 @@ export class Selection {
     return this.#moved;
   }
 
-  /** The highest version of each record in all changes that were read, by the id of the record. */
-  get newest(): ReadonlyMap<number, number> {
-    return this.#newest;
-  }
-
   #watch(change: Change): void {
-    const { id, version } = change;
-    if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(id);
-    if (version > (this.#newest.get(id) ?? 0)) this.#newest.set(id, version);
+    if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(change.id);
   }
 
   /** Selects the record and returns true. If the page is full, selects nothing and returns false. */
-  #add(change: Change, before?: Position, copies?: CopyRows): boolean {
+  #add(change: Change, before?: Position): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
-    const movesAppointments = change.kind === "prospect" && change.movesAppointments === true;
     const found = this.#records.get(id);
     if (found !== undefined) {
-      if (version >= found.version) [found.version, found.change, found.copies] = [version, change, copies];
+      if (version >= found.version) [found.version, found.change] = [version, change];
       found.moves ||= moves;
-      found.movesAppointments ||= movesAppointments;
       return true;
     }
     if (this.#isFull || this.#records.size >= this.#limit) {
       this.#isFull = true;
       return false;
     }
-    this.#records.set(id, { id, version, change, copies, moves, movesAppointments, before });
+    this.#records.set(id, { id, version, change, moves, before });
     return true;
   }
 
@@ -260,7 +240,7 @@ export class Selection {
   /** Reads chunks (rows of the change log) until the page is full, or until the next change is one of many records that change together. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
-    for await (const { version, part, parts, changes, range, copies, at } of chunks) {
+    for await (const { version, part, parts, changes, range, at } of chunks) {
       const before = this.position;
       const after = { version, offset: 0, since: Math.max(since, at) };
       if (range !== undefined) {
@@ -283,7 +263,7 @@ export class Selection {
           this.#take({ key: change, stages, before: here, after: { ...before, offset: offset + 1 } });
           return;
         }
-        if (this.#add(change, here, copies)) continue;
+        if (this.#add(change, here)) continue;
         this.position = here;
         return;
       }

@@ -13,6 +13,7 @@ import {
   appointmentItem,
   noteItem,
   type PageItems,
+  PROSPECTS_AT_ONCE,
   prospectItem,
   removal,
   statusItem,
@@ -21,7 +22,6 @@ import {
   territoryItem,
   userItem,
 } from "#shared/sync/changes/items.ts";
-import { rowsAtOnce } from "#shared/sync/changes/rows-at-once.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import type { StageReads, Where } from "#shared/sync/changes/stage-reads.ts";
 import { territoriesAfter } from "#shared/territories/territories.ts";
@@ -71,10 +71,10 @@ export async function readStages(
 }
 
 /**
- * Maximum number of reads of one page. The page ends after them, even if it has room left. 12 are enough: 1 000 prospects need four reads,
- * and each of the six other types needs one.
+ * Maximum number of reads of one page. The page ends after them, even if it has room left. Eight are enough: 1 000 prospects need two
+ * reads, and each of the six other types needs one.
  */
-export const MOST_READS = 12;
+export const MOST_READS = 8;
 
 interface Entry {
   readonly order: Order;
@@ -104,7 +104,7 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
   const { from, to } = stage.range ?? { from: 1, to: Number.POSITIVE_INFINITY };
   const { table } = making.context;
   const { companyId } = making.caller;
-  const most = Math.min(limit, rowsAtOnce(table, companyId));
+  const most = Math.min(limit, PROSPECTS_AT_ONCE);
   const refs = matchesAfter(matches, Math.max(from - 1, after?.[0] ?? 0), to, most);
   const rows = await rowsAtLeast(table, companyId, refs, names.version);
   const entries = await Promise.all(

@@ -13,16 +13,9 @@ import { findClientRecords } from "#shared/prospects/client-records.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
 import { apply, readOperation } from "#shared/sync/operations/apply.ts";
-import type { Subject } from "#shared/sync/operations/claims.ts";
 import { HasReceipt, receiptOf } from "#shared/sync/operations/receipts.ts";
 import { applied, Blocked, failed, type Result, retry } from "#shared/sync/operations/results.ts";
-import type {
-  Operation,
-  OperationBatch,
-  OperationResults,
-  OperationType,
-  SentOperation,
-} from "#shared/sync/operations/schema.ts";
+import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
 /**
@@ -161,19 +154,18 @@ async function applyStep(batch: Batch, chain: Chain, step: Step, isBlocked: bool
   }
 }
 
-/** Returns the prospect that the operation creates or deletes. Returns undefined if it is unknown, or for an operation of another type. */
-function subjectOf({ recordId }: Chain, step: Step, type: OperationType): Subject | undefined {
-  if (type === "prospect.create") return { clientRecordId: nameOf(step) };
-  return type === "prospect.delete" && recordId !== undefined ? { prospectId: recordId } : undefined;
-}
-
 async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
   const { operation } = step;
   if (operation instanceof ApiError) throw isBlocked ? new Blocked() : operation;
   const { type, ...payload } = operation;
   const name = type === "prospect.create" ? nameOf(step) : chain.recordId;
-  const whole = { ...payload, type, id: undefined, clientRecordId: undefined, name };
-  const receipt = receiptOf(context, caller, step.sent.opId, whole, subjectOf(chain, step, type));
+  const receipt = receiptOf(context, caller, step.sent.opId, {
+    ...payload,
+    type,
+    id: undefined,
+    clientRecordId: undefined,
+    name,
+  });
   try {
     if (isBlocked) throw new Blocked();
     await apply(receipt.context, caller, operation, chain.recordId);

@@ -1,7 +1,4 @@
-/**
- * Handles the messages of the delivery queue. A message asks for one of three things: an attempt of a delivery, the next step of sending a
- * backlog or a replay, or the next deliveries of an event with many subscriptions.
- */
+/** Handles the messages of the delivery queue: attempts of deliveries, steps of a drain or replay, and fan-outs. */
 import type { EventContext } from "#shared/context.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
@@ -13,10 +10,7 @@ import type { DeliveryMessage, QueueMessage } from "#shared/webhooks/messages.ts
 
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
-/**
- * Returns the result of each message, in the order of the batch. All attempts of the batch are made with one call of `deliver`. It reads
- * their rows together, and sends several of them with one slot (the permission to send to a webhook).
- */
+/** Returns the result of each message, in the order of the batch. One call of `deliver` makes all attempts of the batch. */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
   const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));
   const others = batch.flatMap(({ message }) => ("deliveryId" in message ? [] : [message]));

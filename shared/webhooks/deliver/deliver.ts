@@ -1,7 +1,6 @@
 /**
- * Handles messages that ask for attempts of deliveries. The concurrency limiter of each webhook limits how many of its deliveries are sent
- * at the same time, so that a slow receiver does not delay the deliveries of other webhooks. An attempt is recorded before its message is
- * deleted. After a crash, the queue therefore delivers the message again.
+ * Handles messages that ask for attempts of deliveries. An attempt is recorded before its message is deleted. After a crash, the queue
+ * therefore delivers the message again.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -50,10 +49,7 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/**
- * Makes the attempts for which the messages of a batch ask. A delivery that is not due yet is queued again. A delivery whose webhook or
- * registration is deleted is cancelled. Throws if the rows of the deliveries cannot be read.
- */
+/** Makes the attempts, and cancels deliveries whose webhook or registration is deleted. Throws if the rows cannot be read. */
 export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(
@@ -82,8 +78,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // A message that is received again may ask for an attempt that is already recorded. The function that made this attempt may have been
-  // killed before it queued the next one. The next attempt is therefore queued here.
+  // The function that recorded this attempt may have been killed before it queued the next one. It is therefore queued here.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -117,10 +112,7 @@ async function toWebhook(
   }
 }
 
-/**
- * Returns a list with the attempt for which a message asks. The list is empty if the delivery needs no work, or if its row is not valid.
- * The second case is recorded in `failed`.
- */
+/** Returns a list with the requested attempt. It is empty if the delivery needs no work, or if its row is not valid (`failed`). */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,
@@ -138,12 +130,10 @@ function askedBy(
   }
 }
 
-/** Returns the deliveries of these attempts without duplicates. Several messages may ask for the same delivery. */
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
   ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** Reads the rows with one batch call. The keys of the returned map are strings that `textOf` makes from the rows' keys. */
 async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
   const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
@@ -159,34 +149,24 @@ const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookO
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/**
- * A refused delivery is tried again after this many milliseconds if a slot (the permission to send to a webhook) will probably be free by
- * then.
- */
+/** A refused delivery is tried again after this many milliseconds if a slot will probably be free by then. */
 const SOON_MS = 1_000;
-/**
- * If a webhook has no free slot, a sender checks up to `RECHECKS` times, every `RECHECK_MS` milliseconds, before it queues the deliveries
- * again. A quick receiver usually frees a slot within milliseconds, but a queued message returns only after a second or more.
- */
+/** A quick receiver usually frees a slot within milliseconds, but a queued message returns only after a second or more. */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
-  /**
-   * True if the deliveries send events of single records that a bulk job has changed. They may use only a part of the webhook's slots (its
-   * concurrent requests).
-   */
+  /** True if the deliveries send events of single records that a bulk job has changed. */
   readonly isBulk: true | undefined;
   readonly outcome: Outcome;
   rechecks: number;
 }
 
 /**
- * Sends deliveries of one webhook. If the receiver is quick, one slot (the permission to send to the webhook) is enough for all of them.
- * Otherwise each delivery needs a separate slot. A delivery that gets no slot is queued again if a slot will soon be free. Otherwise it
- * joins the webhook's throttled backlog.
+ * Sends deliveries of one webhook. With a quick receiver, they share one slot. A delivery without a slot is queued again if one will soon
+ * be free. Otherwise it joins the throttled backlog.
  */
 async function sendThroughLimiter(
   sending: Sending,
@@ -205,10 +185,7 @@ async function sendThroughLimiter(
   ]);
 }
 
-/**
- * Returns the limiter's row. If no slot (the permission to send to the webhook) is free but one will probably be free soon, the function
- * waits and reads the row again.
- */
+/** Returns the limiter's row. If no slot is free but one will probably be free soon, it waits and reads the row again. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { isBulk } = sending;
   const { clock, senders } = sending.context;
@@ -220,7 +197,6 @@ async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   }
 }
 
-/** Waits and reads the limiter's row again. Returns undefined if the sender has already checked `RECHECKS` times. */
 async function recheck(sending: Sending): Promise<Item | undefined> {
   const { context, webhook } = sending;
   if (sending.rechecks === 0) return undefined;
@@ -262,9 +238,8 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery that is already in the throttled backlog needs no message, because the steps that send the backlog will send it. These steps
-  // need the mark in the limiter's row which says that the backlog is not empty. A sender that was killed may not have set this mark, so it
-  // is set here if it is missing.
+  // The drain sends a delivery in the throttled backlog without a message, if the limiter's row has the mark. A killed sender may have left
+  // no mark, so it is set here if it is missing.
   const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
     keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );

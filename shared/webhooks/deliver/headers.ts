@@ -1,12 +1,6 @@
-/**
- * The headers of a delivery that need no secret. The console uses this file too, to show the headers of an attempt. The file must therefore
- * not import modules of Node.js.
- */
+/** The headers of a delivery that need no secret. The console uses this file too, so it must not import modules of Node.js. */
 
-/**
- * Percent-encodes every character except visible ASCII, and also `%` (RFC 3986). A string that a tenant has entered therefore cannot add a
- * header to the request. `decodeURIComponent` returns the original string.
- */
+/** Percent-encodes all but visible ASCII, and `%` (RFC 3986), so that a tenant's string cannot add a header to the request. */
 export const headerValue = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
 

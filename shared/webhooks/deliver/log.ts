@@ -17,10 +17,7 @@ import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#sha
 import { StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/**
- * Maximum number of deliveries that one request reads. If few of them pass the filter, the page is short. The next page then begins after
- * the last delivery that was read.
- */
+/** Maximum number of deliveries that one request reads. If few of them pass the filter, the page is short. */
 const READ_PER_PAGE = 2_000;
 const PAGE_ITEMS = 60;
 
@@ -38,10 +35,8 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // Both bounds of the range are inclusive. The range therefore contains the cursor's delivery, which an earlier page has already
-    // handled.
+    // Both bounds of the range are inclusive, so it contains the cursor's delivery.
     if (cursor !== undefined && delivery.id >= cursor) continue;
-    // The page is full, so this delivery belongs to the next page.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const { registrationId } = delivery;
@@ -89,15 +84,9 @@ async function isRegistered(table: Reads, { companyId, webhookId, registrationId
 }
 
 interface LimiterState {
-  /**
-   * The time until which the limiter allows no sending. It is the end of an open circuit breaker (a stop after failed attempts), or the end
-   * of the wait after requests that could not be sent. It is undefined if sending is allowed.
-   */
+  /** The time until which the limiter allows no sending, after failed attempts or after requests that could not be sent. */
   readonly openUntil: string | undefined;
-  /**
-   * True if failed attempts opened the circuit breaker. False if requests could not be sent at all, for example because DNS failed. Not
-   * meaningful while `openUntil` is undefined.
-   */
+  /** True if failed attempts opened the circuit breaker. False if requests could not be sent at all. Meaningless without `openUntil`. */
   readonly isBreaker: boolean;
   readonly inFlight: ReadonlySet<string>;
 }
@@ -118,10 +107,7 @@ async function limiterState(
   return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
 }
 
-/**
- * Returns a delivery as the API shows it. For a throttled delivery, `nextAttemptAt` is not before the end of the open circuit breaker,
- * because nothing is sent until then.
- */
+/** Returns a delivery as the API shows it. A throttled delivery has no `nextAttemptAt` before the circuit breaker closes. */
 function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
   const { openUntil, inFlight } = limiter;
   const { state, attempt, dueAt } = delivery;

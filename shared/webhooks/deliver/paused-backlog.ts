@@ -1,7 +1,4 @@
-/**
- * Pauses and resumes webhooks. The waiting deliveries of a paused webhook form its paused backlog. They are sent after the webhook is
- * resumed.
- */
+/** Pauses and resumes webhooks, and drains the paused backlog after a resume. */
 import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
@@ -26,11 +23,7 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
   });
 }
 
-/**
- * Resumes a webhook. The deliveries of its paused backlog are then sent from the oldest to the newest, ten per second. Deliveries of bulk
- * jobs are sent last. If the queue message that starts the sending is lost, the sweeper (a function that runs every minute) sends this
- * message again.
- */
+/** Resumes a webhook. Its paused backlog is then sent from the oldest to the newest, ten per second, deliveries of bulk jobs last. */
 export async function resumeWebhook(
   context: ApiContext,
   queue: DeliveryQueue,
@@ -60,9 +53,8 @@ async function changed(
 }
 
 /**
- * Moves a delivery into the paused backlog of its webhook. If another request has resumed the webhook just before this write, the delivery
- * may join the backlog too late to be sent with it. The webhook is therefore read after the write. If the webhook is not paused any more,
- * the delivery is queued.
+ * Moves a delivery into the paused backlog. A concurrent resume may miss the delivery. The webhook is therefore read after the write, and
+ * the delivery is queued if the webhook is not paused any more.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId, isBulk } = delivery;
@@ -74,10 +66,7 @@ export async function addToPausedBacklog(context: EventContext, delivery: Stored
   if (!isPaused) await resumeDelivery(context, { ...delivery, dueShard: set.dueShard }, context.clock.now());
 }
 
-/**
- * Removes a delivery from the paused backlog and queues it for the time `dueMs`, or for its own due time if that is later. Does nothing if
- * the delivery is not in the backlog any more.
- */
+/** Removes a delivery from the paused backlog, if it is still there, and queues it for `dueMs` or for its own later due time. */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id, dueShard } = delivery;
   const dueAtMs = Math.max(dueMs, Date.parse(delivery.dueAt));

@@ -1,6 +1,6 @@
 /**
- * Sends a delivery again on a user's request. Its id and body stay the same. If the delivery was delivered, exhausted or cancelled, its
- * retry plan begins again. If it is waiting, its next attempt is made now, and its retry plan continues.
+ * Sends a delivery again on a user's request, with the same id and body. If the delivery has ended, its retry plan begins again. If it is
+ * waiting, its next attempt is made now, and its retry plan continues.
  */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -16,9 +16,8 @@ import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
- * Makes a delivery due at once, and queues a message for it. If the message is lost, the sweeper (a function that runs every minute) sends
- * another one. Throws `conflict` if the registration is deleted or an attempt is running. Throws `not_found` if the webhook or the delivery
- * does not exist.
+ * Makes a delivery due at once, and queues a message for it. Throws `conflict` if the registration is deleted or an attempt is running.
+ * Throws `not_found` if the webhook or the delivery does not exist.
  */
 export function redeliver(
   context: ApiContext,
@@ -37,7 +36,6 @@ export function redeliver(
     const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
     for (const wanted of registration) {
       if ((await context.table.get(wanted)) !== undefined) continue;
-      // The registration is missing. If the webhook is missing too, the error is `not_found` instead of `conflict`.
       if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
@@ -54,10 +52,7 @@ export function redeliver(
   });
 }
 
-/**
- * Returns the write that makes a delivery due again, and the delivery after this write. Earlier attempts keep their numbers. The write
- * fails if the delivery has changed since it was read.
- */
+/** Returns the delivery that is due again, and its write, which fails if it has changed. Earlier attempts keep their numbers. */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;
   const isOver = delivery.state === "delivered" || delivery.state === "exhausted";

@@ -22,10 +22,7 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/**
- * Which deliveries a replay sends again. `undelivered`: those that wait for a retry and those whose attempts have all failed (exhausted).
- * `all`: also the delivered ones.
- */
+/** `undelivered`: deliveries that wait for a retry and exhausted ones. `all`: also the delivered ones. */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;
@@ -77,21 +74,18 @@ export type Replayed = z.infer<typeof Replayed>;
   },
 }));
 
-/**
- * The row of a webhook's latest replay. While the replay runs, the row is in the due index (an index of rows by due time). If the queue
- * message of the replay is lost, the sweeper (a function that runs every minute) finds the row there.
- */
+/** The row of a webhook's latest replay. While the replay lasts, the row is in the due index. */
 export const StoredReplay = z.object({
   type: z.literal("replay"),
   id: z.string(),
   companyId: Id,
   webhookId: Id,
   from: Timestamp,
-  /** The end of the time range. Null means the time at which the replay was started. */
+  /** Null means the time at which the replay was started. */
   to: z.nullable(Timestamp),
   deliveries: ReplayedDeliveries,
   count: z.int(),
-  /** The id of the last delivery that was read. The next step of the replay begins after this delivery. */
+  /** The id of the last delivery that was read. */
   cursor: z.optional(z.string()),
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -111,8 +105,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Returns true if the replay sends this delivery again. The replay skips deliveries that will be sent without it: those that wait for the
- * first attempt of their retry plan, and those in a backlog. It also skips cancelled deliveries and deliveries of a deleted registration.
+ * Returns true if the replay sends this delivery again. It skips deliveries that will be sent without it, cancelled deliveries, and those
+ * of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -132,10 +126,9 @@ function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "t
 }
 
 /**
- * Counts the deliveries of the time range and starts the replay, unless the count is 0. Throws `validation_failed` if the range ends before
- * it begins or contains more than `limits.replayedDeliveries` deliveries. A webhook has only one replay at a time. While one is running, an
- * equal request changes nothing, and a different request throws `conflict`. If the queue message is lost, the sweeper (a function that runs
- * every minute) sends another one.
+ * Counts the deliveries of the time range and starts the replay, unless the count is 0. While one replay lasts, an equal request changes
+ * nothing. Throws `conflict` for a different request, and `validation_failed` if the range ends before it begins or contains more than
+ * `limits.replayedDeliveries` deliveries.
  */
 export async function startReplay(
   context: ApiContext,
@@ -186,7 +179,7 @@ function sameAs(range: ReplayRange, item: unknown): Replayed {
   return { count };
 }
 
-/** Counts the deliveries that the replay will send. The partitions are read concurrently, because the request waits for the count. */
+/** The partitions are read concurrently, because the request waits for the count. */
 async function countTaken(table: Table, replay: StoredReplay, registered: ReadonlySet<number>): Promise<number> {
   const range = rangeOf(replay);
   if (range === undefined) return 0;
@@ -221,10 +214,7 @@ const READ_PER_STEP = 500;
 /** Number of rows that a Query returns at a time. It is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
-/**
- * Runs one step of a replay. It first makes deliveries due, and then stores the position up to which it has read. If a step is repeated
- * after a crash, it skips the deliveries that already have this replay's id.
- */
+/** Makes deliveries due before it stores the position. After a crash, a step skips deliveries that already have this replay's id. */
 export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
   const backlog = {
     key: replayKeys.replay(companyId, webhookId),
@@ -243,7 +233,7 @@ export function drainReplay(context: EventContext, { companyId, webhookId }: Rep
 
 interface Page {
   readonly taken: readonly StoredDelivery[];
-  /** The id of the last delivery that was read. Undefined at the end of the range. */
+  /** Undefined at the end of the range. */
   readonly cursor: string | undefined;
 }
 
@@ -260,7 +250,6 @@ async function nextPage(table: Table, replay: StoredReplay): Promise<Page> {
   return { taken, cursor: undefined };
 }
 
-/** Returns the ids of the webhook's registrations. Returns undefined if the webhook is deleted. */
 async function registeredIds(
   table: Table,
   { companyId, webhookId }: StoredReplay,

@@ -21,10 +21,7 @@ export function requestOf(
   };
 }
 
-/**
- * The secrets with which a webhook's requests are signed: the current one and, for a day after a rotation, also the previous one. `until`
- * is the end of this day.
- */
+/** The current secret and, until `until`, the previous one. */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
@@ -33,7 +30,6 @@ export interface SigningSecrets {
 /** The service's own signature headers, and the three headers of the Standard Webhooks specification. */
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
-  /** The signature with the previous secret. Requests have it for a day after a rotation of the secret. */
   readonly "X-Service-Signature-Previous"?: string;
   readonly "webhook-id": string;
   readonly "webhook-timestamp": string;
@@ -41,9 +37,8 @@ export interface SignatureHeaders {
 }
 
 /**
- * Signs the exact bytes of the body. The service's own signature uses the bytes of the secret's text. For a `whsec_…` secret, the signature
- * of Standard Webhooks uses the bytes after base64 decoding. For any other secret, it uses the bytes of the text. Until
- * `previousSecret.until`, a receiver may verify with either secret.
+ * Signs the exact bytes of the body. The service's own signature uses the bytes of the secret's text. Standard Webhooks decodes a `whsec_…`
+ * secret from base64, and uses the text of any other secret. Until `previousSecret.until`, a receiver may verify with either secret.
  */
 export function signatureHeaders(
   { secretKey, previousSecret }: SigningSecrets,

@@ -1,7 +1,6 @@
 /**
- * Sends deliveries of one webhook that share one slot (the permission to send to this webhook). All requests are sent concurrently. Each
- * attempt is recorded, and its delivery ends or gets a next attempt. Then the slot is freed. A webhook is paused if its receiver is gone or
- * has failed for days.
+ * Sends deliveries of one webhook that share one slot. Each attempt is recorded before the slot is freed. A webhook is paused if its
+ * receiver is gone or has failed for days.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -30,7 +29,7 @@ import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** If exchanges (requests with their answers) end within this many milliseconds after the first one, one write records them together. */
+/** If exchanges end within this many milliseconds after the first one, one write records them together. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -68,10 +67,7 @@ export async function sendWithSlot(
   } else if (observed.length === 0) await freeSlot(context, claim, slot, {});
 }
 
-/**
- * Makes all exchanges (requests with their answers) concurrently. Records ended exchanges while others are still running, so that a request
- * without an answer does not delay the other records.
- */
+/** Makes all exchanges concurrently. A request without an answer does not delay the records of the others. */
 async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
@@ -93,7 +89,6 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // A quick receiver answers all requests at almost the same time. After a short wait, one write therefore records most of them.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));
@@ -124,8 +119,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 }
 
 /**
- * Records the attempts before it changes the states of their deliveries. A delivered or exhausted delivery therefore always has its
- * attempts. A success with a short answer is stored in the delivery's row and needs no other write.
+ * Records attempts before the states of their deliveries, so that an ended delivery has its attempts. A success with a short answer is
+ * stored in the delivery's row.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -140,8 +135,7 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // If the condition of an update fails, the delivery has changed meanwhile. A short success would then be lost, because it is stored only
-  // with this update. It is therefore stored in a separate row. All other attempts already have separate rows.
+  // A failed condition would lose a short success, which is stored only with the update. It therefore gets a separate row.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
@@ -149,9 +143,9 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   );
 }
 
-/** Maximum bytes of an answer that is stored in the delivery's row. The row then still costs one write unit. */
+/** Maximum bytes of an answer that is stored in the delivery's row. */
 const SHORT = 100;
-/** Maximum number of successes in the delivery's row. Further ones have separate rows, so that the delivery's row stays small. */
+/** Maximum number of successes in the delivery's row. Further ones have separate rows. */
 const FEW = 5;
 const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
   isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;
@@ -177,10 +171,7 @@ interface Conclusion {
   readonly next?: StoredDelivery;
 }
 
-/**
- * Decides what follows from an exchange. A success ends the delivery as delivered. After a failure, the next attempt is planned. After
- * the last attempt, the delivery ends as exhausted.
- */
+/** A success ends the delivery as delivered. A failure plans the next attempt, or ends the delivery as exhausted after the last one. */
 function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
   const { delivery, exchange } = made;
   const now = clock.now();
@@ -198,9 +189,8 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Moves deliveries whose requests could not be sent (for example because no name server answered) into the throttled backlog. They lose no
- * attempt, and the circuit breaker counts no failure of the receiver. Pass `slot` only if no request of the slot could be sent: the
- * function then frees the slot, and nothing is sent to the webhook for a while.
+ * Moves deliveries whose requests could not be sent into the throttled backlog. They lose no attempt, and the circuit breaker counts no
+ * failure. Pass `slot` only if no request of the slot could be sent: it is freed, and nothing is sent to the webhook for a while.
  */
 async function backOff(
   context: EventContext,
@@ -215,19 +205,13 @@ async function backOff(
   await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
 }
 
-/**
- * Returns true if the service has been unable to send the request for as long as a whole retry plan takes. The delivery then ends as
- * exhausted.
- */
+/** Returns true if the service has been unable to send the request for as long as a whole retry plan takes. */
 const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery): boolean =>
   (clock.now() - Date.parse(dueAt)) * timeScale >= UNSENT_MS;
 
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/**
- * Returns the attempt's result for a log line. A query over the logs counts the lines of each result, so there are only a few different
- * results. The fields `status` and `ms` of the same line give the details.
- */
+/** Returns the result for a log line. A query over the logs counts the lines of each result, so there are only a few. */
 function resultOf({ status, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
   if (status === null) return "no answer";
@@ -238,9 +222,8 @@ function resultOf({ status, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Updates the health of a webhook. A webhook is paused if its receiver has answered 410 Gone, or has had no success for five days. The
- * deliveries of a paused webhook are not lost: they wait. If there are several exchanges, only one is evaluated: the first 410, otherwise
- * the first success, otherwise the first exchange.
+ * Pauses a webhook whose receiver has answered 410 Gone, or has had no success for five days. Of several exchanges, only one is evaluated:
+ * the first 410, otherwise the first success, otherwise the first exchange.
  */
 async function noteHealth(
   context: EventContext,

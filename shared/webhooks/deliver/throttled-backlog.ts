@@ -1,7 +1,4 @@
-/**
- * Sends a webhook's throttled backlog: the deliveries that had to wait because the webhook's concurrency limiter refused them or their
- * requests could not be sent. Only one function does this at a time. It may use all free slots (concurrent requests) of the webhook.
- */
+/** Drains a webhook's throttled backlog. Only one function does this at a time. It may use all free slots of the webhook. */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -17,15 +14,10 @@ import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** Maximum number of deliveries that are sent together with one slot if the receiver answers quickly. */
 const TOGETHER = 10;
-/**
- * A step begins no further request when this many milliseconds have passed since its start. All its requests therefore end before the
- * function's time-out.
- */
+/** A step begins no request later than this many milliseconds after its start, so that all end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/** Runs the next step of sending the webhook's throttled backlog. */
 export function drainThrottledBacklog(
   context: EventContext,
   { companyId, webhookId }: ThrottledDrainMessage,
@@ -40,9 +32,8 @@ export function drainThrottledBacklog(
 }
 
 /**
- * Handles one page of the throttled backlog. If the webhook is active, the page is sent, except while the limiter allows no sending
- * (`openUntil`). If the webhook is paused, the deliveries of the page move to its paused backlog. If the webhook is deleted, all its
- * waiting deliveries are cancelled, page by page.
+ * Sends one page of the throttled backlog, except while the limiter allows no sending. Moves it to the paused backlog if the webhook is
+ * paused. If the webhook is deleted, cancels all its waiting deliveries, page by page.
  */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -53,8 +44,7 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   }
   const page = await nextPage(context, limiter, status === "deleted");
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The page is empty, but the due index (rows by due time) has entries. The index lags behind the rows, so these entries may be of
-  // deliveries that have left the backlog. The next step reads the index again.
+  // The due index lags behind the rows: its entries may be of deliveries that have left the backlog. The next step reads it again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -62,15 +52,12 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   return { nextMs: context.clock.now() };
 }
 
-/**
- * Maximum number of deliveries of bulk jobs that are added to a page of other deliveries. Without them, the deliveries of bulk jobs would
- * wait until the webhook has no other deliveries in its backlog.
- */
+/** Without these, deliveries of bulk jobs would wait until the webhook has no other deliveries in its backlog. */
 const BULK_BESIDE_OTHERS = 10;
 
 /**
- * Returns the next deliveries of the throttled backlog, those of bulk jobs last. If the webhook is deleted, it returns the deliveries of
- * the throttled and the paused backlog, ordered by due time. Returns undefined if the due index has no entry of these backlogs.
+ * Returns the next deliveries of the throttled backlog, those of bulk jobs last. If the webhook is deleted, the paused backlog is included.
+ * Returns undefined if the due index has no entry.
  */
 async function nextPage(
   { table }: EventContext,
@@ -86,8 +73,8 @@ async function nextPage(
 }
 
 /**
- * Sends deliveries until the page ends, the limiter refuses one, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. Throws
- * the error of an attempt that has failed because of a fault of the service.
+ * Sends until the page ends, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. Throws the error of
+ * an attempt that failed because of a fault of the service.
  */
 async function sendPage(context: EventContext, limiter: StoredLimiter, page: StoredDelivery[]): Promise<number> {
   const { companyId, webhookId, openUntil: probed, slow } = limiter;
@@ -102,8 +89,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // If `openUntil` is set, the circuit breaker (a stop after failed attempts) was open. The step then sends one delivery at a time, to test
-  // the receiver.
+  // After an open circuit breaker, the step sends one delivery at a time, to test the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;
@@ -111,10 +97,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
   return openUntil > iso(now) ? Date.parse(openUntil) : now + FULL_MS;
 }
 
-/**
- * Ends the sending when the index has shown an empty backlog for `INDEX_LAG_MS`. Before that, the index may lack a delivery that has just
- * joined the backlog. When a delivery joins, `emptySince` is removed, and the sending continues.
- */
+/** Ends the drain when the index has been empty for `INDEX_LAG_MS`. Before that, it may lack a delivery that has just joined. */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();
   if (emptySince === undefined) return { nextMs: now + INDEX_LAG_MS, position: { set: { emptySince: iso(now) } } };

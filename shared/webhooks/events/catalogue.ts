@@ -29,10 +29,8 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-/** The field `bulk` of an event that a bulk job has caused. Other events do not have it. */
 const bulk = z.optional(z.object({ jobId: Id }));
 
-/** Adds a description to an event. Users see it in the catalogue. */
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
 export const catalogue = {
@@ -88,7 +86,7 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** The events about one prospect. A bulk job can cause them too, once for each prospect that it changes. */
+/** A bulk job causes them too, once for each prospect that it changes. */
 export type ProspectEvent =
   | "prospect.created"
   | "prospect.updated"
@@ -96,24 +94,19 @@ export type ProspectEvent =
   | "prospect.assigned"
   | "prospect.deleted";
 
-/** An event that was made from a record of the table's stream. If the stream sends the record again, the event gets the same id. */
+/** An event of a stream record. A repeated record gives the same id. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
-  /**
-   * True if the event is about one record that a bulk job has changed. The event for the end of a job (`prospect.bulk_completed`) does not
-   * have this field.
-   */
+  /** True if the event is about one record that a bulk job has changed, but not for `prospect.bulk_completed`. */
   readonly isBulk?: true | undefined;
-  /** The id of the changed row, and the version number that this change gave it. */
   readonly recordId: number;
   readonly version: number;
   readonly createdAt: string;
   readonly data: unknown;
 }
 
-/** Makes the event of a change. `row` is the changed row after the change. */
 export const eventOf = <Name extends EventName>(
   row: { readonly id: number; readonly version: number; readonly companyId: number; readonly updatedAt: string },
   event: Name,
@@ -128,10 +121,7 @@ export const eventOf = <Name extends EventName>(
   data: catalogue[event].parse(data),
 });
 
-/**
- * Returns the data of a manual delivery: the prospect, and null in every other field of the event's data. It has no field `bulk`, because
- * no bulk job has caused it.
- */
+/** Returns the data of a manual delivery: the prospect, and null in every other field except `bulk`, which is absent. */
 export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
   const data = Object.entries(catalogue).find(([name]) => name === event)?.[1];
   const others = Object.keys(data?.shape ?? {}).flatMap((field) => (field === "bulk" ? [] : [[field, null]]));
@@ -143,7 +133,6 @@ export const EventType = named(
   z.object({
     event: z.string(),
     description: z.string(),
-    /** The JSON Schema (draft 2020-12) of the event's `data`. */
     schema: z.record(z.string(), z.unknown()),
   }),
   "An event that a registration can name.",
@@ -169,10 +158,7 @@ export function eventTypes(): EventType[] {
   return types;
 }
 
-/**
- * Returns the schema of an event's `data` in a delivery. It allows null for every field except the prospect, because a manual delivery has
- * null in all other fields.
- */
+/** Returns the schema of an event's `data`, with null for every field except the prospect, because a manual delivery has only that. */
 function deliveredData({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
   const fields: Record<string, z.ZodMiniType> = shape;
   const others = Object.entries(fields).filter(([field]) => field !== "prospect");

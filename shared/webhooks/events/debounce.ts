@@ -1,7 +1,6 @@
 /**
- * Collects the events of a registration with a delay (debounce). The first event of a record opens a window: one delivery that becomes due
- * after the delay. Later events of the record join this delivery until it is due. The creation time of an event, and not the time at which
- * the stream publishes it, decides which window the event joins. An event therefore joins the same window if it is published late.
+ * Debounces the events of a registration with a delay. The first event of a record opens a window, and later events join its delivery until
+ * it is due. The creation time of an event decides which window it joins, so that an event published late joins the same window.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -25,20 +24,17 @@ import type { Match, PublishedEvent } from "#shared/webhooks/events/matching.ts"
 import { expectedWrite } from "#shared/webhooks/expected-deliveries.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** Upper bound for the bytes of a body without its events. */
 const ENVELOPE_BYTES = 1_000;
 /**
- * Upper bound for the difference between the clocks of two functions. One function writes the time of an event, and another one may write
- * the time at which the delay was changed. If these two times differ by less than this bound, they do not show which of the two happened
- * first.
+ * Upper bound for the difference between the clocks of two functions. Below it, the time of an event and the time at which the delay was
+ * changed do not show which was first.
  */
 const CLOCK_SKEW_MS = 60_000;
-/** Seconds by which the rows of debounce windows and of their events outlive the delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window, or opens a new window, in one transaction. If a sender closes the window at the same time, either the
- * body that it sends includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message for it.
+ * Adds the event to the open window or opens one, in one transaction. If a sender closes the window at the same time, either its body
+ * includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -59,10 +55,9 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was already published while the registration had another delay. The stream may repeat an event, and the delay
- * may have changed since the first publication. A delayed event and an event without a delay are stored under different keys, so the
- * repetition would not find the row of the first publication, and the event would be delivered twice. The check reads the table only for
- * events that may be older than the last change of the delay.
+ * Returns true if the event was already published with another delay. Events with and without a delay have different keys, so a repetition
+ * would not find the first publication, and would be delivered twice. The table is read only for events that may be older than the last
+ * change of the delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -88,7 +83,6 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(windowKey, open, row, bytes, match);
   }
-  // If the event is in time for the open window but the body has no room for it, the event opens another window with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
@@ -113,8 +107,8 @@ function joining(
   const writes: Write[] = [{ put: { ...windowKey, ...next }, when: unchanged(open) }];
   const joined = { ...row, deliveryId, expiresAt };
   if (!isBulk || event.isBulk) return { row: joined, writes, opened: undefined };
-  // Until now, all events of the delivery came from bulk jobs, so its message is in the message group of bulk jobs and may have to wait
-  // there. This event must not wait. The delivery therefore loses `isBulk`, and gets another message in the ordinary message group.
+  // The delivery's message is in the message group of bulk jobs and may wait there. An ordinary event must not wait. The delivery therefore
+  // loses `isBulk`, and gets a message in the ordinary group.
   const { companyId, webhookId } = subscriber;
   writes.push({
     update: keys.delivery(companyId, webhookId, deliveryId),
@@ -124,7 +118,6 @@ function joining(
   return { row: joined, writes, opened: { ...windowDelivery(match, dueAt), id: deliveryId } };
 }
 
-/** Returns the writes that open a window with this event and close the previous window. */
 function opening(
   windowKey: Key,
   before: StoredWindow | undefined,
@@ -149,9 +142,7 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The entry in the list of expected deliveries gets a key with the delivery's id instead of the event's id. One event may open windows
-    // of several registrations, each in a separate transaction. With the event's id, these transactions would update the same entry and
-    // conflict.
+    // The entry's key has the delivery's id: with the event's id, the windows that one event opens would conflict in one entry.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -169,7 +160,6 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   };
 }
 
-/** Returns the pair of registration and record. Each pair has separate debounce windows. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
@@ -198,17 +188,12 @@ const eventRow = (
   expiresAt: 0,
 });
 
-/**
- * Returns true if the write failed because the event was already published. In this case the row of the event or of its delivery exists.
- */
+/** Returns true if the write failed because the event was already published. */
 const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/**
- * Returns the existing delivery if its first attempt has not begun. The function that created it may have been killed before it sent the
- * queue message, so the caller sends the message.
- */
+/** Returns the delivery if its first attempt has not begun: the function that created it may have been killed before it queued it. */
 function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;

@@ -17,13 +17,10 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** Maximum number of concurrent calls to the table. If there were more, they would only wait for a free connection. */
+/** More concurrent calls would only wait for a free connection. */
 const PARALLEL = 12;
 
-/**
- * Publishes the matches, and adds their deliveries to the list of expected deliveries. `entry` is the key of the new entry of this list; by
- * default it is the event's id. Pass another key if `matches` contains only some of the event's matches.
- */
+/** `entry` is the key in the list of expected deliveries, by default the event's id. Pass another key for a part of an event's matches. */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
     wasPublishedWithOtherDelay(context.table, match),
@@ -38,10 +35,7 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
   await enqueue(context, deliveries);
 }
 
-/**
- * Writes the deliveries. Returns those whose first queue message may still be missing. This can also be a delivery that already existed:
- * the call that created it may have been killed before it sent the message.
- */
+/** Returns the deliveries whose first message may be missing, also existing ones: their creator may have been killed. */
 async function createDeliveries(
   { table, timeScale, clock }: EventContext,
   matches: readonly Match[],
@@ -55,8 +49,8 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // The list of expected deliveries is written first, so that reconciliation notices a delivery that is never written. If a delivery has a
-  // debounce window, its entry is written when the window opens.
+  // The list of expected deliveries comes first, so that reconciliation notices a delivery that is never written. An entry for a debounce
+  // window is written when the window opens.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;
@@ -72,17 +66,13 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number, nowMs: num
   const bulk = isBulk && { isBulk };
   const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, ...bulk, createdAt };
   const planned = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
-  // The deliveries of a bulk job are created at a limited rate, many of them long after the event. They are due at their creation and not
-  // at the time of the event, so that they do not count as overdue.
+  // Deliveries of a bulk job are created at a limited rate. They are due at their creation, so that they do not count as overdue.
   const dueMs = isBulk ? Math.max(planned, nowMs) : planned;
   const input = { ...about, dueMs, trigger: "automatic", triggeredBy: null } as const;
   return data.text === undefined ? deliveryWithSharedData(input) : newDelivery(input, data.text);
 }
 
-/**
- * Adds events to their debounce windows. Events of one window are added one after the other, and different windows are handled
- * concurrently. Returns the deliveries that need their first queue message.
- */
+/** Adds events of one window one after the other, and different windows concurrently. Returns the deliveries that need a message. */
 async function addToWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {
   const windows = Map.groupBy(matches, (match) => windowKeyOf(match).sk);
   const opened = await mapConcurrently([...windows.values()], PARALLEL, async (ofOneWindow) => {

@@ -1,7 +1,6 @@
 /**
- * Handles fan-outs: events that match many subscriptions, and the events of bulk jobs. The publisher stores the matches of a fan-out in one
- * row. Later, consumers of the delivery queue create the deliveries in parts and at a limited rate. A lease for each company ensures that
- * only one function creates its deliveries at a time. A second lease of the company does the same for the events of its bulk jobs.
+ * Handles fan-outs. The publisher stores the matches of a fan-out in one row, and consumers of the delivery queue create the deliveries in
+ * parts and at a limited rate. A company has one lease for these, and one for the events of its bulk jobs.
  */
 import { createHash, randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,13 +23,10 @@ import type { Match, PublishedEvent, Subscriber } from "#shared/webhooks/events/
 import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/**
- * The matches at the time of publication. Each match is a list of four values: the webhook id, the registration id, the delay in minutes,
- * and the time at which the delay was last changed.
- */
+/** The matches at the time of publication: webhook id, registration id, delay in minutes, and time of the delay's last change. */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** Events of a bulk job that are stored together, each with its matches. `data` is JSON text, or null if it has a separate row. */
+/** Events of a bulk job that are stored together. `data` is JSON text, or null if it has a separate row. */
 const BulkEvents = z.array(
   z.object({
     id: z.string(),
@@ -44,13 +40,12 @@ const BulkEvents = z.array(
   }),
 );
 
-/** The row of a fan-out. It is deleted when all deliveries are created, so it needs no expiry. */
+/** The row is deleted when all deliveries are created, so it needs no expiry. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
-  /** True if the fan-out has events of a bulk job. */
   isBulk: z.optional(z.literal(true)),
-  /** The id of the event. If the row has several events, `bulk-` and a digest of their ids. */
+  /** The id of the event, or `bulk-` and a digest of the ids of several events. */
   eventId: z.string(),
   event: z.string(),
   recordId: Id,
@@ -77,16 +72,13 @@ export const StoredProgress = z.object({
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
   fanOut: z.optional(z.string()),
-  /** Number of deliveries that have been created for this fan-out. Each of its matches gets one. */
+  /** Number of deliveries that have been created for this fan-out. */
   made: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
 type StoredProgress = z.infer<typeof StoredProgress>;
 
-/**
- * Stores the matches of an event. Returns false if all its deliveries were already created. A repeated event keeps its first matches,
- * even if the subscriptions have changed since.
- */
+/** Stores the matches of an event. Returns false if all its deliveries were already created. A repeated event keeps its first matches. */
 export async function startFanOut(
   { table, clock }: EventContext,
   event: DomainEvent,
@@ -95,8 +87,7 @@ export async function startFanOut(
   const { id: eventId, companyId, isBulk, createdAt, recordId, version, data } = event;
   const now = clock.now();
   const count = subscribers.length;
-  // The entry in the list of expected deliveries is written before the row of the fan-out. If a crash prevents the second write,
-  // reconciliation finds an entry without its row.
+  // If a crash prevents the second write, reconciliation finds an entry without its row.
   const [bytes, isDone] = await bothEnded(
     keepEventData(table, event, JSON.stringify(data), now),
     expectFanOut(table, { companyId, eventId, createdAt, count }, now),
@@ -121,7 +112,7 @@ export async function startFanOut(
   return true;
 }
 
-/** Writes the entry in the list of expected deliveries. Returns true if all deliveries of the fan-out were already created. */
+/** Returns true if all deliveries of the fan-out were already created. */
 async function expectFanOut(
   table: Table,
   fanOut: Pick<StoredFanOut, "companyId" | "eventId" | "createdAt" | "count">,
@@ -143,7 +134,6 @@ const matchOf = ({ webhookId, id, delayMinutes, delayChangedAt }: Subscriber): S
   delayChangedAt ?? null,
 ];
 
-/** An event of a bulk job with its matches. */
 export interface BulkEvent {
   readonly event: PublishedEvent;
   readonly subscribers: readonly Subscriber[];
@@ -151,15 +141,13 @@ export interface BulkEvent {
 
 /** Maximum bytes of the events in one row, before compression. DynamoDB allows 400 KB for a row. */
 const BULK_BYTES = 250_000;
-/** Upper bounds, in bytes, for a stored match and for an event without its data and matches. */
+/** Upper bounds in bytes for a match, and for an event without its data and matches. */
 const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores events of one company's bulk jobs. A row contains many events, each with the registrations that match it. Returns true if
- * deliveries are left to create. The id of a row is made from the ids of its events. If the table's stream repeats events, they may be
- * grouped into rows differently, and two rows may contain the same event. Its deliveries are still created only once, because their ids are
- * made from the event's id.
+ * Stores events of one company's bulk jobs, many in a row. Returns true if deliveries are left to create. A row's id is made from the ids
+ * of its events. Repeated events may be in two rows, but the ids of their deliveries make no second delivery.
  */
 export async function startBulkFanOuts(
   { table, clock }: EventContext,
@@ -222,7 +210,6 @@ const storedEvent = ({ event, subscribers }: BulkEvent): z.infer<typeof BulkEven
   return { ...about, bytes: data.bytes, data: data.text ?? null, matches: subscribers.map(matchOf) };
 };
 
-/** Writes the row if no row has its key. Otherwise returns the existing row. */
 async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefined> {
   try {
     await table.write({ put, when: absent });
@@ -233,30 +220,24 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
   }
 }
 
-/** Number of deliveries after which the progress is stored. */
 const PART = 100;
 /**
- * Limits for one queue message, so that a large event does not occupy a function for long.
- * - `MATCHES_PER_MESSAGE`: the number of deliveries that are created.
- * - `BYTES_PER_MESSAGE`: the total bytes of the data of these deliveries.
- * - `START_WITHIN_MS`: the milliseconds after which no further part of an event is begun.
+ * Limits for one queue message, so that a large event does not occupy a function for long: deliveries, bytes of their data, and the
+ * milliseconds after which no further part is begun.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/**
- * Seconds between two messages that create deliveries of the same company. In this time, the senders can send about as many deliveries as
- * one message creates (at most `MATCHES_PER_MESSAGE`). Deliveries are therefore not created faster than they are sent.
- */
+/** The pause between two messages of a company. Deliveries are therefore not created faster than they are sent. */
 const PAUSE_SECONDS = 1;
-/** A message may be handled up to this many milliseconds before its planned time, because the clocks of functions differ. */
+/** Tolerated difference between the clocks of functions. */
 const EARLY_MS = 100;
-/** Milliseconds of the lease. It is longer than the time-out of a function, so the owner of an expired lease has ended its work. */
+/** Longer than the time-out of a function, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
 /**
- * Creates the next deliveries of the company's fan-outs (events with many matches), and queues another message if some are left. Does
- * nothing while another function holds the lease, or during the pause (`PAUSE_SECONDS`) between two messages of the company.
+ * Creates the next deliveries of the company's fan-outs, and queues another message if some are left. Does nothing while another function
+ * holds the lease, or during the pause between two messages.
  */
 export async function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const lane: FanOutLane = { companyId, isBulk };
@@ -274,8 +255,7 @@ export async function expand(context: EventContext, { companyId, isBulk }: FanOu
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // A fan-out may have been added while this function held the lease. The message of this fan-out then did nothing, because the lease was
-  // taken. Therefore look for fan-outs after the release.
+  // The message of a fan-out that was added while this function held the lease did nothing. Look for it after the release.
   if (!isLeft && (await oldestFanOut(context.table, lane)) === undefined) return;
   await context.queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }
@@ -286,10 +266,7 @@ interface Lease {
   readonly progress: StoredProgress;
 }
 
-/**
- * Acquires the lease. Returns undefined if another function holds it, or during the pause (`PAUSE_SECONDS`) between two messages of the
- * company.
- */
+/** Returns undefined if another function holds the lease, or during the pause between two messages. */
 async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease | undefined> {
   const { companyId } = lane;
   const owner = randomUUID();
@@ -299,11 +276,11 @@ async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease |
   return item === undefined ? undefined : { lane, owner, progress: StoredProgress.parse(item) };
 }
 
-/** Creates deliveries within the limits of one message. Returns true if there are deliveries left to create. */
+/** Returns true if there are deliveries left to create. */
 async function makeDeliveries(context: EventContext, { lane, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The share of `MATCHES_PER_MESSAGE` and `BYTES_PER_MESSAGE` that is still unused. It falls from 1 to 0.
+  // The unused share of the message's limits, from 1 to 0.
   let budget = 1;
   let { fanOut: current, made: done } = progress;
   for (;;) {
@@ -317,14 +294,13 @@ async function makeDeliveries(context: EventContext, { lane, owner, progress }: 
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = matches.slice(done, done + Math.min(PART, room));
-      // `emit` adds an entry to the list of expected deliveries. The key of this entry contains the position of the part in the fan-out. If
-      // a crash repeats the part, the same entry is therefore written again, and no second entry is added.
+      // The key contains the position of the part, so that a repeated part writes the same entry in the list of expected deliveries.
       await emit(context, part, `${fanOut.eventId}#${done}`);
       budget -= part.length * weight;
       done += part.length;
       const now = clock.now();
       const moved = { set: { fanOut: current, made: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
-      // If the condition fails, another function has acquired the lease. That function continues from the stored progress.
+      // Another function has acquired the lease, and continues from the stored progress.
       if ((await update(table, lane, moved, equals("owner", owner))) === undefined) return false;
     }
     await finish(table, fanOut, iso(clock.now()));
@@ -340,10 +316,7 @@ async function oldestFanOut(table: Table, lane: FanOutLane): Promise<StoredFanOu
 
 const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.createdAt, fanOut.eventId);
 
-/**
- * Marks the event as done and deletes the row of its fan-out. Ignores a failed condition, because an earlier owner of the lease may have
- * made the same change.
- */
+/** Ignores a failed condition, because an earlier owner of the lease may have made the same change. */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;
   const entry = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);

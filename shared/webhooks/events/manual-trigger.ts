@@ -1,7 +1,4 @@
-/**
- * Makes the deliveries that a user triggers. There are two ways: an action (a button in the client, which a manual registration defines),
- * and the test of a webhook.
- */
+/** Makes the deliveries that a user triggers with an action or with the test of a webhook. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -31,10 +28,7 @@ import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/**
- * Lists the actions whose filter the prospect meets, the oldest first. The list includes the actions of a paused webhook, because their
- * deliveries only wait until the webhook is resumed.
- */
+/** Lists the actions whose filter the prospect meets, the oldest first, also those of a paused webhook. */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
   const { prospect, registrations } = await readActions(context, caller, prospectId);
   return registrations
@@ -50,10 +44,9 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
 export type TriggerContext = Pick<AppContext, "queue" | "timeScale">;
 
 /**
- * Makes one delivery. If its attempts fail, it is retried as often as a delivery of an event. If the same action was triggered for the
- * prospect within the last ten seconds, the function makes no delivery and returns the earlier one. Throws `not_found` if the caller may
- * not see the prospect or the action does not exist. Throws `conflict` if the registration is not manual or the prospect does not meet its
- * filter.
+ * Makes one delivery. If the same action was triggered for the prospect within the last ten seconds, it returns the earlier one. Throws
+ * `not_found` if the caller may not see the prospect or the action does not exist. Throws `conflict` if the registration is not manual or
+ * the prospect does not meet its filter.
  */
 export async function triggerAction(
   context: ApiContext,
@@ -94,7 +87,7 @@ interface Actions {
   readonly dictionary: Dictionary;
 }
 
-/** Reads the prospect and all registrations of the company. Throws `not_found` if the caller may not see the prospect. */
+/** Throws `not_found` if the caller may not see the prospect. */
 async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),
@@ -117,10 +110,7 @@ export const StoredTrigger = z.object({
   expiresAt: Id,
 });
 
-/**
- * Writes the delivery and the time at which the action was triggered. After a double click, it writes nothing and returns the id of the
- * earlier delivery.
- */
+/** After a double click, it writes nothing and returns the id of the earlier delivery. */
 async function commitTrigger(
   context: ApiContext,
   delivery: StoredDelivery,
@@ -153,10 +143,7 @@ async function commitTrigger(
   }
 }
 
-/**
- * Makes a `webhook.test` delivery for one webhook. If its queue message is lost, the sweeper (a function that runs every minute) sends
- * another one. Throws `not_found` if the webhook does not exist.
- */
+/** Makes a `webhook.test` delivery for one webhook. Throws `not_found` if the webhook does not exist. */
 export async function sendTestDelivery(
   context: ApiContext,
   queue: DeliveryQueue,
@@ -184,7 +171,7 @@ export async function sendTestDelivery(
   return { deliveryId: id };
 }
 
-/** Queues the delivery. An error of the queue is ignored: the delivery is committed, so the sweeper sends a message for it later. */
+/** Ignores an error of the queue: the sweeper sends a message for the delivery later. */
 async function enqueue(queue: DeliveryQueue, delivery: StoredDelivery, delaySeconds: number): Promise<void> {
   await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
 }

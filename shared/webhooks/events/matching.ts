@@ -1,6 +1,6 @@
 /**
- * Finds the subscriptions that match an event. A subscription is an automatic registration of a webhook. A warm function caches a
- * company's subscriptions as long as their version number in the table does not change.
+ * Finds the subscriptions that match an event. A subscription is an automatic registration of a webhook. A warm function caches a company's
+ * subscriptions until their version number changes.
  */
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -17,16 +17,13 @@ import {
   type WebhookRows,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** The fields of an automatic registration that are needed to make a delivery. */
 export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
-/** The fields of an automatic registration that are needed to match events. The cache contains only these fields. */
 export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 
 /** Maps the name of an event to its subscriptions, with one list for each webhook. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
-/** An event whose data is either text in memory or in a separate row. */
 export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
   readonly event: string;
   readonly data: EventData;
@@ -38,9 +35,8 @@ export interface Match {
 }
 
 /**
- * Returns the subscriptions whose filter the event meets. The list alternates between the webhooks. Only a few requests may be sent to one
- * webhook at the same time. Senders that process the list in order therefore serve several webhooks at once, and do not wait for a single
- * one.
+ * Returns the subscriptions whose filter the event meets, alternating between webhooks. A webhook has only few slots, so senders that
+ * process the list in order serve several webhooks at once.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -50,7 +46,7 @@ export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscri
   return Array.from({ length: longest }, (_, i) => byWebhook.flatMap((own) => own[i] ?? [])).flat();
 }
 
-/** Returns the subscriptions of these webhooks. Manual registrations are no subscriptions, because no event triggers them. */
+/** Manual registrations are no subscriptions, because no event triggers them. */
 export function subscriptionsOf(webhooks: readonly WebhookRows[]): Subscriptions {
   const byEvent = new Map<string, Subscription[][]>();
   for (const { registrations } of webhooks) {
@@ -67,18 +63,14 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
   return { companyId, webhookId, id, delayMinutes, ...(delayChangedAt !== undefined && { delayChangedAt }), filter };
 };
 
-/**
- * Maximum bytes of the cache for all companies. A company with the maximum number of registrations takes 73 MB with filters of the
- * maximum size, and 0.6 MB without filters.
- */
+/** Bytes for all companies. A company with the maximum of registrations takes 73 MB with filters of the maximum size, 0.6 MB without. */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * Returns the current subscriptions of a company. It reads their version number and uses the cache if the number is unchanged and the
- * cached entry is younger than `limits.subscriptionsCacheMs`. Call it after the event has arrived. The result then contains every
- * registration that is older than the event.
+ * Uses the cache if the version number is unchanged and the entry is younger than `limits.subscriptionsCacheMs`. Call it after the event
+ * has arrived: the result then contains every registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
@@ -94,8 +86,7 @@ export async function currentSubscriptions(
   }
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
-  // Shortly after a change, the result is not cached. A Query may run during a transaction and then return one row before its change and
-  // another row after it. The cache would keep this mixture.
+  // A Query during a transaction may return a mixture of old and new rows. Shortly after a change, the result is therefore not cached.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
   if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
   else cache.delete(companyId);
@@ -109,10 +100,7 @@ export interface CachedSubscriptions {
   readonly subscriptions: Subscriptions;
 }
 
-/**
- * A cache of the subscriptions of each company. The least recently used company is evicted first. The newest entry stays in the cache even
- * if it alone is larger than `maxBytes`.
- */
+/** Caches the subscriptions of companies (LRU). The newest entry stays even if it alone is larger than `maxBytes`. */
 export class SubscriptionsCache {
   readonly #maxBytes: number;
   readonly #entries = new Map<number, { readonly cached: CachedSubscriptions; readonly bytes: number }>();
@@ -122,7 +110,7 @@ export class SubscriptionsCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Upper bound for the memory of the cached subscriptions, in bytes. */
+  /** Upper bound, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -154,10 +142,7 @@ export class SubscriptionsCache {
 
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
-/**
- * Bytes that a cached filter takes in memory: `FILTER_BYTES` for each character of its text (1 for the text, and up to 6 for the parsed
- * lists), and `FILTER_KEY_BYTES` for each key.
- */
+/** Bytes in memory for each character of a filter (1 for the text, up to 6 for the parsed lists) and for each key. */
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;
 

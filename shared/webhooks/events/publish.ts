@@ -1,6 +1,6 @@
 /**
- * Publishes records of the table's stream: makes events from them, finds the matching subscriptions, and creates deliveries. If a record is
- * published a second time, nothing changes, because all ids are derived from the record and existing rows are never overwritten.
+ * Publishes records of the table's stream. A repeated record changes nothing, because all ids are derived from the record and existing rows
+ * are never overwritten.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -28,12 +28,11 @@ import {
 import { eventsOf, publishedTypes, RESTORED_AT, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** Number of records that are published together. It equals the maximum number of rows in a batch write of DynamoDB. */
 const TOGETHER = 25;
 
 /**
- * Handles a batch of stream records in order. After a transient fault, Lambda repeats the batch from the failed record. If a record can
- * never be published, it is sent to a queue for operators, so that it does not block the stream.
+ * Handles stream records in order. After a transient fault, Lambda repeats the batch from the failed record. A poison record goes to a
+ * queue for operators, so that it does not block the stream.
  */
 export function publishStream(
   context: () => EventContext,
@@ -48,10 +47,7 @@ export function publishStream(
   };
 }
 
-/**
- * Publishes the records together. If this fails, it publishes them one by one to find the faulty record. The repetition is harmless,
- * because publishing a record twice changes nothing.
- */
+/** Publishes the records together. If this fails, it publishes them one by one to find the faulty record. */
 async function publishTogether(
   context: EventContext,
   reads: BatchReads,
@@ -79,9 +75,8 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    // A newer release may have written the row before a rollback to this release, which cannot read it. If the publisher tried again and
-    // again, the row would block the stream. Its record therefore goes to the queue for operators, who can publish it when the newer
-    // release runs again.
+    // Before a rollback, a newer release may have written a row that this release cannot read. The row must not block the stream. Operators
+    // can publish its record when the newer release runs again.
     const isNewer = error instanceof NewerShape;
     if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));
@@ -95,8 +90,8 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
 });
 
 /**
- * Data that is read once for each batch and company. It is read after the batch has arrived. It therefore contains every registration that
- * is older than the events.
+ * Read once for each batch and company, after the batch has arrived. It therefore contains every registration that is older than the
+ * events.
  */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
@@ -110,10 +105,7 @@ export function batchReads(context: EventContext): BatchReads {
   };
 }
 
-/**
- * Returns a function that loads the data of a company at the first call and then returns the same result. After a failure, the next call
- * loads again.
- */
+/** Returns a function that loads the data of a company once. After a failure, the next call loads again. */
 function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
   const loaded = new Map<number, Promise<T>>();
   return (companyId) => {
@@ -132,11 +124,7 @@ interface MatchedEvent {
 /** Maximum number of events that are written concurrently. It limits the memory, because an event may be 250 KB large. */
 const PARALLEL = 8;
 
-/**
- * Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches. Its data is
- * written once. If it has many matches, they are stored together in one row, from which a consumer of the queue later creates the
- * deliveries.
- */
+/** Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches. */
 export async function publishChanges(
   context: EventContext,
   reads: BatchReads,
@@ -160,11 +148,8 @@ export async function publishChanges(
 }
 
 /**
- * Divides events into three groups.
- * - `direct`: the publisher creates the deliveries itself.
- * - `fannedOut`: each event becomes a fan-out, because it has many matches, or because the company's events in `direct` already have as
- *   many matches as the publisher may handle itself. This limit prevents one company from delaying the stream.
- * - `bulk`: events of bulk jobs with few matches, which are stored together.
+ * `fannedOut`: events with many matches, and those of a company that already has as many matches in `direct` as the publisher may handle
+ * itself. This prevents one company from delaying the stream. `bulk`: events of bulk jobs with few matches.
  */
 function divide(matched: readonly MatchedEvent[]): Record<"direct" | "fannedOut" | "bulk", MatchedEvent[]> {
   const room = new Map<number, number>();
@@ -182,7 +167,7 @@ function divide(matched: readonly MatchedEvent[]): Record<"direct" | "fannedOut"
   return { direct, fannedOut, bulk };
 }
 
-/** Stores the events of bulk jobs, many events in one row. Returns the companies for which deliveries are left to create. */
+/** Returns the companies for which deliveries are left to create. */
 async function startBulk(context: EventContext, matched: readonly MatchedEvent[]): Promise<FanOutLane[]> {
   const companies = [...Map.groupBy(matched, ({ event }) => event.companyId)];
   const started = await mapConcurrently(companies, PARALLEL, async ([companyId, own]) => {

@@ -1,6 +1,4 @@
-/**
- * Makes webhook events from changed rows. A stream record contains the row before and after a write. The difference shows what happened.
- */
+/** Makes webhook events from changed rows: from the difference between a row before and after a write. */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -30,21 +28,18 @@ import {
   type ProspectEvent,
 } from "#shared/webhooks/events/catalogue.ts";
 
-/**
- * The attribute that the restore command sets in a row, with the time of the restore. A write that sets it makes no event, because no user
- * has changed the record.
- */
+/** The attribute with the time of a restore. A write that sets it makes no event, because no user has changed the record. */
 export const RESTORED_AT = "restoredAt";
 
-/** One record of the table's stream. `before` is undefined for a new row, and `after` is undefined for a deleted row. */
+/** `before` is undefined for a new row, `after` for a deleted row. */
 export interface RowChange {
   readonly before: Item | undefined;
   readonly after: Item | undefined;
 }
 
 /**
- * The types of rows whose changes make events. The stream's filter drops all other types. The physical deletion of a row makes no event,
- * because the earlier write that marked the record as deleted has already made one.
+ * The rows whose changes make events. The stream's filter drops all others. The physical deletion of a row makes no event, because the
+ * write that marked the record as deleted made one.
  */
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
@@ -63,8 +58,8 @@ export const eventsOf: Record<PublishedType, Derive> = {
 };
 
 /**
- * Makes the events of a prospect. An event shows the next appointment. The prospect's row has copies of some upcoming appointments. The
- * appointments are read from the table only if all copied appointments have begun and the prospect may have others.
+ * An event shows the next appointment. Appointments are read from the table only if all copied ones have begun and the prospect may have
+ * others.
  */
 async function prospectEvents(
   table: Table,
@@ -74,18 +69,14 @@ async function prospectEvents(
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
   const job = bulkJobOf(after);
-  // `job` is the bulk job that wrote this version of the row. If the job publishes no events for single records, this write makes no event.
-  // A later write that does not raise the version, such as the write of an appointment, leaves the job in the row, so it makes no event
-  // either. This loses nothing, because such a write changes no field that an event shows.
+  // A job without events for single records makes none. A later write that does not raise the version leaves the job in the row, but it
+  // changes no field that an event shows.
   if (job !== undefined && job.events !== "each") return [];
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
 }
 
-/**
- * Returns the events for a change of a prospect. Creating a prospect by an import makes no event, because the import makes one event for
- * the whole file.
- */
+/** Creating a prospect by an import makes no event, because the import makes one event for the whole file. */
 function prospectEventsBetween(
   before: StoredProspect | undefined,
   after: StoredProspect,
@@ -103,7 +94,7 @@ function prospectEventsBetween(
   if (after.deletedAt !== undefined) {
     return before.deletedAt === undefined ? [event("prospect.deleted", { prospect })] : [];
   }
-  // Only the undo of a bulk job restores a deleted prospect. To subscribers, the prospect is new.
+  // Only the undo of a bulk job restores a prospect. To subscribers, it is new.
   if (before.deletedAt !== undefined) return [event("prospect.created", { prospect })];
   const changedFields = prospectFields
     .filter(([, field]) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
@@ -137,7 +128,6 @@ function prospectEventsBetween(
   return events;
 }
 
-/** The names that `changedFields` of an event may contain, each with its attribute in the row. */
 const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
   ["name", "name"],
   ["phoneNumber", "phoneNumber"],
@@ -196,10 +186,7 @@ interface Attached {
   readonly updatedAt: string;
 }
 
-/**
- * Reads the prospect of a note or appointment, even if the prospect is deleted. The event contains the prospect as it is at the time of
- * publication.
- */
+/** Returns the prospect of a note or appointment at the time of publication, even if it is deleted. */
 async function prospectOf(
   table: Table,
   { companyId, prospectId, updatedAt }: Attached,
@@ -211,10 +198,7 @@ async function prospectOf(
   return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 
-/**
- * Returns at most one event. Only writes that create, change or delete the territory raise the row's version number, so other writes make
- * no event.
- */
+/** Only writes that create, change or delete the territory raise the row's version number, so other writes make no event. */
 function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
   if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
   return [eventOf(after, territoryEvent(before, after), { territory: presentTerritory(after) })];
@@ -251,9 +235,8 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
 }
 
 /**
- * Makes one event when a bulk job has ended, unless the job's setting `events` is `none`. The ids of an event's deliveries are made from
- * its version and its time. The version of this event is always 1, and its time is the end of the job. If the stream contains the end of
- * the job a second time, the event therefore makes no second delivery.
+ * Makes one event at the end of a bulk job, unless its setting `events` is `none`. The version is always 1 and the time the end of the job,
+ * so that a repeated stream record makes no second delivery.
  */
 async function jobEvents(
   before: unknown,

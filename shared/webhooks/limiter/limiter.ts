@@ -1,8 +1,6 @@
 /**
- * The concurrency limiter of a webhook, stored in one row. A sender may send to the webhook only while it holds one of the webhook's few
- * slots. After successive failures, the limiter's circuit breaker stops all senders for a while. For each delivery in flight, the row has
- * an attribute that contains the slot and the end of the slot's lease. If a sender is killed, its slot therefore becomes free when the
- * lease ends.
+ * The concurrency limiter of a webhook, stored in one row. A sender may send only while it holds a slot. After successive failures, the
+ * circuit breaker stops all senders for a while. Slots are leases, so that a slot of a killed sender becomes free.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -28,31 +26,24 @@ export const StoredLimiter = z.object({
   type: z.literal("limiter"),
   companyId: Id,
   webhookId: Id,
-  /** Number of slots in use. */
   used: z._default(z.int(), 0),
-  /** Number of exchanges (requests with their answers) that have failed since the last success. */
+  /** Number of exchanges that have failed since the last success. */
   fails: z._default(z.int(), 0),
-  /** True if the last exchange took at least `QUICK_MS`. A receiver that has had no exchange yet is treated as slow. */
+  /** True if the last exchange took at least `QUICK_MS`, or there was none. */
   slow: z._default(z.boolean(), true),
   /** The circuit breaker is open until this time. Afterwards, senders send one delivery at a time to test the receiver. */
   openUntil: z.optional(Timestamp),
   /** Number of times that the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
   /**
-   * Number of successive times that requests could not be sent at all, for example because DNS failed. If this number is above 0,
-   * `openUntil` is the end of a wait and not of an open breaker.
+   * Number of successive times that requests could not be sent at all. Above 0, `openUntil` is the end of a wait and not of an open
+   * breaker.
    */
   unsent: z._default(z.int(), 0),
-  /**
-   * Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index (rows by due time), where the sweeper
-   * (a function that runs every minute) finds the row.
-   */
+  /** Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /**
-   * Throttled deliveries are sent in steps (drain.ts). During a step, this is the end of the step's lease. Between two steps, it is the
-   * time of the next step.
-   */
+  /** The end of a step's lease during a step of the drain (drain.ts), and the time of the next step between two steps. */
   lookUntil: z.optional(Timestamp),
   emptySince: z.optional(Timestamp),
 });
@@ -60,20 +51,19 @@ export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
 export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "limiter", companyId, webhookId });
 
-/** Reads the limiter's row. Returns a new one if the row does not exist, because the limiter was never used. */
+/** Returns a new row if the limiter was never used. */
 export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
   (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
 /**
- * Maximum share of all senders that may be busy with one webhook at the same time. `QUICK_SHARE` is for a receiver that answers quickly. A
- * receiver that is slow, failing or not yet known gets only `SLOW_SHARE`, so that it cannot block other receivers.
+ * Maximum share of all senders for one webhook. A receiver that is slow, failing or not yet known gets only `SLOW_SHARE`, so that it cannot
+ * block other receivers.
  */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 /**
- * A bulk job may make an event for each record that it changes. The deliveries of these events may use at most this share of a webhook's
- * slots. Other deliveries therefore find a free slot even while a job sends thousands of events. Only a webhook with a single slot cannot
- * keep one free.
+ * Maximum share of a webhook's slots for the events of single records that bulk jobs make, so that other deliveries find a free slot. Only
+ * a webhook with a single slot cannot keep one free.
  */
 const BULK_SHARE = 0.5;
 export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>
@@ -81,7 +71,7 @@ export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number
 
 /** A receiver that answers within this many milliseconds is quick. */
 const QUICK_MS = 1_000;
-/** If all slots are in use, and each was taken less than this many milliseconds ago, a quick receiver will probably free one soon. */
+/** If all slots were taken less than this many milliseconds ago, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
 /** Number of successive failures that opens the circuit breaker. */
@@ -91,23 +81,18 @@ const OPEN_MS = 10_000;
 const OPEN_MAX_MS = 300_000;
 const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
 
-/** Deliveries that a sender wants to send with one slot. */
 export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
-  /** True if the deliveries are for events that a bulk job makes for each changed record. */
   readonly isBulk?: true | undefined;
   readonly ids: readonly string[];
 }
 
 export type Acquisition =
-  /** The sender has got a slot. It passes `slot` to free it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender is sending the deliveries `ids`. That sender holds their slot until `until` at the latest. */
+  /** The sender of the deliveries `ids` holds their slot until `until` at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All slots are in use, but the receiver will probably free one soon. */
   | { readonly kind: "soon" }
-  /** All slots are in use, and probably none is freed soon. */
   | { readonly kind: "full" }
   /** Nothing is sent until `until`: the circuit breaker is open, requests could not be sent, or one delivery tests the receiver. */
   | { readonly kind: "open"; readonly until: string };
@@ -115,15 +100,13 @@ export type Acquisition =
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
 /**
- * Tries to take a slot for the deliveries of `claim`. If the limiter refuses and its row contains slots whose lease has expired, the
- * function frees these slots and tries again. A claim may contain several deliveries only while the receiver is quick. Each attempt costs a
- * write unit, even if the limiter refuses, because DynamoDB also charges for a write whose condition fails.
+ * Takes a slot for the deliveries of `claim`, and frees slots whose lease has expired. A claim may contain several deliveries only while
+ * the receiver is quick.
  */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, isBulk, ids } = claim;
   for (;;) {
     const now = context.clock.now();
-    // The text of a slot is short, so that writing a row with ten deliveries in flight costs only one write unit.
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
     const change = { set: { type: "limiter", companyId, webhookId, ...own }, add: { used: 1 } };
@@ -151,7 +134,7 @@ function isFree(ids: readonly string[], now: number, limitIf: (slow: boolean) =>
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** Returns true if several deliveries may share a slot. The receiver must be quick, and its last exchange must have succeeded. */
+/** The receiver must be quick, and its last exchange must have succeeded. */
 export const takesBatches = ({
   slow,
   fails,
@@ -164,10 +147,7 @@ interface Capacity {
   readonly refusal: Refusal;
 }
 
-/**
- * Estimates how many slots are free and why the limiter would refuse a further delivery. The row may have changed since it was read, so
- * only `acquireSlot` decides.
- */
+/** Estimates the free slots, or why the limiter would refuse. The row may have changed, so only `acquireSlot` decides. */
 export function capacityOf(row: Item, now: number, senders: number, isBulk?: true): Capacity {
   const limiter = StoredLimiter.parse(row);
   const { openUntil, slow } = limiter;
@@ -214,10 +194,7 @@ export interface Observation {
   readonly latencyMs: number;
 }
 
-/**
- * Frees the slot, and evaluates the exchanges (requests with their answers) in the order in which they ended. Successive failures open the
- * circuit breaker, and a success closes it.
- */
+/** Frees the slot, and evaluates the exchanges in the order in which they ended. */
 export async function releaseSlot(
   context: EventContext,
   claim: SlotClaim,
@@ -249,9 +226,8 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the slot after requests that could not be sent, and stops sending to the webhook for a while. Like the open time of the circuit
- * breaker, this time doubles with each repetition. Afterwards, one delivery at a time tests whether requests can be sent. Returns the time
- * at which the stop ends.
+ * Frees the slot after requests that could not be sent. Nothing is sent to the webhook for a time that doubles with each repetition, and
+ * then one delivery at a time. Returns the end of this time.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -270,7 +246,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the slot and applies `change` in the same write. Returns the new row, or undefined if the slot was already free. */
+/** Applies `change` in the same write. Returns the new row, or undefined if the slot was already free. */
 export function freeSlot(
   context: EventContext,
   { companyId, webhookId, ids }: SlotClaim,
@@ -286,7 +262,7 @@ export function freeSlot(
   });
 }
 
-/** Executes the write. Returns undefined if it succeeds, and the current row if its condition fails. */
+/** Returns undefined, or the current row if the condition fails. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
@@ -300,14 +276,13 @@ async function refusingRow(
   }
 }
 
-/** Milliseconds until the next step of sending throttled deliveries, if all slots are in use. */
+/** Milliseconds until the next step if all slots are in use. */
 export const FULL_MS = 2_000;
 
 /**
- * Moves refused deliveries of one webhook into its throttled backlog. They keep their due time and lose no attempt. The limiter's mark
- * (`dueShard`: throttled deliveries are waiting) is set first, so that the deliveries are found even if this sender is killed. A step that
- * sends the backlog may remove the mark before the deliveries are in the backlog, because it finds the backlog empty. The mark is therefore
- * checked again at the end. If this call has set the mark, it also queues the message for the next step.
+ * Moves refused deliveries into the throttled backlog. They keep their due time and lose no attempt. The mark is set first, so that the
+ * deliveries are found even if this sender is killed. It is checked again at the end, because a step that finds the backlog empty may
+ * remove it meanwhile.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -335,9 +310,8 @@ export async function addToThrottledBacklog(
 }
 
 /**
- * Returns the attributes of the limiter's row which say that throttled deliveries are waiting (the mark). They put the row into the due
- * index (rows by due time). Until the mark is removed, the sweeper (a function that runs every minute) finds the row there and continues to
- * send the throttled deliveries.
+ * Returns the mark in the limiter's row, which says that throttled deliveries are waiting. With it, the sweeper finds the row in the due
+ * index.
  */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "limiter" as const,
@@ -347,10 +321,7 @@ export const backlogMark = (companyId: number, webhookId: number, nowMs: number)
   dueAt: iso(nowMs),
 });
 
-/**
- * Sets the limiter's mark, which says that throttled deliveries are waiting. Writes nothing if the mark is already set, unless a step has
- * found the backlog empty and is about to remove the mark (`emptySince`). Returns true if this call has written the mark.
- */
+/** Sets the mark if it is missing, or if a step is about to remove it (`emptySince`). Returns true if this call has written it. */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
   if (dueShard !== undefined && emptySince === undefined) return false;

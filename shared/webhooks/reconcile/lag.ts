@@ -1,8 +1,4 @@
-/**
- * Counts the waiting deliveries that are overdue, and logs once a minute how late they are. The counts come from the due index, which lists
- * rows by due time and keeps the backlog of a paused or throttled webhook in separate partitions. The code keeps only counts and times, so
- * its memory does not grow with the number of deliveries.
- */
+/** Counts overdue deliveries with the due index, and logs once a minute how late they are. Only counts and times are kept in memory. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -17,10 +13,7 @@ export type DueEntry = z.infer<typeof DueEntry>;
 
 export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
 
-/**
- * Returns true if an entry of the due index belongs to a delivery. Other entries belong to webhooks, limiters, replays and fan-outs
- * (events with many matches).
- */
+/** Other entries of the due index belong to webhooks, limiters, replays and fan-outs. */
 export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
 
 interface Waiting {
@@ -39,23 +32,19 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/** Maximum number of index entries that `countOverdue` keeps in memory. If there are more, `Overdue.again` reads them a second time. */
+/** If there are more, `Overdue.again` reads them a second time. */
 const CACHED_ENTRIES = 2_000;
 
-/**
- * The overdue entries in the ordinary partitions of the due index. The backlogs of paused and throttled webhooks have other partitions, so
- * their deliveries are not counted here.
- */
+/** The overdue entries outside of the paused and throttled backlogs. */
 export interface Overdue {
   readonly deliveries: Waiting;
   readonly fanOuts: number;
   /** Webhooks with a throttled backlog from which deliveries should be sent now. */
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
-  /** Yields the entries of a partition again. If there are few entries, they come from memory. */
+  /** If there are few entries, they come from memory. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
-/** Counts the entries in the ordinary partitions of the due index with a due time up to `upTo`. */
 export async function countOverdue(table: Table, upTo: string): Promise<Overdue> {
   const read = (pk: string) => table.query({ pk, index: "due", upTo });
   const deliveries = nothing();
@@ -78,15 +67,13 @@ export async function countOverdue(table: Table, upTo: string): Promise<Overdue>
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/**
- * Maximum number of deliveries that are counted in each partition of a backlog. It equals the number of entries in one page of the index.
- */
+/** Maximum number of deliveries counted in each partition of a backlog: one page of the index. */
 const COUNTED = 5_000;
 const PARALLEL = 8;
 
 /**
- * Logs one line for the whole service, and one line for each company with waiting deliveries. After `endMs`, no further backlog is counted.
- * The log then contains the number of webhooks whose backlog was not counted.
+ * Logs one line for the whole service, and one for each company with waiting deliveries. After `endMs`, it only logs the number of webhooks
+ * whose backlog was not counted.
  */
 export async function reportLag(
   context: EventContext,
@@ -122,7 +109,7 @@ export async function reportLag(
 
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** Yields for each throttled webhook, and then for each paused one, the index partitions of its backlog. */
+/** Yields the partitions of each throttled webhook, then those of each paused one. */
 async function* backlogsOf(
   { table }: EventContext,
   throttled: Overdue["throttled"],

@@ -1,7 +1,6 @@
 /**
- * Reconciles the deliveries of a company: checks that each delivery that should exist does exist, and that it is delivered, waiting,
- * exhausted (no attempt is left) or cancelled. Also compares each delivery with its attempts, its debounce window, the limiter of its
- * webhook and its entry of the due index (rows by due time). Every contradiction is a fault.
+ * Reconciles the deliveries of a company: each delivery that should exist does exist and is delivered, waiting, exhausted or cancelled.
+ * Attempts, debounce windows, limiters and the due index must agree with it.
  */
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -28,19 +27,12 @@ import {
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /**
-   * Number of deliveries that are expected (the list of expected deliveries names them), or exist in the table, or both. If only one of the
-   * two is true of a delivery, this is also reported as a fault.
-   */
+  /** Deliveries that are expected or exist. If only one of the two is true, this is also a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,
   exhausted: 0,
   cancelled: 0,
-  /**
-   * How many of the waiting deliveries wait because their webhook is paused (`paused`), and how many because the webhook's concurrency
-   * limiter refused them (`throttled`).
-   */
   paused: 0,
   throttled: 0,
   attempts: 0,
@@ -48,14 +40,14 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** Number of deliveries that fan-outs (events with many matches) have not created yet. They are not included in `matched`. */
+  /** Number of deliveries that fan-outs have not created yet. They are not included in `matched`. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
 
 /**
- * Reconciles a company. A row that changes during the check may look wrong. While faults are found, the check is therefore repeated after a
- * wait, up to `again` times. Only the faults that every check has found are reported.
+ * Reconciles a company. A row that changes during the check may look wrong. The check is therefore repeated up to `again` times, and only
+ * faults that every check has found are reported.
  */
 export async function reconcile(
   context: ReadContext,
@@ -74,8 +66,7 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // The list of expected deliveries is read before the deliveries. In the opposite order, a delivery might be created between the two
-  // reads, and would look lost.
+  // Read before the deliveries: a delivery that is created between the two reads would otherwise look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
@@ -150,8 +141,8 @@ async function readExpected(table: Reads, companyId: number, now: number): Promi
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // An entry is stored under the day of its event. A delivery may become due up to 30 days after its event, and is then kept for 30 more
-  // days. The loop therefore begins 60 days ago. It includes tomorrow, because the clock of the function that wrote an event may be ahead.
+  // An entry is stored under the day of its event. A delivery is due up to 30 days later, and kept for 30 more. Tomorrow is included,
+  // because the clock of the function that wrote an event may be ahead.
   const oldest = now - limits.deliveryKeptMs - limits.delayMinutesMax * 60_000;
   for (let at = oldest; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));

@@ -1,7 +1,6 @@
 /**
- * The rules of reconciliation. A delivery has a state, and other rows belong to it: its attempts, its body, its row in the due index
- * (deliveries sorted by due time), its place in the limiter (the row that bounds how many deliveries are sent at once), and its debounce
- * window. Each rule says which of these rows a state requires or forbids.
+ * The rules of reconciliation. Each rule says which other rows a state of a delivery requires or forbids: attempts, body, row in the due
+ * index, place in the limiter, debounce window.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -16,19 +15,14 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** The sweeper (a function that runs every minute) replaces a lost queue message within this time. */
+/** The sweeper replaces a lost queue message within this time. */
 const SWEPT_MS = 15 * 60_000;
-/** Upper bound for the difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/**
- * Returns true if all given times are more than `SWEPT_MS` ago. By then, the sweeper (a function that runs every minute) must have replaced
- * a lost message, so work that is still waiting is a fault. Undefined times are ignored.
- */
+/** Returns true if all given times are more than `SWEPT_MS` ago. Work that still waits then is a fault. */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
-/** Returns the faults in the rows of a webhook, its limiter, its replay and its backlogs. Use `deliveryFaults` for single deliveries. */
 export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
@@ -91,8 +85,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Returns the faults of a delivery's attempts, which must be numbered from 1 without a gap. There may be one attempt more than the
- * delivery's row counts: a sender was then killed after it had recorded the attempt, and the attempt will be made again.
+ * Attempts must be numbered from 1 without a gap. There may be one more than the delivery's row counts, because a sender was killed after
+ * it had recorded the attempt.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
@@ -145,8 +139,8 @@ function waitingFaults(
         : ["waits for a deleted registration"];
     case pausedShard:
     case pausedBulkShard:
-      // The steps that send the throttled backlog of a deleted webhook also cancel the deliveries in its paused backlog. While these steps
-      // are not finished (the limiter has a `dueShard`), a paused delivery is therefore no fault.
+      // The drain of a deleted webhook's throttled backlog also cancels its paused backlog. Before its end (`dueShard`), a paused delivery
+      // is no fault.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -159,16 +153,11 @@ function waitingFaults(
   }
 }
 
-/**
- * The fields that this check needs of an event in a debounce window. They do not include the event's data, so the check does not read it.
- */
+/** The schema is without the event's data, so the check does not read it. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
-/**
- * Checks the deliveries that have a debounce window. For each one, the number of its stored events must equal the number in the delivery's
- * row if the window is closed, or the number in the window's row if the window is open. Returns a fault for each difference.
- */
+/** Returns a fault if the number of stored events differs from the delivery's row (closed window) or the window's row (open window). */
 export async function windowFaults(table: Reads, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
     (delivery) => delivery.body === undefined && delivery.sharedData === undefined && delivery.state !== "cancelled",
@@ -183,10 +172,7 @@ export async function windowFaults(table: Reads, state: WebhookState): Promise<s
   });
 }
 
-/**
- * Returns two maps, whose keys are ids of deliveries. `joined` contains the number of stored events of the delivery, and `open` the number
- * of events according to the row of its open window.
- */
+/** Returns maps by delivery id: `joined` is the number of stored events, `open` the number according to the row of the open window. */
 async function readWindows(table: Reads, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -233,10 +219,7 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /**
-   * Number of deliveries that fan-outs (events with many matches) have not created yet. `matched` of a reconciliation does not include
-   * them.
-   */
+  /** Deliveries that fan-outs have not created yet. `matched` does not include them. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }

@@ -1,6 +1,5 @@
 /**
- * The sweeper runs every minute. It reads the due index (an index of rows by due time), and sends a new queue message for each due
- * delivery, backlog, replay and fan-out whose message was lost.
+ * The sweeper reads the due index, and sends a new queue message for each due delivery, backlog, replay and fan-out whose message was lost.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -25,43 +24,29 @@ import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#share
 import { updateIf } from "#shared/webhooks/settle.ts";
 
 /**
- * What the sweeper assumes about the queue. An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then queues
- * waiting deliveries even if they are not due, those with the earliest due time first. If it has no time for all of them, its next
- * invocations, which follow every minute, queue each of the other deliveries when it is due.
+ * An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then also queues deliveries that are not due, those
+ * with the earliest due time first, as far as its time allows.
  */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
 /** If a delivery has been due for less than this time, its queue message probably still exists. */
 const GRACE_MS = 30_000;
-/**
- * A delivery is queued again at most once within this time. Otherwise each run, every minute, would add another message for each delivery
- * that is still waiting.
- */
+/** A delivery is queued at most once within this time. Otherwise each invocation would add another message for it. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** Number of index entries that are handled together. Their rows are updated concurrently, and their messages are queued with one call. */
 const TOGETHER = 10;
-/**
- * Maximum number of deliveries that one run handles, except with `messages-lost`. An entry takes two milliseconds of processor time. 10 000
- * entries take 20 s, less than half of the time-out of the function, 50 s.
- */
+/** Maximum number of deliveries that one invocation handles, except with `messages-lost`. They take 20 s of processor time. */
 export const CAPACITY = 10_000;
-/**
- * The function times out after 50 s. A run handles no further entry after its first `WORK_MS`, and counts no further backlog after its
- * first `METRICS_MS`.
- */
+/** The function times out after 50 s. After `WORK_MS`, it handles no further entry, and after `METRICS_MS` it counts no further backlog. */
 export const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
-/**
- * Returns a company's stride. With a stride of 3, a run handles every third due delivery of the company. The next run handles other
- * deliveries.
- */
+/** Returns a company's stride. With a stride of 3, every third due delivery of the company is handled. */
 export type Strides = (companyId: number) => number;
 
 /**
- * Divides the capacity of one run fairly between companies. `counts` contains the number of due deliveries of each company. If a company
- * has fewer than an equal share, all its deliveries are handled, and the other companies divide the rest.
+ * Divides the capacity fairly. `counts` contains the number of due deliveries of each company. If a company has fewer than an equal share,
+ * the other companies divide the rest.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);
@@ -74,10 +59,7 @@ export function fairStrides(counts: ReadonlyMap<number, number>, capacity: numbe
   return (companyId) => Math.max(1, Math.ceil((counts.get(companyId) ?? 0) / share));
 }
 
-/**
- * Sends a new queue message for each one that was lost, and reports how late deliveries are. Returns the number of queued messages. An
- * error does not end the run at once: the run throws its first error at its end.
- */
+/** Returns the number of queued messages. The first error is thrown at the end, after the other entries. */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
   const isAll = assume === "messages-lost";
@@ -87,12 +69,12 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), firstError: undefined };
   const work = keys.dueShards().map((shard) => sweepShard(run, entries(shard), strides, begun + WORK_MS));
   const ends = await Promise.allSettled(work);
-  // The lag is reported last and errors of the report are ignored, because replacing lost messages is more important.
+  // Errors of the report are ignored, because replacing lost messages is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
     log.error("lag not reported", errorFields(error)),
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
-  // A row that cannot be read does not stop the other entries. The run must still fail at its end, so that the alarm for errors goes off.
+  // A row that cannot be read does not stop the other entries, but the alarm for errors must go off.
   if (run.firstError !== undefined) throw run.firstError;
   return run.queued;
 }
@@ -101,16 +83,12 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** The message groups of fan-outs (events with many matches) that have already got a message in this run. */
+  /** The message groups of fan-outs that have already got a message. */
   readonly fannedOut: Set<string>;
-  /** The first error of this run, or undefined. At the end of the run, this error is thrown. */
   firstError: unknown;
 }
 
-/**
- * Handles the entries of a partition in small groups while the partition is being read. The strides limit only how many deliveries are
- * handled. Entries of other kinds are few, so all of them are handled.
- */
+/** Handles the entries of a partition in small groups. The strides limit only deliveries. Entries of other kinds are few. */
 async function sweepShard(
   run: Run,
   items: AsyncIterable<unknown> | Iterable<unknown>,
@@ -162,14 +140,12 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
 }
 
 /**
- * Returns a new message for the entry's delivery, backlog, replay or fan-out, or undefined if it needs none. An entry of the index may be
- * out of date, so the state of a delivery comes from its row in the table.
+ * Returns a new message, or undefined if the entry needs none. The index may be out of date, so the state of a delivery comes from its row.
  */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
   if (step !== undefined && "fanOut" in step) {
-    // One message is enough for all fan-outs of a company's lane. A company has two lanes: one for ordinary events and one for the events
-    // of its bulk jobs.
+    // A company has two lanes, ordinary events and events of its bulk jobs. One message is enough for all fan-outs of a lane.
     const lane = messageGroup(step);
     if (fannedOut.has(lane)) return undefined;
     fannedOut.add(lane);
@@ -189,8 +165,8 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
 }
 
 /**
- * Returns the message that starts the next step of a backlog, replay or fan-out. Returns undefined if the entry belongs to a delivery. A
- * superfluous message does no harm, because a lease allows only one step at a time.
+ * Returns the message for the next step of a backlog, replay or fan-out. A superfluous message does no harm, because a lease allows only
+ * one step at a time.
  */
 function stepMessage(key: Key): QueueMessage | undefined {
   const webhook = keys.webhookAt(key);

@@ -1,4 +1,4 @@
-/** Reads all rows about the deliveries of one webhook, for reconciliation (the check that no delivery is lost). */
+/** Reads all rows about the deliveries of one webhook, for reconciliation. */
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
@@ -15,13 +15,10 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** Maps the id of a delivery to its entries in the due index (rows by due time). */
+/** Maps the id of a delivery to its entries in the due index. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/**
- * Reads a company's entries in the due index (an index of rows by due time), grouped by webhook. Paused and throttled backlogs are in other
- * partitions and are not included.
- */
+/** Reads a company's entries in the due index, grouped by webhook, without paused and throttled backlogs. */
 export async function readDue(table: Reads, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
@@ -55,7 +52,6 @@ function addEntry(entries: DueEntries, item: Item): void {
 interface Rows {
   readonly deliveries: Map<string, StoredDelivery>;
   readonly attempts: Map<string, StoredAttempt[]>;
-  /** Ids of deliveries whose row, or the row of one of their attempts, is not valid. */
   readonly unreadable: string[];
 }
 
@@ -71,10 +67,7 @@ export interface WebhookState extends Rows {
   readonly now: number;
 }
 
-/**
- * Reads the state of a webhook. `due` contains the webhook's entries of the due index. This function adds the entries of its throttled
- * backlog and its paused backlog.
- */
+/** Reads the state of a webhook. This function adds the entries of its backlogs to `due`. */
 export async function readWebhookState(
   table: Reads,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,
@@ -121,5 +114,5 @@ function addRow({ deliveries, attempts, unreadable }: Rows, item: Item, now: num
   }
 }
 
-/** Returns true if a row has expired. DynamoDB deletes an expired row some hours later. Until then, reconciliation must ignore the row. */
+/** DynamoDB deletes an expired row some hours later. Until then, reconciliation must ignore it. */
 export const isExpired = (expiresAt: number, now: number): boolean => expiresAt * 1_000 <= now;

@@ -1,10 +1,9 @@
 /**
- * Compares the `data` of an event with the filter of a registration. The console uses this file too, for the preview of a filter. The file
- * must therefore not import modules of Node.js.
+ * Compares an event's `data` with the filter of a registration. The console uses this file too, so it must not import modules of Node.js.
  */
 import { isObject } from "#shared/json.ts";
 
-/** Returns true if the event's data meets every criterion. A key that the data does not have never matches. */
+/** A key that the data does not have never matches. */
 export function matchesFilter(filter: Record<string, unknown> | null, data: unknown): boolean {
   return filter === null || meets(filter, data);
 }
@@ -18,10 +17,7 @@ function meets(criteria: Record<string, unknown>, data: unknown): boolean {
   });
 }
 
-/**
- * Returns the value at a path. It reads only own properties of objects, so `__proto__`, `constructor` and the `length` of a list never
- * match.
- */
+/** Reads only own properties of objects, so `__proto__`, `constructor` and the `length` of a list never match. */
 function valueAt(data: unknown, path: readonly string[]): unknown {
   let at: unknown = data;
   for (const step of path) {

@@ -1,7 +1,4 @@
-/**
- * The filter of a registration: criteria that the `data` of an event must meet. Users write filters, so a filter must never be executed as
- * code.
- */
+/** The filter of a registration. Users write filters, so a filter must never be executed as code. */
 
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
@@ -34,9 +31,8 @@ export const EventFilter = z
 export type EventFilter = z.infer<typeof EventFilter>;
 
 /**
- * Measures the depth and the number of keys of a filter. It stops as soon as the depth exceeds `limits.filterDepth`, so that a hostile
- * filter of great depth takes little time. The depth and the number of keys may then be too small, but the depth is above the limit. An
- * object or a list within a list has infinite depth, because a filter must not contain it.
+ * Measures depth and number of keys. It stops as soon as the depth exceeds `limits.filterDepth`, so that a hostile filter takes little
+ * time. An object or a list within a list has infinite depth, because a filter must not contain it.
  */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;

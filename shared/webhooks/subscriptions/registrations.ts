@@ -28,8 +28,8 @@ export async function listRegistrations(
 }
 
 /**
- * Creates a registration. The same transaction increments a counter in the webhook's row. The condition on this row fails if the webhook
- * does not exist or already has the maximum number of registrations.
+ * Creates a registration. The condition on the webhook's row, which counts registrations, fails if the webhook does not exist or has the
+ * maximum.
  */
 export async function createRegistration(
   context: ApiContext,
@@ -78,10 +78,7 @@ async function readRegistration(
   return StoredRegistration.parse(item);
 }
 
-/**
- * Changes the fields that the request contains. Waiting deliveries keep their body and due time, and open debounce windows keep their
- * end.
- */
+/** Changes the given fields. Waiting deliveries keep their body and due time, and open debounce windows keep their end. */
 export async function updateRegistration(
   context: ApiContext,
   companyId: number,

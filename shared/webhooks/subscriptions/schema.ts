@@ -6,13 +6,10 @@ import * as limits from "#shared/limits.ts";
 import { atMost, Bytes, Id, label, malformed, named, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
-/** The prefix of a secret in the Standard Webhooks format. The rest of the secret is base64. */
+/** The rest of the secret is base64. */
 export const STANDARD_PREFIX = "whsec_";
 
-/**
- * Returns true if a `whsec_` secret is valid. The part after the prefix must be base64, because receivers decode it. Standard Webhooks
- * requires a key of 24 to 64 bytes.
- */
+/** Standard Webhooks: base64 of a key of 24 to 64 bytes. */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
   const key = Buffer.from(encoded, "base64");
@@ -116,7 +113,7 @@ export const Webhook = named(
 );
 export type Webhook = z.infer<typeof Webhook>;
 
-/** Returns the secret in the form that libraries for Standard Webhooks and Svix accept. */
+/** The form that libraries for Standard Webhooks and Svix accept. */
 const standardFormOf = (secretKey: string): string =>
   secretKey.startsWith(STANDARD_PREFIX)
     ? secretKey
@@ -128,10 +125,7 @@ const WithSecret = named(
   "A webhook with its new secret in full. No other answer shows the secret.",
 );
 
-/**
- * The response that creates a secret. `standardWebhooksSecret` is not stored: it is computed from `secretKey` each time the response is
- * sent, even if a repeated request with the same `Idempotency-Key` gets the stored response.
- */
+/** `standardWebhooksSecret` is computed from `secretKey` each time, also for a response that is stored with an `Idempotency-Key`. */
 export const WebhookWithSecret = z.pipe(
   z.pipe(
     Webhook,
@@ -205,7 +199,7 @@ export const StoredWebhook = z.object({
   secretMask: z.optional(z.string()),
   /** The unencrypted secret in a row of an old version of the service. `npm run webhooks -- encrypt-secrets` replaces it. */
   secretKey: z.optional(z.string()),
-  /** The secret before the last rotation. Until the time `until`, requests are signed with both secrets. */
+  /** The secret before the last rotation, valid until `until`. */
   previousSecret: z.optional(
     z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
   ),
@@ -213,8 +207,8 @@ export const StoredWebhook = z.object({
   /** The time of the first failure after the last success. Absent after a success. */
   failingSince: z.optional(Timestamp),
   /**
-   * The row's partition in the due index (rows by due time). The row of a paused webhook is in a partition for paused webhooks. After a
-   * resume, until its backlog is sent, the row is in a partition that the sweeper (a function that runs every minute) reads.
+   * The row's partition in the due index: one for paused webhooks, or, after a resume until its backlog is sent, one that the sweeper
+   * reads.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -227,14 +221,12 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** The filter as JSON text. A DynamoDB map would not return all of its keys and numbers unchanged. */
+  /** JSON text, because a DynamoDB map would not return all keys and numbers unchanged. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /**
-   * The time at which the registration's delay was last changed. Events from before this time may have been published with another delay.
-   */
+  /** Earlier events may have been published with another delay. */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

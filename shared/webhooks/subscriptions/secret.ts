@@ -1,7 +1,4 @@
-/**
- * The secrets in a webhook's row. Each secret is encrypted, and can be decrypted only together with the key of this row. A mask (the last
- * characters of a secret) is stored unencrypted.
- */
+/** The secrets in a webhook's row. Each is encrypted, and can be decrypted only together with the key of this row. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -15,10 +12,7 @@ const keyOf = ({ companyId, id }: Row) => keys.webhook(companyId, id);
 
 const SHOWN = 4;
 
-/**
- * Returns the mask of a secret: its last characters, by which people distinguish secrets. It contains at most four characters and at most
- * a quarter of the secret.
- */
+/** Returns the last characters of a secret, at most four and at most a quarter of it. */
 export function maskOf(secret: string): string {
   const characters = [...(secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret)];
   const shown = Math.min(SHOWN, Math.floor(characters.length / 4));
@@ -27,19 +21,18 @@ export function maskOf(secret: string): string {
 
 export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => secretMask ?? maskOf(plain(secretKey));
 
-/** Number of random bytes in a generated `whsec_` secret. Standard Webhooks requires 24 to 64. */
+/** Standard Webhooks requires 24 to 64. */
 const STANDARD_BYTES = 24;
 
 export const newSecret = (form: "uuid" | "standard"): string =>
   form === "uuid" ? randomUUID() : `${STANDARD_PREFIX}${randomBytes(STANDARD_BYTES).toString("base64")}`;
 
-/** Returns a random secret in the format of the webhook's current secret, because its receiver may support only this format. */
+/** Returns a random secret in the format of the current secret, because its receiver may support only this format. */
 export async function newSecretLike(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<string> {
   const current = await opened(secrets, webhook, webhook.sealedSecret, webhook.secretKey);
   return newSecret(current.startsWith(STANDARD_PREFIX) ? "standard" : "uuid");
 }
 
-/** Encrypts a new secret. Returns the fields with which the row stores it. */
 export async function sealedSecret(
   secrets: Secrets,
   row: Row,
@@ -63,7 +56,6 @@ export async function asPreviousSecret(
   return { sealed: await secrets.seal(webhook.companyId, keyOf(webhook), plain(secretKey)), until };
 }
 
-/** Returns the condition that the row still contains the secret that was read. */
 export const hasSecretOf = ({ sealedSecret: sealed, secretKey }: StoredWebhook): Condition =>
   sealed === undefined ? equals("secretKey", secretKey) : equals("sealedSecret", sealed);
 

@@ -1,7 +1,4 @@
-/**
- * Reads a company's webhooks, converts them to the form that the API shows, and deletes them. The registrations of a webhook, which name the
- * events that it receives, are read and deleted with it.
- */
+/** Reads, presents and deletes a company's webhooks with their registrations. */
 import * as z from "zod/mini";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -30,10 +27,7 @@ export interface WebhookRows {
 export const readWebhooks = async (table: Reads, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
-/**
- * Reads the webhooks with their registrations, and the version number of the registrations. The Query returns the row with the version
- * first, so the registrations are at least as new as this version.
- */
+/** The Query returns the row with the version first, so the registrations are at least as new as this version. */
 export async function readWebhooksAtVersion(
   table: Reads,
   companyId: number,
@@ -41,7 +35,6 @@ export async function readWebhooksAtVersion(
   const webhooks = new Map<number, WebhookRows>();
   let version = registrationsVersionOf(undefined);
   const { sk: countKey } = keys.webhookCount(companyId);
-  // The row of a webhook sorts before the rows of its registrations, so the map contains the webhook when its registrations are added.
   for await (const item of table.query(keys.webhooks(companyId))) {
     if (item.sk === countKey) {
       version = registrationsVersionOf(item);
@@ -80,9 +73,8 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 }
 
 /**
- * Deletes the webhook with its registrations. A waiting delivery is cancelled when its queue message arrives. Deliveries in the throttled
- * or paused backlog have no message. The transaction therefore also marks the webhook's limiter row as if a throttled backlog were waiting.
- * The sweeper (a function that runs every minute) finds this mark and starts a step, which cancels the deliveries of both backlogs.
+ * Deletes the webhook with its registrations. Deliveries in a backlog have no message that could cancel them. The transaction therefore
+ * sets the mark in the limiter's row, so that a step cancels both backlogs.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -98,12 +90,8 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
   });
 }
 
-/**
- * The version of a company's registrations. It changes with each write of a registration. A publisher that caches the registrations
- * compares the current version with that of its cache, to notice when the cache is out of date.
- */
+/** The version of a company's registrations, by which a publisher notices that its cache is out of date. */
 export interface RegistrationsVersion {
-  /** Number of changes so far. */
   readonly number: number;
   /** The time of the last change, in milliseconds since 1970. */
   readonly changedAt: number;
@@ -114,19 +102,13 @@ const CountRow = z.object({
   registrationsChangedAt: z._default(z.int(), 0),
 });
 
-/**
- * Returns the version of the company's registrations. The version is stored in the row that counts the company's webhooks. A company that
- * never had a webhook has no such row.
- */
+/** The version is in the row that counts the company's webhooks. A company that never had a webhook has no such row. */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
   return { number, changedAt };
 }
 
-/**
- * Returns the write that raises the version of the company's registrations. Add it to each transaction that changes registrations. The
- * same row counts the webhooks, so pass 1 or -1 as `webhooks` if the transaction adds or deletes one.
- */
+/** Add this write to each transaction that changes registrations. Pass 1 or -1 as `webhooks` if it adds or deletes a webhook. */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
   change: {
@@ -170,7 +152,7 @@ export const presentRegistration = (registration: StoredRegistration): Registrat
   filter: filterOf(registration),
 });
 
-/** Returns the webhook as the API shows it. `secretKey` must be the mask, except in the answer that creates the secret. */
+/** `secretKey` must be the mask, except in the answer that creates the secret. */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
   const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };

@@ -1,7 +1,4 @@
-/**
- * Creates and changes webhooks. This file is separate from webhooks.ts, so that only the functions that create or change webhooks have the
- * code for URLs and secrets in their bundles.
- */
+/** Creates and changes webhooks. Separate from webhooks.ts, so that other functions have no code for URLs and secrets in their bundles. */
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -72,7 +69,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   return created;
 }
 
-/** Changes the fields that the request contains. Waiting deliveries are sent to the new URL. */
+/** Waiting deliveries are sent to the new URL. */
 export async function updateWebhook(
   context: ApiContext,
   companyId: number,

@@ -13,7 +13,7 @@ export const PER_HOUR: Readonly<Record<Exclude<Operation, "authorize">, number>>
 /**
  * What a deployment with the preset `production` has by default in addition to the resources in measured.json. A test compares the numbers
  * of rules, alarms and metrics with the templates. `smokeTestDollars` is the sum of the monthly costs at the end of
- * docs/decisions/2026-11-22-scheduled-smoke-test.md.
+ * docs/decisions/2026-11-22-watching.md.
  */
 export const PRODUCTION_DEFAULTS = {
   webAclRules: 4,

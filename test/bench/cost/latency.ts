@@ -101,7 +101,7 @@ had started an environment.`,
 
 - *on demand*: Lambda starts an environment when no existing environment is free. This is the default of the preset \`small\`.
 - *no prospects in memory*: as *on demand*, but each list reads the rows of its page from the table. All lists did this before [functions kept
-  prospects in memory](decisions/2026-11-23-prospects-in-memory.md).
+  prospects in memory](decisions/2026-11-21-lists-from-the-index.md).
 - *with the smoke test*: as *on demand*, but the [scheduled smoke test](deploy.md#watch) also calls the functions every ${SMOKE_TEST_MINUTES} minutes. Therefore
   Lambda rarely ends all environments of a function. This is the default of the preset \`production\`.
 - *one environment provisioned*: as *on demand*, but with the setting \`warmEnvironments=1\`, Lambda always keeps one environment of each of three

@@ -41,7 +41,7 @@ export interface CompanyScene {
   readonly users: PoolUsers;
   /** `calls` counts the requests of all clients. The request with the number `killAt` and all requests after it fail without an effect. */
   readonly kills: { calls: number; killAt: number };
-  /** Creates a company with users, files and rows of every key family (group of keys). Returns its id. */
+  /** Creates a company with users, files and rows of every key family. Returns its id. */
   company(name: string): Promise<number>;
   /**
    * Copies all rows of the company into the old table. Also adds a user to the old table and to the user pool. Returns the user's e-mail

@@ -117,8 +117,9 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const restarted = start([]);
   const url = await restarted.ready;
   expect(restarted.output().match(/^ready /gm)).toHaveLength(1);
-  // The output must begin with the URLs, so the synthesis of the templates must print no warning before them.
-  expect(restarted.output()).toMatch(/^API /);
+  // Only the steps with their seconds come before the URLs, so the synthesis of the templates must print no warning.
+  expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+API /);
+  expect(restarted.output()).toContain(`\nConsole    ${url}/\nready ${url}\n`);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   const after = await ownerOf(url);
   const params = { path: { id: job.id } };
@@ -160,7 +161,7 @@ test.each(["/proc/data", "package.json/data"])(
     // SIGKILL.
     const options = { cwd: root, encoding: "utf8", env, timeout: 120_000, killSignal: "SIGKILL" } as const;
     const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
-    expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\)\n$/);
+    expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\): set it to another one\n$/);
     expect(stderr).toContain(place);
     expect(status).toBe(1);
   },

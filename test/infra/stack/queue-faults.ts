@@ -43,8 +43,8 @@ export async function leaveMessage(service: LocalService, template: Template): P
 }
 
 /**
- * Calls the publisher with a change that it can neither publish nor store in the queue of poison records (records that always fail),
- * because SQS refuses such a large message. The publisher reports the change as failed, and its invocation succeeds.
+ * Calls the publisher with a change that it can neither publish nor store in the queue of poison records, because SQS refuses such a large
+ * message. The publisher reports the change as failed, and its invocation succeeds.
  */
 export async function failRecord(service: LocalService): Promise<Partial<Observed>> {
   const NewImage = { type: { S: "prospect" }, name: { S: "x".repeat(1_100_000) } };

@@ -1,0 +1,56 @@
+/**
+ * Runs a build in a process of its own that ends after the build. The bundlers and the CDK need up to gigabytes of memory, which only the
+ * end of their process gives back to the machine.
+ */
+import { fork } from "node:child_process";
+import * as z from "zod/mini";
+import { doneAtExit } from "../command/at-exit.ts";
+import { codeOf, messageOf, pathOf } from "../command/error.ts";
+
+const FromBuild = z.union([
+  z.object({ step: z.string() }),
+  z.object({ result: z.unknown() }),
+  z.object({ failure: z.string(), code: z.optional(z.string()), path: z.optional(z.string()) }),
+]);
+
+/**
+ * Runs `file` with `input` in a new process, and returns the result of its build. If this process exits or is killed, the new process ends
+ * too.
+ * @param file a module that calls `answerParent`
+ * @param onStep is called when the build has ended a step
+ */
+export async function inOwnProcess(
+  file: string,
+  input: object,
+  onStep: (step: string) => void = () => undefined,
+): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  // The build may print warnings. They go to standard error, because programs read the standard output of this process.
+  const child = fork(file, { execArgv: [], stdio: ["ignore", 2, 2, "ipc"] });
+  const end = doneAtExit(() => child.kill());
+  child.on("message", (message) => {
+    const from = z.parse(FromBuild, message);
+    if ("step" in from) onStep(from.step);
+    else if ("result" in from) resolve(from.result);
+    else reject(Object.assign(new Error(from.failure), { code: from.code, path: from.path }));
+  });
+  child.once("error", reject);
+  child.once("exit", (code, signal) => reject(new Error(`a process of the build ended with ${signal ?? code}`)));
+  child.send(input);
+  return promise.finally(end);
+}
+
+/**
+ * Does the work of a process that `inOwnProcess` has started. The parent ends this process when it has the result: an exit of its own could
+ * come before the parent has read the result.
+ */
+export function answerParent(work: (input: unknown, onStep: (step: string) => void) => Promise<unknown>): void {
+  const send = (message: z.infer<typeof FromBuild>): void => void process.send?.(message);
+  process.once("disconnect", () => process.exit(1));
+  process.once("message", (input) => {
+    work(input, (step) => send({ step })).then(
+      (result) => send({ result }),
+      (error: unknown) => send({ failure: messageOf(error), code: codeOf(error), path: pathOf(error) }),
+    );
+  });
+}

@@ -1,0 +1,225 @@
+/**
+ * Each list and each `GET /api/changes` reads all entries of the company that are not yet flushed into the search index. Tests that the
+ * sweeper starts a flush of each company whose oldest entry is older than a minute, so that a company that writes nothing has none.
+ */
+import { marshall } from "@aws-sdk/util-dynamodb";
+import { expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { moveHead } from "#shared/company-index/manifest.ts";
+import { FLUSH_ENTRIES, flush, OLD_MS } from "#shared/company-index/write/flush.ts";
+import { flushStream, sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newStage } from "../sync/stage.ts";
+
+const db = faultyDynamoDb();
+
+async function newCompany() {
+  const { context, owner } = await newStage(db);
+  const { companyId } = owner;
+  const { table } = context;
+  const time = { nowMs: Date.UTC(2026, 5, 1) };
+  const clock = { now: () => time.nowMs };
+  const fault = { isLosing: false, isFailing: false };
+  const transact: Table["transact"] = async (writes) => {
+    if (fault.isFailing) throw new Error("the table fails");
+    const { head } = await readUnflushed(table, companyId);
+    if (fault.isLosing) await moveHead(table, companyId, head, { ...head, version: head.version + 1 });
+    await table.transact(writes);
+  };
+  const newFunction = () => flushStream(() => ({ table: { ...table, transact }, clock }));
+  const handle = newFunction();
+  const seen = new Set<string>();
+  /** Passes stream records of these items to the function. Returns the number of records that it reports as failed. */
+  async function deliver(items: readonly Item[], to = handle): Promise<number> {
+    const Records = items.map((item) => {
+      const { pk, sk } = item;
+      return { dynamodb: { Keys: marshall({ pk, sk }), NewImage: marshall(item), SequenceNumber: "1" } };
+    });
+    // The type cast is safe: the records contain only some attributes of a stream record, but these are all that the function reads.
+    const { batchItemFailures } = await to({ Records } as never);
+    return batchItemFailures.length;
+  }
+  const request = () => table.get(keys.flushRequest(companyId));
+  return {
+    time,
+    companyId,
+    newFunction,
+    deliver,
+    request,
+    /** During `work`, the flush fails, or another process changes the index before the flush does. */
+    async with<T>(kind: "isLosing" | "isFailing", work: () => Promise<T>): Promise<T> {
+      fault[kind] = true;
+      return work().finally(() => {
+        fault[kind] = false;
+      });
+    },
+    /** Creates prospects, one after the other, and passes the stream records of their entries to the function. */
+    async create(count = 1, to = handle): Promise<void> {
+      for (let i = 0; i < count; i++) {
+        await createProspect(context, owner, { name: "Maria Garcia" });
+        const entries: Item[] = [];
+        for await (const item of table.query(keys.index(companyId))) {
+          if (item.type !== "delta" || seen.has(String(item.sk))) continue;
+          seen.add(String(item.sk));
+          entries.push(item);
+        }
+        await deliver(entries, to);
+      }
+    },
+    /** Releases the requests whose time has come. If the company's own one is released, passes its stream record to the function. */
+    async sweep(): Promise<void> {
+      await sweepFlushRequests({ table, clock });
+      const row = await request();
+      if (row !== undefined && row.dueAt === undefined) await deliver([row]);
+    },
+    left: async (): Promise<number> => (await readUnflushed(table, companyId)).keys.length,
+    /** Begins with an empty index, as after a flush at this moment. */
+    flushNow: () => flush({ table, clock }, companyId, { least: 1, settleMs: 0 }),
+  };
+}
+
+test.each([1, 10, FLUSH_ENTRIES - 1])(
+  "a company that has written %s entries and then none is flushed by the sweeper",
+  async (count) => {
+    const company = await newCompany();
+    await company.create(count);
+    expect(await company.left()).toBe(count);
+    for (let sweeps = 0; sweeps < 2; sweeps++) {
+      company.time.nowMs += OLD_MS;
+      await company.sweep();
+    }
+    expect(await company.left()).toBe(0);
+    company.time.nowMs += OLD_MS;
+    await company.sweep();
+    expect(await company.request()).not.toHaveProperty("dueAt");
+  },
+);
+
+test("a company whose entries are a second younger than a minute is not flushed", async () => {
+  const company = await newCompany();
+  await company.create(3);
+  company.time.nowMs += OLD_MS - 1_000;
+  await company.sweep();
+  expect(await company.left()).toBe(3);
+});
+
+test("a request costs two write units, its release two, and no further entry of the same minute costs one", async () => {
+  const company = await newCompany();
+  await company.create();
+  company.time.nowMs += OLD_MS;
+  await company.sweep();
+  const first = await metered(() => company.create());
+  const next = await metered(() => company.create());
+  expect(first.usage.writeUnits - next.usage.writeUnits).toBe(2);
+  company.time.nowMs += OLD_MS;
+  const clock = { now: () => company.time.nowMs };
+  const { result, usage } = await metered(() => sweepFlushRequests({ table: db.direct, clock }));
+  expect(usage.writeUnits).toBe(2 * result);
+});
+
+test("a sweep releases the 50 oldest requests, and the next sweep the others", async () => {
+  const at = Date.UTC(2020, 0, 1);
+  const ids = Array.from({ length: 70 }, (_, i) => 900_000 + ((i * 37) % 70));
+  const rows = ids.map((id, i) => ({
+    ...keys.flushRequest(id),
+    ...{ type: "flushRequest", dueShard: keys.flushShard, dueAt: iso(at + i * 1_000) },
+  }));
+  await db.direct.batchPut(rows.toReversed());
+  const sweep = () => sweepFlushRequests({ table: db.direct, clock: { now: () => at + OLD_MS * 2 } });
+  const waiting = async () => {
+    const items = await Promise.all(ids.map((id) => db.direct.get(keys.flushRequest(id))));
+    return ids.filter((_, i) => items[i]?.dueAt !== undefined);
+  };
+  expect(await sweep()).toBe(50);
+  expect(await waiting()).toEqual(ids.slice(50));
+  expect(await sweep()).toBe(20);
+  expect(await waiting()).toEqual([]);
+});
+
+test("the stream record of a released request may arrive twice, and long after its entries were flushed", async () => {
+  const company = await newCompany();
+  await company.create(5);
+  company.time.nowMs += OLD_MS;
+  await company.sweep();
+  const released = (await company.request()) ?? expect.fail("no request");
+  await company.create(2);
+  for (let i = 0; i < 2; i++) expect(await company.deliver([released])).toBe(0);
+  expect(await company.left()).toBe(2);
+  for (let sweeps = 0; sweeps < 2; sweeps++) {
+    company.time.nowMs += OLD_MS;
+    await company.sweep();
+  }
+  expect(await company.left()).toBe(0);
+});
+
+test("a flush that fails is reported, stops no other company, and succeeds when its record is repeated", async () => {
+  const [company, other] = [await newCompany(), await newCompany()];
+  await company.create(5);
+  await other.create(5);
+  for (const one of [company, other]) one.time.nowMs += OLD_MS;
+  await sweepFlushRequests({ table: db.direct, clock: { now: () => company.time.nowMs } });
+  const rows = [(await company.request()) ?? expect.fail(), (await other.request()) ?? expect.fail()];
+  // Only transactions of `company` fail. The function of `other` handles the records of both companies.
+  expect(await company.with("isFailing", () => company.deliver(rows.slice(0, 1)))).toBe(1);
+  expect(await company.left()).toBe(5);
+  expect(await other.deliver(rows)).toBe(0);
+  expect([await company.left(), await other.left()]).toEqual([0, 0]);
+});
+
+test("if another process changes the index during the flush, or the clock of the function is behind, there is a new request", async () => {
+  const company = await newCompany();
+  await company.create(5);
+  company.time.nowMs += OLD_MS;
+  await company.with("isLosing", () => company.sweep());
+  expect(await company.left()).toBe(5);
+  for (let sweeps = 0; sweeps < 2; sweeps++) {
+    company.time.nowMs += OLD_MS;
+    await company.sweep();
+  }
+  expect(await company.left()).toBe(0);
+});
+
+test("entries are flushed although another instance of the function has made the request for earlier ones", async () => {
+  const company = await newCompany();
+  await company.create(1);
+  company.time.nowMs += OLD_MS - 10_000;
+  const second = company.newFunction();
+  await company.create(1, second);
+  company.time.nowMs += 10_000;
+  await company.sweep();
+  expect(await company.left()).toBe(0);
+  company.time.nowMs += 10_000;
+  await company.create(1, second);
+  expect(await company.left()).toBe(1);
+  for (let sweeps = 0; sweeps < 2; sweeps++) {
+    company.time.nowMs += OLD_MS;
+    await company.sweep();
+  }
+  expect(await company.left()).toBe(0);
+});
+
+test("a busy company makes at most one request in a minute, and is not flushed with few entries", async () => {
+  const company = await newCompany();
+  await company.create(FLUSH_ENTRIES);
+  const requests = new Set<unknown>();
+  const left: number[] = [];
+  for (let minute = 0; minute < 3; minute++) {
+    for (let second = 0; second < 60; second += 2) {
+      company.time.nowMs += 2_000;
+      await company.create(2);
+      requests.add((await company.request())?.dueAt);
+    }
+    const before = await company.left();
+    await company.sweep();
+    left.push(before - (await company.left()));
+  }
+  requests.delete(undefined);
+  expect(requests.size).toBeLessThanOrEqual(4);
+  expect(left.filter((moved) => moved > 0).length).toBeLessThanOrEqual(1);
+});

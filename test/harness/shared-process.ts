@@ -1,0 +1,89 @@
+/**
+ * Runs all functions of the local service in the service's own process. They share their modules and their compiled code, so the API tests
+ * need a fraction of the processor time. It does not enforce rights and ends no function that hangs: the gate tests both in worker threads.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { EventEmitter } from "node:events";
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { root } from "../../infra/build/bundle.ts";
+import { replaceConsole } from "../../infra/local/console.ts";
+import type { FromWorker, Thread, ThreadOptions, ToWorker } from "../../infra/local/environment.ts";
+import { serveInvocations } from "../../infra/local/runtime.ts";
+
+interface Invoked {
+  readonly requestId: string;
+  readonly onLine: (line: string) => void;
+}
+
+const invoked = new AsyncLocalStorage<Invoked>();
+
+/** Log lines belong to the function whose invocation writes them. Other lines go to standard error. */
+function separateLogs(): void {
+  replaceConsole(
+    "INFO",
+    () => invoked.getStore()?.requestId,
+    (line) => {
+      const invocation = invoked.getStore();
+      if (invocation === undefined) process.stderr.write(`${line}\n`);
+      else invocation.onLine(line);
+    },
+  );
+}
+
+/** Variables that have another value in each function. The shared process has none of them. */
+const OWN = /^AWS_(?:LAMBDA_FUNCTION_|ACCESS_KEY_ID$)/;
+
+/** Sets the variables of a function. Throws if two functions need different values of a variable. */
+function setVariables(variables: Readonly<Record<string, string>>, known: Map<string, string>): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (OWN.test(name)) continue;
+    if (known.has(name) && known.get(name) !== value) throw new Error(`functions need different values of ${name}`);
+    known.set(name, value);
+    process.env[name] = value;
+  }
+}
+
+/** The build writes a file that this function reads into the folder of its bundle. */
+const BUNDLED = "method-not-allowed";
+const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
+
+/** Loads all functions, because the first use of a service depends on what the modules of all functions have registered. */
+async function loadAll(): Promise<void> {
+  const files = globSync("**/*.ts", { cwd: join(root, "functions") }).map((name) => name.replace(/\.ts$/, ""));
+  await Promise.all(files.filter((file) => file !== BUNDLED).map((file) => import(sourceOf(file))));
+}
+
+/** Returns the function that starts the environments of all functions in this process. */
+export function sharedProcess(): (options: ThreadOptions) => Thread {
+  separateLogs();
+  const known = new Map<string, string>();
+  process.env.AWS_ACCESS_KEY_ID = "all-functions";
+  let all: Promise<unknown> | undefined;
+  return ({ file, data, variables }) => {
+    setVariables(variables, known);
+    const toService = new EventEmitter<{ message: [FromWorker]; error: [Error]; exit: [] }>();
+    const toFunction = new EventEmitter<{ message: [ToWorker] }>();
+    const port = {
+      postMessage: (message: FromWorker) => void toService.emit("message", message),
+      on: (event: "message", listener: (message: ToWorker) => void) => toFunction.on(event, listener),
+    };
+    const onLine = (line: string): void => port.postMessage({ type: "log", line });
+    const load = async (): Promise<unknown> => {
+      all ??= loadAll();
+      await all;
+      return import(file === BUNDLED ? pathToFileURL(data.bundle).href : sourceOf(file));
+    };
+    serveInvocations({
+      port,
+      data,
+      load,
+      during: (requestId, work) => invoked.run({ requestId, onLine }, work),
+    }).catch((error: Error) => toService.emit("error", error));
+    return Object.assign(toService, {
+      postMessage: (message: ToWorker) => void toFunction.emit("message", message),
+      terminate: async () => void toFunction.removeAllListeners(),
+    });
+  };
+}

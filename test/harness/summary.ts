@@ -1,0 +1,30 @@
+/** Ends the report of a run: the ten slowest tests, and one line with the numbers of passed and failed tests. */
+import type { Reporter, TestModule } from "vitest/node";
+
+const SHOWN = 10;
+const LONG_MS = 20_000;
+
+/** Why a test needs more than 20 seconds. The keys are parts of its full name: file, then the names of the suites and of the test. */
+const reasons: Readonly<Record<string, string>> = {};
+
+function line(name: string, ms: number): string {
+  const reason = Object.entries(reasons).find(([end]) => name.includes(end))?.[1];
+  const why = reason ?? (ms > LONG_MS ? "NO REASON GIVEN: add one in test/harness/summary.ts" : "");
+  return `${(ms / 1000).toFixed(1).padStart(6)} s  ${name}  ${why}`.trimEnd();
+}
+
+export class Summary implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const tests = modules.flatMap((module) =>
+      [...module.children.allTests()].map((test) => ({
+        name: `${module.relativeModuleId} > ${test.fullName}`,
+        ms: test.diagnostic()?.duration ?? 0,
+        state: test.result().state,
+      })),
+    );
+    const count = (state: string): number => tests.filter((test) => test.state === state).length;
+    console.log("the slowest tests:");
+    for (const { name, ms } of tests.toSorted((a, b) => b.ms - a.ms).slice(0, SHOWN)) console.log(line(name, ms));
+    console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
+  }
+}

@@ -1,0 +1,163 @@
+/** Tests `npm run dead-letters`. After a fault has been repaired, an operator uses this command to repeat the failed work. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import {
+  DescribeStreamCommand,
+  DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+  ListStreamsCommand,
+} from "@aws-sdk/client-dynamodb-streams";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
+import type { DynamoDBRecord } from "aws-lambda";
+import { afterAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { openTable } from "#shared/db/table.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { messageFor } from "#shared/webhooks/messages.ts";
+import type { Webhook } from "../../../docs/client/api.ts";
+import { lambdaRecord } from "../../../infra/cli/stream-records.ts";
+import { baseUrl } from "../../harness/client.ts";
+import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { dataOf, present, uniqueName } from "../../harness/shapes.ts";
+import { newTeam } from "../../harness/team.ts";
+
+const Outputs = z.object({
+  TableName: z.string(),
+  DynamoDbEndpoint: z.string(),
+  SqsEndpoint: z.string(),
+  ParkedRecordsUrl: z.string(),
+  DeliveriesDeadLettersUrl: z.string(),
+});
+const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
+const dynamoDb = { ...local, endpoint: outputs.DynamoDbEndpoint };
+const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
+const streams = new DynamoDBStreamsClient(dynamoDb);
+const sqs = sqsClient({ ...local, endpoint: outputs.SqsEndpoint });
+const as = await newTeam();
+
+const receivers: Receiver[] = [];
+afterAll(async () => {
+  for (const receiver of receivers) await receiver.close();
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function deadLetters(...args: readonly string[]): Promise<Ended> {
+  const { hostname: HOST, port: PORT } = new URL(baseUrl());
+  const file = join(import.meta.dirname, "../../../infra/cli/dead-letters.ts");
+  return new Promise((resolve) => {
+    execFile(process.execPath, [file, ...args], { env: { ...process.env, HOST, PORT } }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webhook: Webhook }> {
+  const receiver = await startReceiver();
+  receivers.push(receiver);
+  const registrations = [{ event: "prospect.created", delayMinutes }];
+  const body = { name: uniqueName(), url: receiver.url, registrations };
+  return { receiver, webhook: dataOf(await as.admin.POST("/api/webhooks", { body }), 201) };
+}
+
+async function inStream(id: number): Promise<{ shardId: string; record: DynamoDBRecord }> {
+  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: outputs.TableName }));
+  const StreamArn = present(Streams[0]?.StreamArn);
+  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+  for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
+    const start = new GetShardIteratorCommand({ StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" });
+    let next = (await streams.send(start)).ShardIterator;
+    while (next !== undefined) {
+      const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator: next }));
+      const record = Records.find(
+        ({ dynamodb: { NewImage: row } = {} }) => row?.type?.S === "prospect" && row.id?.N === String(id),
+      );
+      if (record !== undefined) return { shardId: ShardId, record: lambdaRecord(record) };
+      next = Records.length === 0 ? undefined : NextShardIterator;
+    }
+  }
+  return expect.fail("the stream does not hold the row");
+}
+
+const send = (QueueUrl: string, body: object) =>
+  sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: "1" }));
+
+test("failed stream records become events, whether a message holds the record or its position; an unreadable one stays", async () => {
+  const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+  const { shardId, record } = await inStream(id);
+  const position = present(record.dynamodb?.SequenceNumber);
+  // This webhook is created after the failure. It can receive the event only if the command has repeated the work.
+  const first = await listen(0);
+  await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
+  await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
+  const one = await deadLetters("redrive", "parked-records");
+  expect(one, one.stderr).toMatchObject({ code: 1 });
+  // The repeated work also writes log lines. They must not appear on stdout.
+  expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
+  await first.receiver.until(1);
+  const second = await listen(0);
+  const between = { shardId, startSequenceNumber: position, endSequenceNumber: position, batchSize: 1 };
+  await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
+  const two = await deadLetters("redrive", "parked-records");
+  expect(two, two.stderr).toMatchObject({ code: 0 });
+  await second.receiver.until(1);
+  for (const { receiver } of [first, second]) {
+    expect(receiver.receipts.map(({ event }) => event)).toMatchObject([
+      { event: "prospect.created", data: { prospect: { id, name: "Ada" } } },
+    ]);
+  }
+});
+
+test("the command ends if a message names a position that the stream has not reached", async () => {
+  const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Cid" } }), 201);
+  const { shardId, record } = await inStream(id);
+  const startSequenceNumber = present(record.dynamodb?.SequenceNumber);
+  const between = { shardId, startSequenceNumber, endSequenceNumber: `${startSequenceNumber}0000`, batchSize: 1 };
+  await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
+  const ended = await deadLetters("redrive", "parked-records");
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain(`has no record at the position ${between.endSequenceNumber}`);
+});
+
+test("a delivery whose message failed is sent exactly once", async () => {
+  const { receiver, webhook } = await listen(60);
+  dataOf(await as.rep.POST("/api/prospects", { body: { name: "Bob" } }), 201);
+  const path = { params: { path: { id: webhook.id } } };
+  const listed = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", path)).items[0];
+  await expect.poll(listed).toBeDefined();
+  const deliveryId = present(await listed()).id;
+  const { companyId } = webhook;
+  const key = keys.delivery(companyId, webhook.id, deliveryId);
+  // The sweeper finds a due delivery by its field `dueShard`. Without this field, only the message in the dead-letter queue can lead to the
+  // delivery.
+  await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
+  const delivery = StoredDelivery.parse(await table.get(key));
+  await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
+  await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
+  const before = await deadLetters("list");
+  expect(before.stdout).toMatch(/^deliveries +2$/m);
+  const { code, stdout, stderr } = await deadLetters("redrive", "deliveries");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: `target: local service at ${baseUrl()}\n` });
+  expect(stdout).toMatch(/2 done again, 0 failed/);
+  await receiver.until(1);
+  const state = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", path)).items[0]?.status;
+  await expect.poll(state).toBe("delivered");
+  expect((await deadLetters("list")).stdout).toMatch(/^deliveries +0$/m);
+  expect(receiver.receipts).toHaveLength(1);
+});
+
+test("an unknown queue gets the usage with all queues", async () => {
+  const { code, stderr } = await deadLetters("redrive", "everything");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/deliveries, imports, exports, bulk-jobs, parked-records, unflushed-indexes/);
+});

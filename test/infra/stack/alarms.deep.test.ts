@@ -1,0 +1,397 @@
+/**
+ * Turns each alarm on once. The input of the alarms comes from a local service: its log lines, the statuses of its answers, and the number
+ * of messages in its queues. No alarm may be on in normal operation. Also tests that each metric filter finds its value and its dimensions
+ * in a real log line.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import * as keys from "#shared/db/keys.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
+import { apiClient } from "../../../docs/client/client.ts";
+import type { LogLine } from "../../../infra/local/options.ts";
+import { type LocalService, startLocal } from "../../../infra/local/service.ts";
+import { canary } from "../../../infra/routes/routes.ts";
+import { capacityOf } from "../../../infra/settings/capacity.ts";
+import { logQueries } from "../../../infra/stack/queries.ts";
+import { templatesInOrder } from "../../../infra/synth.ts";
+import { at, type Fields, synthesized, type Template, target, withBackups } from "../template.ts";
+import { AlarmRule, alarmsByName, neededPeriods, periodsUntilOn } from "./alarm-state.ts";
+import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
+import { withDamagedActivity } from "./damaged-activity.ts";
+import { matches, selected } from "./filter-pattern.ts";
+import { metricOf, type Observed } from "./observed.ts";
+import { depths, failRecord, fillDeadLetters, leaveMessage, sendToDeliver } from "./queue-faults.ts";
+
+const lines: LogLine[] = [];
+let statuses: number[] = [];
+let template: Template;
+let service: LocalService;
+let table: Table;
+/**
+ * A server of this test. It receives webhooks. It also simulates Parameter Store for the scheduled smoke test, and forwards the requests of
+ * the smoke test to the service.
+ */
+let server: Server;
+let canaryToken = "";
+let normal: Observed;
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await buffer(request);
+  if (request.headers["x-amz-target"] === "AmazonSSM.GetParameter") {
+    const Value = JSON.stringify({ accessToken: canaryToken });
+    response.setHeader("Content-Type", "application/x-amz-json-1.1").end(JSON.stringify({ Parameter: { Value } }));
+    return;
+  }
+  const path = /^\/forwarded(\/.*)$/.exec(request.url ?? "")?.[1];
+  if (path === undefined || service === undefined) {
+    response.end();
+    return;
+  }
+  const { method = "GET" } = request;
+  const headers = { authorization: request.headers.authorization ?? "", "content-type": "application/json" };
+  const answered = await fetch(`${service.url}${path}`, { method, headers, ...(body.length > 0 && { body }) });
+  response.writeHead(answered.status, { "Content-Type": "application/json" }).end(await answered.text());
+}
+
+/**
+ * Returns the templates with the scheduled smoke test. The smoke test sends its requests to the server of this test, which replaces
+ * Parameter Store and the API.
+ */
+async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrder>): Promise<unknown[]> {
+  const watched = { ...config, watch: { ...config.watch, canary: true } };
+  const templates = await templatesInOrder(watched, outDir);
+  for (const { Resources } of templates) {
+    for (const { Metadata, Properties } of Object.values(Resources)) {
+      const variables = at(Properties, "Environment", "Variables");
+      if (Metadata.file !== canary.file || typeof variables !== "object" || variables === null) continue;
+      Object.assign(variables, { API_URL: `${ownUrl()}/forwarded`, AWS_ENDPOINT_URL_SSM: ownUrl() });
+    }
+  }
+  return templates;
+}
+
+function ownUrl(): string {
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+}
+
+beforeAll(async () => {
+  server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  [template, service] = await Promise.all([
+    // The preset `small` has a limit of concurrent executions that one machine can reach.
+    synthesized({ ...withBackups, capacity: capacityOf({ preset: "small" }) }),
+    startLocal({
+      port: 0,
+      webhookUrlPolicy: "local",
+      timeScale: 1,
+      demo: true,
+      synthesize: withCanary,
+      onLogLine: (line) => lines.push(line),
+    }),
+  ]);
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const { TableName, DynamoDbEndpoint: endpoint } = service.outputs;
+  table = openTable(TableName, dynamoClient({ region: "us-east-1", credentials, endpoint }));
+  // When the service starts, the schedule calls the smoke test. This first call fails, because the test has no token yet. Wait until it has
+  // ended. Otherwise its failure would be counted in the normal operation.
+  await until(() => ended(canary.file));
+  normal = await observe(operate);
+});
+afterAll(async () => {
+  await service.stop();
+  server.close();
+});
+
+async function until(what: () => boolean): Promise<void> {
+  while (!what()) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+const written = (file: string, event: string): boolean =>
+  lines.some((line) => line.file === file && selected(line.text, "$.message.event") === event);
+
+const ended = (file: string, from = 0): boolean =>
+  lines.slice(from).some((line) => line.file === file && selected(line.text, "$.type") === "platform.report");
+
+async function as(email: string) {
+  const token = await service.tokenOf(email);
+  return { token, api: apiClient({ baseUrl: service.url, accessToken: () => token ?? "" }) };
+}
+
+async function status(path: string, init?: RequestInit): Promise<number> {
+  const { status } = await fetch(`${service.url}${path}`, init);
+  statuses.push(status);
+  return status;
+}
+
+/** Executes `work`. Returns everything that happened during it, as the data of one period. */
+async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed> {
+  const from = lines.length;
+  statuses = [];
+  const more = await work();
+  return { lines: lines.slice(from), statuses, refused: {}, recordAges: {}, queues: {}, ...more };
+}
+
+/**
+ * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a call of the sweeper, and
+ * the smoke test.
+ */
+async function operate(): Promise<Partial<Observed>> {
+  const from = lines.length;
+  const recordAges = await deliver();
+  const { api, token } = await as("owner@acme.test");
+  expect(await status("/api/prospects", { headers: { authorization: `Bearer ${token}` } })).toBe(200);
+  expect(await status("/api/prospects")).toBe(401);
+  await api.POST("/api/prospects/exports", { body: {} });
+  const upload = (await api.POST("/api/prospects/imports", { body: {} })).data?.upload;
+  if (upload === undefined || upload === null) throw new Error("no upload");
+  await fetch(upload.url, { method: upload.method, headers: upload.headers, body: "name,lat,lng\nAnn,39.7,-105\n" });
+  await service.invoke("events/sweep", { assume: "messages-kept" });
+  canaryToken = (await service.tokenOf("owner@acme.test")) ?? "";
+  await service.invoke(canary.file, {});
+  for (const file of ["jobs/export", "jobs/import", "index/flush"]) await until(() => ended(file, from));
+  lines.push(...loggedBackupEvents(template, [...successes, ...foreign]));
+  return { recordAges, queues: await depths(service) };
+}
+
+/** Milliseconds that are added to the normal age of stream records, to simulate a function that is late. */
+const LATE_MS = 10 * 60_000;
+
+/**
+ * Makes a change that sends a webhook. For each function that reads the stream, returns the milliseconds from the change until the function
+ * started.
+ */
+async function deliver(): Promise<Observed["recordAges"]> {
+  const from = lines.length;
+  const { api } = await as("owner@acme.test");
+  const registrations = [{ event: "prospect.created" }];
+  const body = { name: "Filters", url: ownUrl(), registrations };
+  expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
+  const changedMs = Date.now();
+  expect((await api.POST("/api/prospects", { body: { name: "Filtered" } })).response.status).toBe(201);
+  await until(() => written("events/deliver", "attempted") && ended("index/flush", from));
+  const ageAt = (file: string): number => {
+    const started = lines
+      .slice(from)
+      .find((line) => line.file === file && selected(line.text, "$.type") === "platform.start");
+    return Math.max(0, Date.parse(String(selected(started?.text ?? "", "$.time"))) - changedMs);
+  };
+  return { "events/publish": ageAt("events/publish"), "index/flush": ageAt("index/flush") };
+}
+
+async function loseDelivery(): Promise<Partial<Observed>> {
+  const deliveryId = `dlv_${"0".repeat(29)}`;
+  await sendToDeliver(service, JSON.stringify({ v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 }));
+  await until(() => written("events/deliver", "delivery missing"));
+  return {};
+}
+
+/**
+ * Makes the search index of a company unreadable: it sets a format number that this version does not know. Then it calls several functions
+ * that read the index, and waits until the flush, an export job and an import job have failed.
+ */
+async function damageIndex(): Promise<Partial<Observed>> {
+  const { api, token } = await as("owner@globex.test");
+  const me = await api.GET("/api/me");
+  const companyId = me.data?.company.id ?? 0;
+  const upload = (await api.POST("/api/prospects/imports", { body: {} })).data?.upload;
+  await table.batchPut([{ ...(await table.get(keys.indexHead(companyId))), ...keys.indexHead(companyId), format: 99 }]);
+  const headers = { authorization: `Bearer ${token}` };
+  for (const path of ["prospects", "prospects/pins", "prospects/export", "prospects", "prospects", "prospects"]) {
+    expect(await status(`/api/${path}`, { headers })).toBe(503);
+  }
+  const body = new FormData();
+  body.set("file", new File(["name,lat,lng\nImported,33.4,-112\n"], "a.csv"));
+  const imported = await fetch(`${service.url}/api/prospects/import`, { method: "POST", headers, body });
+  expect(imported.status).toBeGreaterThanOrEqual(500);
+  await api.POST("/api/prospects/exports", { body: {} });
+  if (upload === undefined || upload === null) throw new Error("no upload");
+  await fetch(upload.url, {
+    method: upload.method,
+    headers: upload.headers,
+    body: "name,lat,lng\nImported,33.4,-112\n",
+  });
+  // This prospect adds an unflushed entry to the search index, so that the stream starts the flush function.
+  await api.POST("/api/prospects", { body: { name: "Unflushed" } });
+  await until(() => written("index/flush", "index not flushed"));
+  await until(() => written("jobs/export", "message failed"));
+  await until(() => written("jobs/import", "message failed"));
+  return {};
+}
+
+/**
+ * Calls a function `times` times at once with an event that it cannot read. Returns how many of these calls Lambda would refuse because no
+ * execution environment is free. The local service lets such calls wait instead, so the result is the number of calls that had not started
+ * when the first call ended.
+ */
+async function fail(file: string, times = 1): Promise<Partial<Observed>> {
+  const from = lines.length;
+  await Promise.all(Array.from({ length: times }, () => service.invoke(file, {}).catch(() => undefined)));
+  const types = lines.slice(from).flatMap((line) => (line.file === file ? [selected(line.text, "$.type")] : []));
+  const before = types.slice(0, types.indexOf("platform.report"));
+  return { refused: { [file]: times - before.filter((type) => type === "platform.start").length } };
+}
+
+/** Creates a delivery that waits, changes its due time to the past, and runs the sweeper. */
+async function leaveDelivery(): Promise<Partial<Observed>> {
+  const { api } = await as("owner@acme.test");
+  const registrations = [{ event: "prospect.created", delayMinutes: 60 }];
+  const body = { name: "Waiting", url: ownUrl(), registrations };
+  expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
+  expect((await api.POST("/api/prospects", { body: { name: "Waiting" } })).response.status).toBe(201);
+  for (let waiting = undefined; waiting === undefined; ) {
+    for (const pk of keys.dueShards()) {
+      for await (const entry of table.query({ pk, index: "due" })) {
+        const row = z.looseObject({ pk: z.string(), sk: z.string(), dueAt: z.string() }).parse(entry);
+        if (row.sk.startsWith("D#") && Date.parse(row.dueAt) > Date.now() + 30 * 60_000) waiting = row;
+      }
+    }
+    if (waiting !== undefined) {
+      const { pk, sk } = waiting;
+      const dueAt = new Date(Date.now() - 20 * 60_000).toISOString();
+      await table.batchPut([{ ...(await table.get({ pk, sk })), pk, sk, dueAt }]);
+    }
+  }
+  await service.invoke("events/sweep", { assume: "messages-kept" });
+  return {};
+}
+
+/**
+ * Sends many requests at once to several functions. Repeats this at most ten times, until the number of concurrent executions exceeds the
+ * alarm's threshold.
+ */
+async function crowd(): Promise<Partial<Observed>> {
+  const from = lines.length;
+  const alarm = alarmOf("concurrency-near-limit");
+  const { token } = await as("owner@acme.test");
+  const headers = { authorization: `Bearer ${token}` };
+  const paths = Array.from({ length: 4 }, () => ["prospects", "statuses", "tags"]).flat();
+  const isCrowded = (): boolean => {
+    const most = metricOf(template, alarm, { ...normal, lines: lines.slice(from) });
+    return most !== undefined && most > AlarmRule.parse(alarm).Threshold;
+  };
+  for (let round = 0; round < 10 && !isCrowded(); round++) {
+    await Promise.all(paths.map((path) => status(`/api/${path}`, { headers })));
+  }
+  return {};
+}
+
+const late = (file: string) => async (): Promise<Partial<Observed>> => ({
+  recordAges: { [file]: (normal.recordAges[file] ?? 0) + LATE_MS },
+});
+
+/** Sends a message that the delivery function cannot read. The function reports the message as failed, and its invocation succeeds. */
+async function failMessage(): Promise<Partial<Observed>> {
+  const from = lines.length;
+  await sendToDeliver(service, "{}");
+  await until(() => lines.slice(from).some(({ text }) => selected(text, "$.message.event") === "message failed"));
+  return {};
+}
+
+/** The keys are the names of the alarms. Each function causes the fault that turns its alarm on. */
+const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
+  "publisher-fails Errors": () => fail("events/publish"),
+  "publisher-fails FailedRecords": () => failRecord(service),
+  "publisher-throttled": () => fail("events/publish", 20),
+  "publisher-late": late("events/publish"),
+  "index-flush-fails Errors": () => fail("index/flush"),
+  "index-flush-fails FailedFlushes": damageIndex,
+  "index-flush-throttled": () => fail("index/flush", 20),
+  "index-flush-late": late("index/flush"),
+  "delivery-function-fails Errors": () => fail("events/deliver"),
+  "delivery-function-fails FailedDeliveryMessages": failMessage,
+  "delivery-function-throttled": () => fail("events/deliver", 20),
+  "delivery-missing": loseDelivery,
+  "deliveries-overdue": leaveDelivery,
+  "sweeper-fails": () => fail("events/sweep"),
+  "sweeper-stopped": async () => ({}),
+  "smoke-test-fails": async () => {
+    canaryToken = "expired";
+    await service.invoke(canary.file, {}).catch(() => undefined);
+    return {};
+  },
+  "functions-throttled": () => fail("events/publish", 20),
+  "concurrency-near-limit": crowd,
+  "failed-deliveries": () => fillDeadLetters(service),
+  "failed-imports": () => fillDeadLetters(service),
+  "failed-exports": () => fillDeadLetters(service),
+  "failed-bulk-jobs": () => fillDeadLetters(service),
+  "poison-records": () => fillDeadLetters(service),
+  "unflushed-indexes": () => fillDeadLetters(service),
+  "delivery-queue-late": () => leaveMessage(service, template),
+  "server-errors": damageIndex,
+  "damaged-index": damageIndex,
+  "damaged-activity": async () => {
+    const { api } = await as("owner@acme.test");
+    await withDamagedActivity(api, table, () => until(() => written("index/flush", "activity not summed up")));
+    return {};
+  },
+  "copies-fail": async () => {
+    lines.push(...loggedBackupEvents(template, failures));
+    return {};
+  },
+  // This alarm goes off if AWS Backup reports no completed copy. The function returns nothing, like a plan that starts no copy.
+  "no-copy-for-two-days": async () => ({}),
+};
+
+const alarms = () => template.all("AWS::CloudWatch::Alarm").map(({ properties }) => properties);
+const alarmOf = (name: string): Fields => alarmsByName(alarms()).get(name) ?? {};
+
+describe("an alarm", () => {
+  test("is off in normal operation", () => {
+    const on = alarms().filter(
+      (alarm) => periodsUntilOn(AlarmRule.parse(alarm), metricOf(template, alarm, normal), 0) === 0,
+    );
+    expect(on.map((alarm) => [alarm.AlarmDescription, metricOf(template, alarm, normal)])).toEqual([]);
+  });
+
+  test("has a fault in this test, whichever it is", () => {
+    expect(Object.keys(faults).toSorted()).toEqual([...alarmsByName(alarms()).keys()].toSorted());
+  });
+
+  test.each(Object.entries(faults))(
+    "goes off by its fault and not before its periods are over: %s",
+    async (title, fault) => {
+      const alarm = alarmOf(title);
+      const rule = AlarmRule.parse(alarm);
+      const faulty = metricOf(template, alarm, await observe(fault));
+      const periods = periodsUntilOn(rule, metricOf(template, alarm, normal), faulty);
+      expect(periods, `${title}: ${faulty}`).toBeGreaterThanOrEqual(neededPeriods(rule));
+    },
+  );
+});
+
+test("the queries of the logs read fields that real lines have", () => {
+  const fields = Object.values(logQueries)
+    .filter(({ source }) => source === "functions")
+    .flatMap(({ query }) => query.flatMap((part) => part.match(/\b(?:message|record)\.\w+/g) ?? []));
+  for (const field of new Set(fields)) {
+    expect(
+      lines.some(({ text }) => selected(text, `$.${field}`) !== undefined),
+      field,
+    ).toBe(true);
+  }
+});
+
+test("each filter matches some lines that its function wrote, and does not match the others", async () => {
+  const filters = template.all("AWS::Logs::MetricFilter");
+  expect(filters.length).toBeGreaterThan(0);
+  for (const { id, properties } of filters) {
+    const pattern = String(properties.FilterPattern);
+    const group = lines.filter((line) => line.group === target(properties.LogGroupName)).map(({ text }) => text);
+    const found = group.filter((line) => matches(pattern, line));
+    expect(found.length, `${id} ${pattern}\n${group.join("\n")}`).toBeGreaterThan(0);
+    expect(found.length, id).toBeLessThan(group.length);
+    const value = String(at(properties, "MetricTransformations", 0, "MetricValue"));
+    const dimensions = [at(properties, "MetricTransformations", 0, "Dimensions") ?? []].flat();
+    for (const line of found) {
+      expect(value === "1" ? 1 : selected(line, value), id).toBeTypeOf("number");
+      for (const dimension of dimensions)
+        expect(selected(line, String(at(dimension, "Value"))), id).toBeTypeOf("string");
+    }
+  }
+});
