@@ -139,10 +139,13 @@ export const invitationMs = 30 * 24 * 3_600_000;
 
 /** A disabled user or a changed role takes effect at the latest after this time. */
 export const authorizationCacheSeconds = 60;
-/** Caches keep dictionaries and polygons of territories for this time. */
+/** Caches keep dictionaries for this time. */
 export const dictionaryCacheMs = 60_000;
 
-/** Normally, a version number shows the publisher that registrations have changed. This matters if a write has failed to raise it. */
+/**
+ * A transaction may commit later than `subscriptionsSettleMs` after the time that it stores. The publisher may then cache a mixture of old and
+ * new registrations, and reads them again after this time.
+ */
 export const subscriptionsCacheMs = 60_000;
 /** Shortly after a change, a Query may return a mixture of old and new registrations, so the publisher caches none. */
 export const subscriptionsSettleMs = 5_000;

@@ -37,7 +37,7 @@ const NO_COMPANY = 500_000;
 
 /**
  * Measures the processor time of a list in a warm function, and of a plain Query. The Query reads the same prospects from rows that have
- * one attribute for each field, as release 0.1.0 stored them. Both write their results as JSON. Milliseconds depend on the machine and its
+ * one attribute for each field. Both write their results as JSON. Milliseconds depend on the machine and its
  * other load. The budget therefore limits a converted value: the milliseconds of the list on a machine where the Query takes `PLAIN_MS`.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {

@@ -271,7 +271,7 @@ describe("a warm function finds", () => {
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test("after at most a minute, a registration from a function of an earlier release, which raises no version", async () => {
+  test("after at most a minute, a registration that became visible long after its new version", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
