@@ -212,7 +212,7 @@ const existing = {
     description: "ARN of the retained key of the webhook secrets. Needed with `table`",
     default: "a new key",
     effect:
-      "the service uses the key and does not change it. Only this key can decrypt the secrets in a retained table. A deployment with `table` and without this key is refused. Add the statements `SessionFunctions` and `CursorFunctions` of a new key to the policy of a key of release 0.1.0, or nobody can sign in to the console, and phones cannot read changes",
+      "the service uses the key and does not change it. Only this key can decrypt the secrets in a retained table. A deployment with `table` and without this key is refused.",
     cost: "none. A new key costs its monthly price at KMS",
   }),
   userPool: matching(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI").register(settingTexts, {
