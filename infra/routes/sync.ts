@@ -35,7 +35,6 @@ export const syncRoutes: readonly Route[] = [
         agendas: ["GetItem", "Query"],
         calendar: ["Query"],
         territories: ["GetItem", "BatchGetItem", "Query"],
-        places: ["BatchGetItem"],
         changeLog: ["Query"],
         prospects: ["BatchGetItem", "Query"],
         cursorDataKeys: ["GetItem", "PutItem"],
