@@ -84,10 +84,7 @@ export const factAgeMs = 60 * 24 * 3_600_000;
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
 /** Rarely reached: a prospect that gets a different assignee each day has 61. */
 export const pastAssignments = 100;
-/**
- * The row of a prospect stores the beginning and the end of this number of past assignments, the newest ones. It stores older assignments
- * in a shorter form. Functions of an earlier deployment can read only the newest ones.
- */
+/** This number of past assignments, the newest ones, always keep their user ids. */
 export const newestAssignments = 5;
 /** Tolerated difference between the clocks of two functions. The clocks of AWS differ much less. */
 export const clockDifferenceMs = 60_000;
@@ -142,10 +139,13 @@ export const invitationMs = 30 * 24 * 3_600_000;
 
 /** A disabled user or a changed role takes effect at the latest after this time. */
 export const authorizationCacheSeconds = 60;
-/** Caches keep dictionaries and polygons of territories for this time. */
+/** Caches keep dictionaries for this time. */
 export const dictionaryCacheMs = 60_000;
 
-/** Normally, a version number shows the publisher that registrations have changed. This matters if a write has failed to raise it. */
+/**
+ * A transaction may commit later than `subscriptionsSettleMs` after the time that it stores. The publisher may then cache a mixture of old and
+ * new registrations, and reads them again after this time.
+ */
 export const subscriptionsCacheMs = 60_000;
 /** Shortly after a change, a Query may return a mixture of old and new registrations, so the publisher caches none. */
 export const subscriptionsSettleMs = 5_000;

@@ -94,6 +94,7 @@ const rooms = [
   "infra/local",
   "infra/cli/company",
   "infra/cli/restore",
+  "infra/cli/release",
   "docs/client",
   "infra/cli/csv",
   "infra/cli",

@@ -1963,7 +1963,7 @@ export interface components {
             timezone: string;
             /**
              * Format: date-time
-             * @description Earlier activity is not or only partly counted, because an earlier release did not count it. Null if all activity of the company is counted.
+             * @description Earlier activity is not or only partly counted. Null if all activity of the company is counted.
              */
             countedSince: string | null;
             totals: components["schemas"]["ActivityCounts"];

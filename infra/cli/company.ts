@@ -57,21 +57,20 @@ type Input = z.output<typeof Input>;
 
 const Outputs = z.object({
   TableName: z.string(),
-  // Stacks of older releases do not have these two outputs.
-  OwnTableName: z.optional(z.string()),
-  Retention: z.optional(z.string()),
+  OwnTableName: z.string(),
+  Retention: z.string(),
   BucketName: z.string(),
   S3Endpoint: z.optional(z.string()),
 });
 
 interface Context extends ErasureContext {
-  readonly retention: DeployedRetention | undefined;
+  readonly retention: DeployedRetention;
   /** Restored directly or by way of another restored table, from the service's table or one in `others`. Leaves out the latter. */
   readonly findRestored: () => Promise<readonly RowStore[]>;
 }
 
 async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: Input): Promise<Context> {
-  const { TableName, OwnTableName = TableName, BucketName, S3Endpoint, Retention } = Outputs.parse(outputs);
+  const { TableName, OwnTableName, BucketName, S3Endpoint, Retention } = Outputs.parse(outputs);
   const { endpoint: _, ...settings } = dynamoDb;
   const storeOf = storesAt(dynamoDb, input);
   const control = rawDynamoClient(dynamoDb);

@@ -1,20 +1,13 @@
-/**
- * Implements `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, or encrypts secrets that an
- * older release has stored as plain text.
- */
+/** Implements `npm run webhooks -- reconcile --company N`: checks that no delivery is lost. */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import { encryptSecrets } from "#shared/webhooks/subscriptions/write.ts";
 import { stackUsage } from "./chosen-stack.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
-import type { TableInUse } from "./table-in-use.ts";
 
 const usage = `npm run webhooks -- reconcile --company N
     compares the expected deliveries with the stored ones, their attempts, the due index and the limiters, while all are in use
-npm run webhooks -- encrypt-secrets --company N
-    encrypts webhook secrets that were stored as plain text; safe to repeat
 ${stackUsage}
 exit code 0: no faults, 1: faults, an unknown company or any other error, 2: wrong usage`;
 
@@ -47,10 +40,4 @@ function print(companyId: number, { faults, ...counts }: Reconciliation): void {
   for (const [name, count] of rows) console.log(`${name.padEnd(32)}${String(count).padStart(9)}`);
 }
 
-async function encrypt(table: Table, companyId: number, { secrets }: TableInUse): Promise<number> {
-  const { webhooks, encrypted } = await encryptSecrets(table, secrets(), companyId);
-  console.log(`company ${companyId}: ${webhooks} webhooks, secrets of ${encrypted} encrypted`);
-  return 0;
-}
-
-await companyCommand(usage, { reconcile: reconcileCompany, "encrypt-secrets": encrypt });
+await companyCommand(usage, { reconcile: reconcileCompany });

@@ -34,7 +34,10 @@ export interface DataDir {
    */
   readonly compileCache: string | null;
   readonly worker: string;
-  /** Records that the first start has loaded all demo data. Without this record, the next start deletes the data and loads it again. */
+  /**
+   * Records that the first start has loaded all demo data, and in which form the data is. Without this record, the next start deletes the
+   * data and loads it again.
+   */
   markComplete(): void;
   /** Records in the lock that this service is ending, so that the next service waits for the directory instead of failing. */
   markEnding(): void;
@@ -42,7 +45,21 @@ export interface DataDir {
   release(): void;
 }
 
+/** The form in which this service stores its data: the first version with this form. Change it with each form that other code cannot read. */
+const FORM = "1.0.0";
+
+/** Throws a LocalError if a service with another form of data has written the directory. This function changes nothing in the directory. */
+function checkForm(directory: string): void {
+  const file = path.join(directory, "complete");
+  if (!existsSync(file) || readFileSync(file, "utf8") === FORM) return;
+  throw new LocalError(
+    `DATA_DIR: ${directory} contains data of another version, which this version cannot read: begin anew with --fresh`,
+  );
+}
+
+/** @param fresh true if the data is deleted first */
 export async function openDataDir(directory: string, fresh: boolean): Promise<DataDir> {
+  if (!fresh) checkForm(directory);
   const { at, release, markEnding } = await claimed(directory);
   // The last step of the first start writes the file `complete`. If the file is missing, the first start was interrupted and the demo data
   // is incomplete.
@@ -70,7 +87,7 @@ export async function openDataDir(directory: string, fresh: boolean): Promise<Da
     assembly: at("assembly"),
     compileCache: at("compile-cache"),
     worker: at("worker.mjs"),
-    markComplete: () => writeFileSync(at("complete"), ""),
+    markComplete: () => writeFileSync(at("complete"), FORM),
     markEnding,
     release,
   };

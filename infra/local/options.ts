@@ -20,7 +20,6 @@ import { CONSOLE_CLIENT } from "./sign-in.ts";
 interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
-  readonly prospectShape?: number;
   /** A restored table, which the service uses instead of the table of the template. */
   readonly activeTable?: DeployConfig["activeTable"];
   readonly allowedOrigins?: readonly string[];
@@ -93,7 +92,6 @@ const Settings = z.object({
   DATA_DIR: z._default(z.string().check(z.minLength(1)), ".local"),
   WEBHOOK_URL_POLICY: z._default(z.enum(["public", "local"]), "local"),
   LOCAL_TIME_SCALE: z._default(Positive, 1),
-  LOCAL_PROSPECT_SHAPE: z._default(z.enum(["1", "2"]), "2"),
   ALLOWED_ORIGINS: AllowedOrigins,
   BASEMAP_STYLE_URL: z.optional(z.url()),
   BASEMAP_ORIGINS: BasemapOrigins,
@@ -122,7 +120,6 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     fresh: flags.fresh,
     webhookUrlPolicy: settings.WEBHOOK_URL_POLICY,
     timeScale: settings.LOCAL_TIME_SCALE,
-    prospectShape: Number(settings.LOCAL_PROSPECT_SHAPE),
     ...(activeTable !== undefined && { activeTable }),
     allowedOrigins: settings.ALLOWED_ORIGINS,
     ...(basemap !== undefined && { basemap }),
@@ -176,7 +173,6 @@ export async function makeTemplates(
   {
     webhookUrlPolicy,
     timeScale,
-    prospectShape = 2,
     activeTable,
     allowedOrigins = [],
     throttles,
@@ -194,7 +190,6 @@ export async function makeTemplates(
     audience: [AUDIENCE],
     webhookUrlPolicy,
     timeScale,
-    prospectShape,
     retention: standardRetention,
     rollout: "at-once",
     ...(activeTable !== undefined && { activeTable }),

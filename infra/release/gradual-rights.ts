@@ -1,7 +1,7 @@
 /**
- * Records the rights of the functions that CodeDeploy replaces step by step, and compares them with those of the last release. A deployment
- * changes the rights at once. For five more minutes, most invocations of these functions still run the code of the last release. So a
- * deployment must not remove a right that this code needs.
+ * Compares the rights of the functions that CodeDeploy replaces step by step with those of the last release. A deployment changes the
+ * rights at once. For five more minutes, most invocations of these functions still run the code of the last release. So a deployment must
+ * not remove a right that this code needs.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,26 +10,13 @@ import * as z from "zod/mini";
 import { readConfig } from "../settings/config.ts";
 import { isGradual } from "../stack/rollout.ts";
 import { synthesize } from "../synth.ts";
-import { lostRights, type Right, rightsOf } from "./rights.ts";
+import { lostRights, Right, rightsOf } from "./rights.ts";
 
 const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }) });
 
 /** The rights of functions, by the functions' files. */
-export type RightsByFile = Readonly<Record<string, readonly Right[]>>;
-
-const Recorded = z.record(
-  z.string(),
-  z.array(
-    z.object({
-      action: z.string(),
-      on: z.string(),
-      keys: z.optional(z.array(z.string())),
-      condition: z.optional(z.string()),
-    }),
-  ),
-);
-
-export const parseRights = (recorded: unknown): RightsByFile => Recorded.parse(recorded);
+export const RightsByFile = z.record(z.string(), z.array(Right));
+export type RightsByFile = z.infer<typeof RightsByFile>;
 
 /**
  * Returns the rights of the functions that a production deployment replaces step by step. It synthesizes the templates and reads the rights
@@ -55,11 +42,10 @@ export async function gradualRights(): Promise<RightsByFile> {
 }
 
 /** Returns a message for each right of `before` that the same function no longer has. A function that no longer exists needs no rights. */
-export function removedRights(before: RightsByFile, now: RightsByFile): string[] {
-  return Object.entries(before).flatMap(([file, rights]) =>
+export const removedRights = (before: RightsByFile, now: RightsByFile): string[] =>
+  Object.entries(before).flatMap(([file, rights]) =>
     lostRights(rights, now[file] ?? rights).map(
       ({ action, on, keys }) =>
         `${file} loses the right ${action} on ${on}${keys === undefined ? "" : ` for keys ${keys.join(", ")}`}`,
     ),
   );
-}

@@ -1,59 +1,32 @@
-/** Reads the version of the project, and the records of earlier releases in `releases/`. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+/** Reads the version of the project, and the record of the last release in `releases/`. */
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 
-const RELEASES = join(root, "releases");
+export const RELEASES = join(root, "releases");
 
-const Release = z.object({
-  version: z.string().check(z.regex(/^\d+\.\d+\.\d+$/)),
-  date: z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/)),
-  /** The commit from which the release was built. */
-  commit: z.string().check(z.regex(/^[0-9a-f]{40}$/)),
-});
-export type Release = z.infer<typeof Release>;
+export const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"));
 
-/**
- * Returns the path of a file in `releases/VERSION`. `release` is the release itself, `openapi` its OpenAPI contract, and `rights` the
- * rights of its functions. `shapes` contains its stored rows with their schemas, and some responses. Later releases must stay compatible
- * with the contract, the rows and the rights.
- */
-export const releaseFile = (version: string, name: "release" | "openapi" | "shapes" | "rights"): string =>
-  join(RELEASES, version, `${name}.json`);
-
-const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"));
-
-/** The version in package.json, which is the version of the next release. */
+/** The version in package.json. It is the version of the last release, or a later one while the next release is in preparation. */
 export const packageVersion = (): string =>
-  z.object({ version: Release.shape.version }).parse(readJson(join(root, "package.json"))).version;
+  z.object({ version: z.string().check(z.regex(/^\d+\.\d+\.\d+$/)) }).parse(readJson(join(root, "package.json")))
+    .version;
 
-/** Returns all releases, oldest first. */
-export function releases(): Release[] {
-  const versions = readdirSync(RELEASES);
-  return versions.map((version) => Release.parse(readJson(releaseFile(version, "release")))).sort(byVersion);
+/** Returns the version of the last release. Only this release is recorded. */
+export function lastRelease(): string {
+  const [version, ...others] = readdirSync(RELEASES);
+  if (version === undefined || others.length > 0) throw new Error("releases does not contain exactly one release");
+  return version;
 }
-
-export function lastRelease(): Release {
-  const last = releases().at(-1);
-  if (last === undefined) throw new Error("the folder releases is empty");
-  return last;
-}
-
-/** Returns the versions, paths and components of the release's OpenAPI document, without descriptions and examples. */
-export const contractOfRelease = ({ version }: Release): unknown => readJson(releaseFile(version, "openapi"));
 
 /**
- * Returns the recorded rights of the release's functions. Returns undefined for release 0.1.0, whose rights need no check. CodeDeploy
- * replaces only functions with an alias step by step, and release 0.1.0 has no aliases. So its code never runs with the rights of a later
- * release.
+ * Returns the content of a file in the record of the last release. `openapi` is its OpenAPI contract without texts. `shapes` contains the
+ * rows of a small company, the answers about it, queue messages, and the schemas of all of them. `rights` are the rights of its functions.
+ * The next release must be compatible with all of them.
  */
-export function rightsOfRelease({ version }: Release): unknown {
-  const file = releaseFile(version, "rights");
-  return existsSync(file) ? readJson(file) : undefined;
-}
+export const recorded = (name: "openapi" | "shapes" | "rights"): unknown =>
+  readJson(join(RELEASES, lastRelease(), `${name}.json`));
 
-const byVersion = (a: Pick<Release, "version">, b: Pick<Release, "version">): number =>
-  a.version.localeCompare(b.version, "en", { numeric: true });
-
-export const isLater = (version: string, release: Release): boolean => byVersion({ version }, release) > 0;
+/** Compares two versions. The result is negative if `a` is the earlier one. */
+export const byVersion = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });

@@ -6,15 +6,16 @@ import { OneOrMany, Statement } from "../stack/policy-statement.ts";
 const Policies = z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []);
 
 /** An action that a role may perform on a resource. */
-export interface Right {
-  readonly action: string;
+export const Right = z.object({
+  action: z.string(),
   /** The resource, as an ARN or as the JSON text of a CloudFormation expression for the ARN. */
-  readonly on: string;
+  on: z.string(),
   /** The patterns of the partition keys that the action may use. Undefined if it may use all partition keys. */
-  readonly keys?: readonly string[] | undefined;
+  keys: z.optional(z.array(z.string())),
   /** The JSON of the statement's other conditions, without the condition on partition keys. Undefined if there are no others. */
-  readonly condition?: string | undefined;
-}
+  condition: z.optional(z.string()),
+});
+export type Right = z.infer<typeof Right>;
 
 const KEYS = "dynamodb:LeadingKeys";
 

@@ -11,8 +11,11 @@ import { DeltaFields, DeltaItem } from "#shared/company-index/delta.ts";
 import { Head, INDEX_FORMAT, RunContent } from "#shared/company-index/manifest.ts";
 import { shapeOf } from "#shared/db/shapes.ts";
 import { StoredClaim } from "#shared/http/idempotency.ts";
+import { BulkMessage } from "#shared/jobs/bulk/run.ts";
 import { StoredBulk, StoredQueue, StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { ExportMessage } from "#shared/jobs/export/job.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { ImportMessage } from "#shared/jobs/import/job.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import { AddressPack, PackedAddressFields, StoredAddress } from "#shared/prospects/address-rows.ts";
 import { StoredClientRecord } from "#shared/prospects/client-records.ts";
@@ -31,7 +34,7 @@ import { StoredFanOut, StoredProgress } from "#shared/webhooks/events/fan-out.ts
 import { StoredTrigger } from "#shared/webhooks/events/manual-trigger.ts";
 import { ExpectedEntry } from "#shared/webhooks/expected-deliveries.ts";
 import { StoredLimiter } from "#shared/webhooks/limiter/limiter.ts";
-import { DeliveryMessage } from "#shared/webhooks/messages.ts";
+import { QueueMessage } from "#shared/webhooks/messages.ts";
 import { StoredRegistration, StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /**
@@ -63,7 +66,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   factState: FactState,
   fanOut: StoredFanOut,
   fanOutProgress: StoredProgress,
-  gate: StoredLimiter,
+  limiter: StoredLimiter,
   history: StoredStatusChange,
   idempotency: StoredClaim,
   identity: Identity,
@@ -73,14 +76,14 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   loggedFacts: LoggedFacts,
   matched: ExpectedEntry,
   note: StoredNote,
-  notePlaces: PackedLocators,
-  place: StoredNoteLocator,
-  press: StoredTrigger,
+  noteLocators: PackedLocators,
+  locator: StoredNoteLocator,
+  trigger: StoredTrigger,
   prospect: StoredProspect,
   receipt: StoredReceipt,
   registration: StoredRegistration,
   replay: StoredReplay,
-  runSheet: RunContent,
+  runManifest: RunContent,
   status: StoredStatus,
   tag: StoredTag,
   territory: StoredTerritory,
@@ -88,66 +91,46 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   webhook: StoredWebhook,
   window: StoredWindow,
   windowEvent: StoredWindowEvent,
-  "message/delivery": DeliveryMessage,
+  "message/bulk": BulkMessage,
+  "message/delivery": QueueMessage,
+  "message/export": ExportMessage,
+  "message/import": ImportMessage,
 };
 
-export interface RecordedSchema {
-  readonly shape: number;
-  readonly schema: unknown;
-}
+export const RecordedSchemas = z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() }));
+export type RecordedSchemas = z.infer<typeof RecordedSchemas>;
 
 /**
- * Returns each schema as JSON Schema without descriptions, and its shape number (the version of the stored fields, see
- * `shared/db/shapes.ts`).
+ * Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently.
  */
-export function schemasOfRelease(): Record<string, RecordedSchema> {
-  const described = Object.entries(schemas).map(([name, schema]) => {
-    const [type = name] = name.split("/");
-    const shape = type === "runSheet" ? INDEX_FORMAT : shapeOf(type);
-    return [name, { shape, schema: storedForm(schema) }] as const;
-  });
-  return Object.fromEntries(described);
-}
+const texts = ["id", "title", "description", "examples", "pattern"] as const;
 
 /**
- * Keywords that are removed before the comparison. They do not change the stored form. `pattern` is among them, because another version of
- * zod may write patterns differently.
+ * Returns each schema as JSON Schema without texts, and its shape number (the version of the stored fields, see `shared/db/shapes.ts`).
  */
-const texts: ReadonlySet<string> = new Set(["$schema", "id", "title", "description", "examples", "pattern"]);
-
-function storedForm(schema: z.ZodMiniType): unknown {
-  const converted = z.toJSONSchema(schema, { io: "input", unrepresentable: "any", reused: "inline" });
-  return withoutTexts(converted, false);
-}
-
-function withoutTexts(part: unknown, areNames: boolean): unknown {
-  if (Array.isArray(part)) return part.map((one) => withoutTexts(one, false));
-  if (typeof part !== "object" || part === null) return part;
-  const kept = Object.entries(part).filter(
-    ([name, value]) => areNames || !texts.has(name) || typeof value === "object",
+export const schemasOfRelease = (): RecordedSchemas =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([name, described]) => {
+      const schema = z.toJSONSchema(described, {
+        ...{ io: "input", unrepresentable: "any", reused: "inline" },
+        override({ jsonSchema }) {
+          for (const text of texts) delete jsonSchema[text];
+        },
+      });
+      const [type = name] = name.split("/");
+      return [name, { shape: type === "runManifest" ? INDEX_FORMAT : shapeOf(type), schema }];
+    }),
   );
-  return Object.fromEntries(
-    kept.map(([name, value]) => [name, withoutTexts(value, !areNames && (name === "properties" || name === "$defs"))]),
-  );
-}
 
 /**
- * Compares the current schemas with the schemas of a release. A shape number is the version of the stored fields. Returns one line for each
- * schema that changed without a higher shape number, that has a lower shape number, or that is gone.
+ * Compares the current schemas with the schemas of a release. Returns one line for each schema that changed without a higher shape number,
+ * that has a lower shape number, or that is gone.
  */
-export function unnumberedChanges(
-  released: Readonly<Record<string, RecordedSchema>>,
-  current: Readonly<Record<string, RecordedSchema>> = schemasOfRelease(),
-): string[] {
-  const names = [...new Set([...Object.keys(released), ...Object.keys(current)])];
-  return names.flatMap((name) => {
-    const [before, now] = [released[name], current[name]];
-    if (before === undefined) return [];
+export const unnumberedChanges = (released: RecordedSchemas, current: RecordedSchemas): string[] =>
+  Object.entries(released).flatMap(([name, before]) => {
+    const now = current[name];
     if (now === undefined) return [`rows of type ${name} have no schema any more`];
     if (now.shape < before.shape) return [`the shape of ${name} is ${now.shape}, and the release had ${before.shape}`];
-    const isSame = JSON.stringify(before.schema) === JSON.stringify(now.schema);
-    return isSame || now.shape > before.shape
-      ? []
-      : [`the schema of ${name} differs, but its shape is still ${now.shape}`];
+    if (now.shape > before.shape || JSON.stringify(before.schema) === JSON.stringify(now.schema)) return [];
+    return [`the schema of ${name} differs, but its shape is still ${now.shape}`];
   });
-}

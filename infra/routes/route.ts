@@ -56,8 +56,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
 
 /**
  * The rights of a function. Each right also sets environment variables:
- * - `table` sets TABLE_NAME. It also sets PROSPECT_SHAPE if the function writes prospects and the deployment writes them in the old shape 1
- *   (a shape is a version of the stored fields).
+ * - `table` sets TABLE_NAME.
  * - `deliveryQueue` sets DELIVERY_QUEUE_URL, `poisonRecords` POISON_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue`
  *   EXPORT_QUEUE_URL, and `bulkQueue` BULK_QUEUE_URL.
  * - `files` sets BUCKET_NAME.

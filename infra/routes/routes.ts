@@ -62,8 +62,8 @@ export const authorizer = {
   // Up to two requests to the issuer of three seconds each, and four seconds for the rest.
   timeoutSeconds: 10,
   access: {
-    // The function reads the user's role and permissions from the identity row. If an older release wrote this row, the function reads them
-    // from the user row (`reference`). The function writes only at the first sign-in of an invited user, to accept the invitation.
+    // The function reads the user's role and permissions from the identity row. It writes only at the first sign-in of an invited user, to
+    // accept the invitation.
     table: { ...signedInUser, sessions: ["GetItem"], sessionDataKeys: ["GetItem"] },
     issuer: "verify",
     sessionTokens: "open",

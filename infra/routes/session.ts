@@ -44,7 +44,6 @@ export const sessionRoutes: readonly Route[] = [
     access: {
       table: {
         identity: ["GetItem"],
-        reference: ["GetItem"],
         sessions: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
         sessionDataKeys: ["GetItem"],
       },

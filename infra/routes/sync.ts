@@ -35,16 +35,11 @@ export const syncRoutes: readonly Route[] = [
         agendas: ["GetItem", "Query"],
         calendar: ["Query"],
         territories: ["GetItem", "BatchGetItem", "Query"],
-        places: ["BatchGetItem"],
         changeLog: ["Query"],
         prospects: ["BatchGetItem", "Query"],
         cursorDataKeys: ["GetItem", "PutItem"],
-        dataKeys: ["GetItem"],
       },
       cursors: "make",
-      // Older releases encrypted cursors with the data key of webhook secrets (`dataKeys`). A cursor is valid for 60 days, so the function
-      // must still decrypt old cursors.
-      secrets: "sign",
     },
     streamed: true,
   },

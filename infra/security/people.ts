@@ -173,7 +173,7 @@ export const people: Readonly<Record<Person, Rights>> = {
     ],
   },
   eraser: {
-    does: "creates, suspends, exports and deletes companies, [restores](keep.md) the table or a company, and [migrates](releasing.md#a-new-shape-and-back) rows",
+    does: "creates, suspends, exports and deletes companies, and [restores](keep.md) the table or a company",
     rights: [
       findsStack,
       {
@@ -297,9 +297,7 @@ export function peopleSection(): string {
     "region = REGION",
     "```",
     "",
-    "The policy of the KMS key refuses decryption to everybody except the functions, so no policy of a person contains a right to KMS. Only the",
-    "command `npm run webhooks -- encrypt-secrets` needs the key. Its role needs the tag `webhook-secrets` with the value `use`, and the rights",
-    "`kms:Decrypt` and `kms:GenerateDataKey`.",
+    "The policy of the KMS key refuses decryption to everybody except the functions, so no policy of a person contains a right to KMS.",
     "",
     "The policies name tables, queues and stacks by the prefix `Canvassing`. A restored table must therefore have a name with this prefix. The",
     "policies name neither account nor region, and allow all user pools of the account, because AWS chooses the id of a pool.",

@@ -29,8 +29,6 @@ export interface DeployConfig {
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry intervals and debounce windows are divided by this factor, which is above 1 in tests. */
   readonly timeScale: number;
-  /** The shape (the version of the stored fields) in which functions write the rows of prospects. */
-  readonly prospectShape: number;
   /** With `canary`, a new version of a function gets a tenth of the invocations for five minutes. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;

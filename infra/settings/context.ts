@@ -212,7 +212,7 @@ const existing = {
     description: "ARN of the retained key of the webhook secrets. Needed with `table`",
     default: "a new key",
     effect:
-      "the service uses the key and does not change it. Only this key can decrypt the secrets in a retained table. A deployment with `table` and without this key is refused. Add the statements `SessionFunctions` and `CursorFunctions` of a new key to the policy of a key of release 0.1.0, or nobody can sign in to the console, and phones cannot read changes",
+      "the service uses the key and does not change it. Only this key can decrypt the secrets in a retained table. A deployment with `table` and without this key is refused.",
     cost: "none. A new key costs its monthly price at KMS",
   }),
   userPool: matching(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI").register(settingTexts, {
@@ -325,18 +325,6 @@ const release = {
       "with `canary`, new code of [the busiest functions](releasing.md#deploy-step-by-step) gets a tenth of the calls for five minutes. Errors undo the deployment. A deployment takes at least five minutes longer",
     cost: "none: CodeDeploy is free for Lambda",
   }),
-  prospectShape: z
-    ._default(
-      numeric("1 or 2", (shape) => shape === 1 || shape === 2),
-      2,
-    )
-    .register(settingTexts, {
-      topic: "Releases",
-      description: "the shape in which functions write the rows of prospects: 2, or 1 as in release 0.1.0",
-      effect:
-        "with 1, this release can run beside release 0.1.0 and [return to it](releasing.md#a-new-shape-and-back). Both shapes are read",
-      cost: "with 1, a list takes twice as much processor time",
-    }),
 };
 
 const rehearsal = {

@@ -74,6 +74,4 @@ export function retentionOutput({ logDays, recoveryDays }: Retention, plan: Back
   return JSON.stringify({ logDays, recoveryDays, backupDays } satisfies DeployedRetention);
 }
 
-/** Undefined for stacks of older releases. */
-export const readRetention = (output: string | undefined): DeployedRetention | undefined =>
-  output === undefined ? undefined : DeployedRetention.parse(JSON.parse(output));
+export const readRetention = (output: string): DeployedRetention => DeployedRetention.parse(JSON.parse(output));

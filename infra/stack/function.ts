@@ -30,7 +30,6 @@ export interface Platform extends Resources {
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   /** The shape (version of the stored fields) in which functions write the rows of prospects. */
-  readonly prospectShape: number;
   readonly capacity: Capacity;
   readonly logDays: number;
 }
@@ -142,7 +141,6 @@ function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
-    ...(platform.prospectShape === 1 && writesProspects(access) && { PROSPECT_SHAPE: "1" }),
     ...(access.issuer !== undefined && issuerVariables(platform)),
     ...(access.console !== undefined && consoleVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
@@ -156,9 +154,6 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...Object.fromEntries(settings),
   };
 }
-
-const writesProspects = ({ table }: Access): boolean =>
-  table?.prospects?.some((action) => action === "PutItem" || action === "BatchWriteItem") ?? false;
 
 const consoleVariables = ({ issuer, console }: Platform): Record<string, string> => ({
   ISSUER: issuer,

@@ -171,10 +171,7 @@ export function folderFindings(
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
-/**
- * When a role may use the KMS key for a purpose, for example `webhook-secrets`: it needs a tag with this name, also the role of an operator
- * who runs `npm run webhooks -- encrypt-secrets`.
- */
+/** When a role may use the KMS key for a purpose, for example `webhook-secrets`: it needs a tag with this name. */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
   ...contextCondition(purpose),

@@ -58,7 +58,6 @@ export function createStacks(
       TIME_SCALE: String(config.timeScale),
       DELIVERY_SENDERS: String(config.capacity.deliverySenders),
     },
-    prospectShape: config.prospectShape,
     capacity: config.capacity,
     logDays: config.retention.logDays,
   };

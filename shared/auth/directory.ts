@@ -14,13 +14,13 @@ import { Id } from "#shared/schema.ts";
 
 /**
  * The row of a token subject (the `sub` of a user's tokens). It contains a copy of the user's rights, so that authentication reads only one
- * row. A row that an old release has written has no copy. In this case, the rights are read from the user's row.
+ * row.
  */
 export const Identity = z.object({
   type: z.literal("identity"),
   companyId: Id,
   userId: Id,
-  rights: z.optional(UserRights),
+  rights: UserRights,
   /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
   /** The time at which an operator suspended the company. Nobody can sign in to a suspended company. */
@@ -40,7 +40,7 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
   if (item === undefined) throw unauthenticated("The user is unknown.");
   const identity = Identity.parse(item);
   const { companyId, userId } = identity;
-  const { isActive, role, permissions } = identity.rights ?? (await ownRights(table, identity));
+  const { isActive, role, permissions } = identity.rights;
   if (!isActive) throw unauthenticated("The user is disabled.");
   if (identity.suspendedAt !== undefined) throw unauthenticated("The company is suspended.");
   if (identity.invitedUntil !== undefined && !(await acceptInvitation(context, sub, identity))) {
@@ -48,9 +48,6 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
   }
   return { companyId, userId, role, permissions };
 }
-
-const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
-  StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
 /** The position of the user's row in `writes` of `acceptInvitation`. */
 const USER = 1;

@@ -18,8 +18,7 @@ interface Versioned {
 
 /** The assignee of a prospect before and after a change. `after` is null if the prospect has no assignee or is deleted. */
 interface Assignees {
-  /** Undefined in an entry of release 0.1.0, which does not record the assignee before the change. */
-  readonly before?: number | null | undefined;
+  readonly before: number | null;
   readonly after: number | null;
 }
 
@@ -50,7 +49,7 @@ export interface AppointmentChange extends Versioned, Assignees, Holders {
 export interface NoteChange extends Versioned, Holders {
   readonly kind: "note";
   readonly prospectId: number;
-  /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined in an entry of release 0.1.0. */
+  /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined if the note is deleted. */
   readonly createdAt?: number | undefined;
   /**
    * The assignee of the note's prospect, or 0 if it has none. Undefined if the transaction that changes the note does not check that the
@@ -142,22 +141,15 @@ function rowsOf(changes: readonly Change[]): Change[][] {
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
 /** The attributes of the search index's head row that describe the change log. */
-type LogOfHead = Pick<Head, "loggedVersion" | "logBegins" | "lastChunk">;
+type LogOfHead = Pick<Head, "lastChunk">;
 
 /**
  * Returns the attributes that describe the change log, for the next version of the head row after `from`. `hasChunk` is true if a chunk is
- * written with this version. Release 0.1.0 has no change log. If that release wrote the head row `from`, no chunk contains the changes of
- * that version, so the log begins again at this version.
+ * written with this version.
  */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
-  loggedVersion: from.version + 1,
-  logBegins: logBeginOf(from),
   lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
 });
-
-/** Returns the version of the head row since which the change log contains all changes. */
-export const logBeginOf = ({ version, loggedVersion, logBegins }: Head): number =>
-  loggedVersion === version ? logBegins : version;
 
 /**
  * Returns the writes of a chunk of the change log, or no writes if there are neither changes nor a range. The caller must add the writes of

@@ -190,20 +190,6 @@ const hasPlace = ({ box, areas = [], onMap }: Criteria): boolean =>
 export const needsGeo = (criteria: Criteria): boolean =>
   hasPlace(criteria) || criteria.located === true || criteria.updatedFrom !== undefined;
 
-/**
- * Thrown if release 0.1.0 has written a part of the index, because that release stores no times of changes. A rebuild of the index adds
- * them.
- */
-export class UpdateTimesMissing extends Error {
-  override name = "UpdateTimesMissing";
-}
-
-/** Returns true if the row was changed at the time `from` or later. Throws UpdateTimesMissing if this is unknown. */
-export function isUpdated(updatedAt: number | undefined, from: number): boolean {
-  if (updatedAt === undefined || Number.isNaN(updatedAt)) throw new UpdateTimesMissing();
-  return updatedAt >= from;
-}
-
 function isInPlace(criteria: Criteria, { lat, lng }: IndexRow): boolean {
   if (!hasPlace(criteria)) return true;
   if (lat === null || lng === null) return false;
@@ -224,7 +210,7 @@ export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number
   if (assigneeIds !== undefined && !assigneeIds.has(row.assignedToUserId)) return false;
   if (tagIds !== undefined && !row.tagIds.some((id) => tagIds.has(id))) return false;
   if (cities !== undefined && (row.city === null || !cities.has(row.city))) return false;
-  if (updatedFrom !== undefined && !isUpdated(row.updatedAt, updatedFrom)) return false;
+  if (updatedFrom !== undefined && row.updatedAt < updatedFrom) return false;
   return words.every(
     ({ text, digits }, i) =>
       row.text.includes(text) || (digits !== "" && row.phoneDigits.includes(digits)) || hasWord(i),

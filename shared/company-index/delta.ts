@@ -112,12 +112,9 @@ export const DeltaItem = z.object({
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
-  /** The assignee before the change, or 0 if there was none. Undefined in an entry of release 0.1.0. */
+  /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
-  /**
-   * Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. Also undefined in an entry of release
-   * 0.1.0, because that release does not store them.
-   */
+  /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. */
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
@@ -171,14 +168,13 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
       changes.push(more.shared);
       return { pk, sk };
     }
-    const later = before === undefined ? undefined : (more.updated ?? 0);
     const entry =
-      row === undefined ? ({ id, version, deleted: true } as const) : { id, version, ...fieldsOf(row, later) };
+      row === undefined ? ({ id, version, deleted: true } as const) : { id, version, ...fieldsOf(row, more.updated) };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
-    const assignees = { before: before === undefined ? undefined : before || null, after };
+    const assignees = { before: before || null, after };
     changes.push({ kind: "prospect", id, version, ...assignees, isDeleted, isRestored: more.restored === 1 });
     if (more.appointment !== undefined) {
       changes.push({ kind: "appointment", ...more.appointment, prospectId: id, ...assignees });
@@ -189,12 +185,22 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
   return { pk, sk };
 }
 
-/** @param later milliseconds from the creation to the last change, or undefined if they are unknown */
-function fieldsOf(row: string, later: number | undefined) {
+/** @param later milliseconds from the creation to the last change */
+function fieldsOf(row: string, later = 0) {
   const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
-  const updatedAt = later === undefined ? undefined : createdAt + later;
-  return { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
+  return {
+    createdAt,
+    updatedAt: createdAt + later,
+    statusId,
+    assignedToUserId,
+    tagIds,
+    city,
+    lat,
+    lng,
+    text,
+    phoneDigits,
+  };
 }
 
 export interface Filled {

@@ -51,7 +51,7 @@ export interface ImportedFacts {
 
 /** The fields of a stored index entry from which its facts are made. */
 export interface FactFields {
-  /** The user who has made the change. Undefined in an entry without a fact and in an entry of an earlier release. */
+  /** The user who has made the change. Undefined in an entry without a fact. */
   readonly by?: number | undefined;
   /** The time of the fact in milliseconds since 1970. If undefined, it is the creation time of the record. */
   readonly at?: number | undefined;

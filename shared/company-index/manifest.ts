@@ -71,7 +71,7 @@ export interface Manifest {
   readonly runs: readonly Run[];
 }
 
-/** The table item that describes one run of the index. Its `type` attribute is `runSheet`. */
+/** The table item that describes one run of the index. Its `type` attribute is `runManifest`. */
 export interface RunManifest {
   readonly runId: string;
   readonly format: number;
@@ -118,13 +118,6 @@ export const Head = z.object({
   mergesRestUntil: z._default(z.int(), 0),
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
-  /**
-   * The version of the head row up to which the change log is complete. A release without a change log increases only `version`. If
-   * `loggedVersion` and `version` differ, the log therefore lacks changes.
-   */
-  loggedVersion: z._default(z.int(), 0),
-  /** The version of the head row since which the change log is complete. */
-  logBegins: z._default(z.int(), 0),
   /** The version of the newest chunk of the change log. 0 if there is none. */
   lastChunk: z._default(z.int(), 0),
   /** The time of the last flush, in milliseconds since 1970. 0 if it is not known. */
@@ -189,8 +182,7 @@ export const isUnmoved = ({ version }: Head): Condition =>
  */
 export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 
-type MovedHead = Pick<Head, "version" | "manifest"> &
-  Partial<Pick<Head, "loggedVersion" | "logBegins" | "lastChunk" | "flushedAt">>;
+type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "lastChunk" | "flushedAt">>;
 
 /**
  * Stores the list of runs in the head row, if the row has not changed since `from` was read. Returns undefined on success, and the current
@@ -202,10 +194,10 @@ export async function moveHead(
   table: Table,
   companyId: number,
   from: Head,
-  { manifest, loggedVersion, logBegins, lastChunk, flushedAt, version }: MovedHead,
+  { manifest, lastChunk, flushedAt, version }: MovedHead,
   { chunk = [], commit }: { readonly chunk?: readonly Write[]; readonly commit?: Commit | undefined } = {},
 ): Promise<Head | undefined> {
-  const log = { loggedVersion, logBegins, lastChunk, flushedAt };
+  const log = { lastChunk, flushedAt };
   const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, ...log };
   const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
@@ -233,7 +225,7 @@ export type RunManifests = ReadonlyMap<string, RunManifest>;
 
 export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
   ...keys.runManifest(companyId, runId),
-  type: "runSheet",
+  type: "runManifest",
   ...rest,
   ...(fewOverrides !== undefined && { fewOverrides }),
 });

@@ -6,11 +6,8 @@ export interface IndexRow {
   readonly version: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  /**
-   * The time of the prospect's last change, in milliseconds since 1970. Changes of its notes and appointments do not affect it. Undefined
-   * if release 0.1.0 has written the entry or segment with this row, because that release does not store the time.
-   */
-  readonly updatedAt?: number | undefined;
+  /** The time of the prospect's last change, in milliseconds since 1970. Changes of its notes and appointments do not affect it. */
+  readonly updatedAt: number;
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];

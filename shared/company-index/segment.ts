@@ -42,11 +42,8 @@ export interface GeoColumns {
   /** The degrees of each row, in `lat` and `lng`. A missing coordinate is NaN. */
   readonly lat: Float64Array;
   readonly lng: Float64Array;
-  /**
-   * Milliseconds from the creation to the last change of each row, or NaN if they are unknown. Undefined if release 0.1.0 has written the
-   * segment, because it stores no times of changes.
-   */
-  readonly updatedAfter?: Float64Array | undefined;
+  /** Milliseconds from the creation to the last change of each row. */
+  readonly updatedAfter: Float64Array;
 }
 
 /**
@@ -140,36 +137,17 @@ function encodeGeo(rows: readonly IndexRow[]): Uint8Array {
   into.integer(rows.length);
   writeDegrees(into, column(rows, "lat"));
   writeDegrees(into, column(rows, "lng"));
-  // This column must be the last one. Release 0.1.0 does not know it, and ignores bytes after the columns that it knows.
-  if (rows.some(({ updatedAt }) => updatedAt !== undefined)) writeUpdatedAfter(into, rows);
+  for (const { createdAt, updatedAt } of rows) into.signed(updatedAt - createdAt);
   return into.finish();
 }
-
-function writeUpdatedAfter(into: ByteWriter, rows: readonly IndexRow[]): void {
-  for (const { createdAt, updatedAt } of rows) into.signed(updatedAt === undefined ? UNKNOWN : updatedAt - createdAt);
-}
-
-/**
- * The stored value if the time of the last change is unknown. It means 70 000 years before the creation, so no known time has this value.
- */
-const UNKNOWN = -(2 ** 51);
 
 export const decodeGeo = (label: string, compressed: Uint8Array): GeoColumns =>
   decompress(label, compressed, (bytes) => {
     const from = new ByteReader(bytes);
     const count = from.integer();
     const [lat, lng] = [readDegrees(from, count), readDegrees(from, count)];
-    return { lat, lng, updatedAfter: from.done ? undefined : readUpdatedAfter(from, count) };
+    return { lat, lng, updatedAfter: Float64Array.from({ length: count }, () => from.signed()) };
   });
-
-function readUpdatedAfter(from: ByteReader, count: number): Float64Array {
-  const values = new Float64Array(count);
-  for (let row = 0; row < count; row++) {
-    const value = from.signed();
-    values[row] = value === UNKNOWN ? Number.NaN : value;
-  }
-  return values;
-}
 
 function encodeText(entries: readonly RowWithNotes[]): Uint8Array {
   const into = new ByteWriter();
@@ -250,7 +228,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
         id,
         version: main.versions[row] ?? 0,
         createdAt: main.createdAt[row] ?? 0,
-        updatedAt: knownTime((main.createdAt[row] ?? 0) + (geo.updatedAfter?.[row] ?? Number.NaN)),
+        updatedAt: (main.createdAt[row] ?? 0) + (geo.updatedAfter[row] ?? 0),
         statusId: main.statusId.values[main.statusId.codes[row] ?? 0] ?? null,
         assignedToUserId: main.assignedToUserId.values[main.assignedToUserId.codes[row] ?? 0] ?? null,
         tagIds: main.tagIds.values[main.tagIds.codes[row] ?? 0] ?? [],
@@ -267,8 +245,6 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
 
 const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
   bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
-
-const knownTime = (time: number): number | undefined => (Number.isNaN(time) ? undefined : time);
 
 const degreesOrNull = (degrees: number | undefined): number | null =>
   degrees === undefined || Number.isNaN(degrees) ? null : degrees;

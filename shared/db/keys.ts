@@ -85,13 +85,6 @@ export const prospect = (companyId: number, id: number): Key => ({
   pk: prospectPartition(companyId, blockOf(id)),
   sk: `P#${padded(id)}`,
 });
-/** The rows of prospects in one block of 128 ids, without the rows of their notes and other details. */
-export const prospectsOfBlock = (companyId: number, blockNumber: number) => ({
-  pk: prospectPartition(companyId, blockNumber),
-  begins: "P#",
-});
-/** The progress of `npm run migrate`, which rewrites the company's prospects in the newest shape. */
-export const reshaping = (companyId: number): Key => ({ pk: `C#${companyId}#V`, sk: "PROSPECTS" });
 export const prospectSpan = (companyId: number, first: number, last: number) => ({
   pk: prospectPartition(companyId, blockOf(first)),
   from: `P#${padded(first)}`,

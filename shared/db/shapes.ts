@@ -6,28 +6,10 @@ import type { Item } from "#shared/db/expression.ts";
 import { NewerShape } from "#shared/errors.ts";
 
 /**
- * The newest shape of each type of row that this release can read. It is 1 for a type that is not listed. Increase the number when the
- * stored fields change, and store it in the attribute `shape` of rows with the new shape (docs/releasing.md).
- *
- * Some types have no such attribute. The fields of prospects, imports and identities show which shape a row has. Deliveries, debounce
- * windows, fan-outs and the rows of the company index need no number: their shape 2 only adds optional fields, which release 0.1.0 ignores.
- * Only the fan-outs of bulk jobs lack a field that release 0.1.0 needs, but release 0.1.0 never reads their partition.
+ * The newest shape of each type of row that this release can read. It is 1 for a type that is not listed, as in release 1.0.0. Increase the
+ * number when the stored fields change, and store it in the attribute `shape` of rows with the new shape (docs/releasing.md).
  */
-export const shapes: Readonly<Record<string, number>> = {
-  prospect: 2,
-  import: 2,
-  identity: 2,
-  note: 2,
-  appointment: 2,
-  history: 2,
-  delivery: 2,
-  /** A queue message about a delivery. */
-  message: 2,
-  window: 2,
-  fanOut: 2,
-  delta: 2,
-  indexHead: 2,
-};
+export const shapes: Readonly<Record<string, number>> = {};
 
 export const shapeOf = (type: string): number => shapes[type] ?? 1;
 

@@ -25,7 +25,7 @@ import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { datedItem, StoredAppointment } from "#shared/prospects/stored.ts";
+import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**
@@ -69,7 +69,7 @@ export async function createAppointment(
 
 /** The rows of the appointment: in the partition of its prospect, in the calendar, and the locator. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
-  { put: { ...keyOf(appointment), ...datedItem(appointment) } },
+  { put: { ...keyOf(appointment), ...appointment } },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" } },
   locatorWrite(attachedKeys.appointmentLocator(appointment.companyId, appointment.id), appointment.prospectId),
 ];
@@ -110,7 +110,7 @@ export async function updateAppointment(
     const shown = presentAppointment(next, dictionary);
     const writes: Write[] = [
       ...(await prospectWrites(context, prospect, { before: current, after: next }, nowMs)),
-      { put: { ...keyOf(next), ...datedItem(next) }, when: equals("version", current.version) },
+      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
       { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
       ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
     ];

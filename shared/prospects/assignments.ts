@@ -6,12 +6,12 @@ import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
-type Stored = Pick<StoredProspect, "pastAssignments" | "earlierAssignments">;
+type Stored = Pick<StoredProspect, "pastAssignments">;
 type Assignments = Pick<StoredProspect, "assignedToUserId" | "assignedAt" | "createdAt"> & Stored;
 
-/** The id in `earlierAssignments` for a time in which the prospect had no assignee. */
+/** The id in `pastAssignments` for a time in which the prospect had no assignee. */
 const NOBODY = 0;
-/** The id in `earlierAssignments` for an assignee that the row no longer names, because the prospect had too many assignments. */
+/** The id in `pastAssignments` for an assignee that the row no longer names, because the prospect had too many assignments. */
 const FORGOTTEN = -1;
 
 /** An assignment from `from` until `until`, in milliseconds since 1970. */
@@ -40,8 +40,7 @@ export function reassignedAt(
   const earlier = past.slice(0, past.length - newest.length);
   return {
     assignedAt: new Date(until).toISOString(),
-    pastAssignments: newest.map((one) => [one.user, one.from, one.until]),
-    earlierAssignments: packed(limited(earlier)),
+    pastAssignments: packed([...limited(earlier), ...newest]),
   };
 }
 
@@ -86,15 +85,7 @@ function unpacked([begin = 0, ...pairs]: readonly number[]): Past[] {
   return past;
 }
 
-function pastOf({ pastAssignments = [], earlierAssignments = [] }: Stored): Past[] {
-  const newest = pastAssignments.map(([user, from, until]): Past => ({ user, from, until }));
-  const [first] = newest;
-  // An earlier release stored up to ten entries here instead of five, and removed all earlier ones. If there are more than five, an entry
-  // without a user (`FORGOTTEN`) is therefore added for assignments that may have been removed.
-  const isCut = first !== undefined && newest.length > limits.newestAssignments;
-  const cut = isCut ? [{ user: FORGOTTEN, from: first.from, until: first.from }] : [];
-  return [...unpacked(earlierAssignments), ...cut, ...newest];
-}
+const pastOf = ({ pastAssignments = [] }: Stored): Past[] => unpacked(pastAssignments);
 
 /**
  * Returns true if the prospect was assigned to the caller at `occurredAt`, according to its past assignments. The current assignment is not

@@ -5,7 +5,7 @@
 
 import type { Caller } from "#shared/auth/caller.ts";
 import { polygonArea } from "#shared/company-index/areas.ts";
-import { type Area, type Criteria, UpdateTimesMissing } from "#shared/company-index/criteria.ts";
+import type { Area, Criteria } from "#shared/company-index/criteria.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import {
   type CriteriaOf,
@@ -37,11 +37,6 @@ export async function findProspects(
   try {
     return await companyIndex(context.table).find(companyId, names, criteriaOf, options);
   } catch (error) {
-    if (error instanceof UpdateTimesMissing) {
-      const detail =
-        "The search index of the company contains parts without times of changes, which an earlier release has written. `npm run index -- rebuild` adds them.";
-      throw new ApiError("unavailable", detail, { showsDetail: true, cause: error });
-    }
     if (!(error instanceof IndexUnreadable)) throw error;
     throw new ApiError("unavailable", "The index of the company cannot be read.", { cause: error });
   }

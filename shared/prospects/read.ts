@@ -4,7 +4,7 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { all, any, type Condition, equals, missing, present } from "#shared/db/expression.ts";
+import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { notFound } from "#shared/errors.ts";
@@ -59,11 +59,8 @@ export const changeOfNotes = (
   ),
 });
 
-/** Rows of release 0.1.0 without an assignee contain null. */
 const hasAssignee = (userId: number | null): Condition =>
-  userId === null
-    ? any(missing("assignedToUserId"), equals("assignedToUserId", null))
-    : equals("assignedToUserId", userId);
+  userId === null ? missing("assignedToUserId") : equals("assignedToUserId", userId);
 
 /**
  * The write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. A past assignment may

@@ -9,8 +9,5 @@ const LOW = 2 ** 24;
 /** `low` counts changes without a write of the row, and must never decrease while the row keeps its version. */
 export const shownVersion = (rowVersion: number, low = 0): number => rowVersion * LOW + Math.min(low, LOW - 1);
 
-/**
- * Returns the version of the row. A number below `LOW` comes from an earlier release, which used the version of the row as the shown
- * version.
- */
-export const rowVersionOf = (version: number): number => (version < LOW ? version : Math.floor(version / LOW));
+/** Returns the version of the row. */
+export const rowVersionOf = (version: number): number => Math.floor(version / LOW);

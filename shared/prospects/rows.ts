@@ -24,7 +24,6 @@ import { holdersOf } from "#shared/prospects/assignments.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import {
-  datedItem,
   type LastStatusChange,
   prospectItem,
   type StoredAppointment,
@@ -110,13 +109,13 @@ export const insertNote = (note: StoredNote, assignee?: number | null): Write[] 
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
-  { put: { ...keyOfNote(note), ...datedItem(note) } },
+  { put: { ...keyOfNote(note), ...note } },
   ...noteDelta(note.companyId, indexNote(note), { ...loggedNote(note, assignee), fact: factOfNote(note) }),
   noteLocatorWrite(note),
 ];
 
 export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: number | null): Write[] => [
-  { put: { ...keyOfNote(next), ...datedItem(next) }, when: equals("version", current.version) },
+  { put: { ...keyOfNote(next), ...next }, when: equals("version", current.version) },
   ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 
@@ -140,15 +139,15 @@ export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: nu
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   attachedKeys.note(companyId, prospectId, createdAt, id);
 
-/** A locator is the row that finds a note or appointment by its id. Stored rows have the older name `place` as their type. */
-const Locator = z.object({ type: z.literal("place"), prospectId: Id });
+/** A locator is the row that finds a note or appointment by its id. */
+const Locator = z.object({ type: z.literal("locator"), prospectId: Id });
 
 /**
  * Returns the write of a locator. Put it into the transaction that writes the note or appointment. It fails if the id is in use, so the other
  * writes of the transaction need no condition.
  */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
-  put: { ...key, type: "place", prospectId },
+  put: { ...key, type: "locator", prospectId },
   when: absent,
 });
 
@@ -166,7 +165,7 @@ export interface NoteLocator {
 export const StoredNoteLocator = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
 
 export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
-  put: { ...attachedKeys.noteLocator(companyId, id), type: "place", id, prospectId, createdAt },
+  put: { ...attachedKeys.noteLocator(companyId, id), type: "locator", id, prospectId, createdAt },
   when: absent,
 });
 
@@ -184,7 +183,7 @@ export const packNoteLocators = (
 ): (Key & Item)[] =>
   [...Map.groupBy(notes, ({ id }) => blockOf(id))].map(([block, own]) => {
     const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedLocator> => [id, prospectId]));
-    return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
+    return { ...attachedKeys.noteLocators(companyId, block), type: "noteLocators", createdAt, bytes };
   });
 
 /** Returns the locators (prospect id and creation time) by note id. A note whose locator is in a packed row may have been deleted since. */
@@ -200,13 +199,13 @@ export async function findNoteLocators(
   ]);
   const wanted = new Set(ids);
   const locators = new Map<number, NoteLocator>();
-  for (const item of items.filter(({ type }) => type === "notePlaces")) {
+  for (const item of items.filter(({ type }) => type === "noteLocators")) {
     const { createdAt, bytes } = PackedLocators.parse(item);
     for (const [id, prospectId] of unpacked(z.array(PackedLocator), bytes)) {
       if (wanted.has(id)) locators.set(id, { prospectId, createdAt });
     }
   }
-  for (const item of items.filter(({ type }) => type === "place")) {
+  for (const item of items.filter(({ type }) => type === "locator")) {
     const { id, prospectId, createdAt } = StoredNoteLocator.parse(item);
     locators.set(id, { prospectId, createdAt });
   }

@@ -9,12 +9,7 @@ import * as limits from "#shared/limits.ts";
 import { type Arrival, occurred } from "#shared/prospects/arrival.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { pastFact, replaceProspect } from "#shared/prospects/rows.ts";
-import {
-  datedItem,
-  type LastStatusChange,
-  type StoredProspect,
-  type StoredStatusChange,
-} from "#shared/prospects/stored.ts";
+import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 interface Origin extends Pick<Arrival, "occurredAt"> {
@@ -44,7 +39,7 @@ export function statusChange(
 
 export function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
   const row: StoredStatusChange = { ...change, type: "history", prospectId };
-  return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...datedItem(row) }, when: absent };
+  return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
 /** Throws `conflict` if the history is full. */

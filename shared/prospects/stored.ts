@@ -15,16 +15,6 @@ const sometimes = z.optional(Timestamp);
  */
 const occurredAt = { occurredAt: sometimes };
 
-/**
- * The shape number of rows with `occurredAt`. A release that does not know this shape refuses to read the row. Otherwise it would lose
- * `occurredAt` when it writes the row again.
- */
-const OCCURRED_SHAPE = 2;
-
-/** Adds the shape number to a row that has `occurredAt`. Returns other rows unchanged. */
-export const datedItem = <T extends { readonly occurredAt?: string | undefined }>(row: T): T & { shape?: number } =>
-  row.occurredAt === undefined ? row : { ...row, shape: OCCURRED_SHAPE };
-
 const statusChange = {
   id: Id,
   status: z.nullable(StatusSummary),
@@ -170,15 +160,10 @@ export const StoredProspect = z.object({
   /** The time since which the prospect is assigned to its present assignee. Undefined if the prospect was never reassigned. */
   assignedAt: sometimes,
   /**
-   * The most recent past assignments, the oldest first. Each has the user's id, and the beginning and the end of the assignment in
-   * milliseconds since 1970.
+   * The past assignments: the beginning of the first one, and then pairs of a user's id and the length of the assignment, all in
+   * milliseconds. Each begins when the one before it ends. assignments.ts explains ids below 1.
    */
-  pastAssignments: z.optional(z.array(z.tuple([Id, count, count]))),
-  /**
-   * The assignments before those in `pastAssignments`, in a shorter form: the beginning of the first one, and then pairs of a user's id and
-   * the length of the assignment, all in milliseconds. Each begins when the one before it ends. assignments.ts explains ids below 1.
-   */
-  earlierAssignments: z.optional(z.array(count)),
+  pastAssignments: z.optional(z.array(count)),
   tagIds: list(Id),
   source: unset(z.string()),
   sourceId: unset(z.string()),
@@ -230,16 +215,8 @@ const columns = {
   importId: true,
 } as const;
 
-/** The attributes of a row with shape 2. `fields` contains all other fields as JSON text. */
-const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.optional(z.string()) });
-
-/**
- * The shapes of a prospect's row. 1 has one attribute for each field, as in release 0.1.0. 2 has most fields as JSON text in the
- * attribute `fields`.
- */
-export type ProspectShape = 1 | 2;
-
-export const shapeOfProspect = (item: Item): ProspectShape => (item.fields === undefined ? 1 : 2);
+/** The attributes of a row. `fields` contains all other fields as JSON text. */
+const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() });
 
 /**
  * Attributes of a prospect's row that each change of a note sets: a count, and a time in milliseconds since 1970. A new version of the
@@ -248,17 +225,10 @@ export const shapeOfProspect = (item: Item): ProspectShape => (item.fields === u
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**
- * Returns the shape of new rows. Both shapes can be read. A deployment sets `PROSPECT_SHAPE` to 1 if release 0.1.0 must still be able to
- * read the rows: while both releases run, or if the deployment may have to return to it.
+ * Returns the row without its key. Most fields are JSON text in the attribute `fields`, because the SDK needs much more time for twenty
+ * attributes than for one (docs/decisions/2026-11-21-lists-from-the-index.md). Empty fields are left out.
  */
-const writtenShape = (): ProspectShape => (process.env.PROSPECT_SHAPE === "1" ? 1 : 2);
-
-/**
- * Returns the row without its key, in the given shape. In shape 2, most fields are JSON text in the attribute `fields`, because the SDK
- * needs much more time for twenty attributes than for one (docs/decisions/2026-11-21-lists-from-the-index.md). Empty fields are left out.
- */
-export function prospectItem(prospect: StoredProspect, shape = writtenShape()): Item {
-  if (shape === 1) return filled(prospect);
+export function prospectItem(prospect: StoredProspect): Item {
   const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = prospect;
   return {
     ...filled({ type, id, companyId, assignedToUserId, version, deletedAt, importId }),
@@ -279,25 +249,17 @@ const isUnset = (value: unknown): boolean =>
 
 /** Parses a row and validates all its fields. Throws if the row is missing. */
 export const storedProspect = (item: Item | undefined): StoredProspect =>
-  StoredProspect.parse(item?.fields === undefined ? item : unpacked(item));
-
-/** One row in this number of rows is validated completely by `sampledProspect`. */
-const SAMPLE = 64;
-let sampled = 0;
+  StoredProspect.parse(item === undefined ? item : pageProspect(item));
 
 /**
- * Parses a row of a page. Only a sample of the rows is validated completely. This is enough, because this service itself has written the
- * rows. The validation of all rows would take a sixth of a list's processor time.
+ * Parses a row of a page. It validates the separate attributes, and only parses the JSON text in `fields`, which this service itself has
+ * written. The validation of all fields would take a sixth of a list's processor time.
  */
-export const sampledProspect = (item: Item): StoredProspect =>
-  item.fields === undefined || sampled++ % SAMPLE === 0 ? storedProspect(item) : unpacked(item);
-
-/** Parses a row of shape 2. The separate attributes are validated. The attribute `fields` is only parsed as JSON. */
-function unpacked(item: Item): StoredProspect {
+export function pageProspect(item: Item): StoredProspect {
   // Parsing with the schema takes longer than parsing `fields`. The schema is therefore used only for deleted rows, and for damaged rows,
   // whose faults it reports.
   const separate = isUsual(item) ? item : Columns.parse(item);
-  const { fields = "", type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
+  const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));
   const address = filledFields.address ? unpackedAddress(filledFields.address) : null;
   const optional = { ...(deletedAt !== undefined && { deletedAt }), ...(importId !== undefined && { importId }) };

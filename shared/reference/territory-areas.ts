@@ -9,14 +9,11 @@ import type { Head } from "#shared/company-index/manifest.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import * as limits from "#shared/limits.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 
 interface Cached {
   readonly area: Area;
   readonly version: string;
-  /** The time at which the polygon was read, in milliseconds since 1970. */
-  readonly at: number;
 }
 
 /** A polygon of 5 000 points needs about 400 KB, so the cache needs at most 20 MB. */
@@ -31,11 +28,10 @@ const WithPolygon = z.object({ polygon: z.instanceof(Uint8Array) });
  * Returns the area of a territory. If the company has no territory with this id, the area is empty.
  *
  * A cached polygon is used only if no polygon of the company has changed since it was read (`polygonsVersion` of the search index is the
- * same). Even then it is read again after a minute, because release 0.2.0, which may run at the same time, changes polygons without raising
- * `polygonsVersion`.
+ * same).
  */
 export async function territoryArea(
-  { table, clock }: Pick<ReadContext, "table" | "clock">,
+  { table }: Pick<ReadContext, "table">,
   companyId: number,
   id: number,
   { logId, polygonsVersion }: Pick<Head, "logId" | "polygonsVersion">,
@@ -45,8 +41,7 @@ export async function territoryArea(
   caches.set(table, cache);
   const key = `${companyId}#${id}`;
   const known = cache.get(key);
-  const at = clock.now();
-  if (known?.version === version && at - known.at < limits.dictionaryCacheMs) return known.area;
+  if (known?.version === version) return known.area;
   cache.delete(key);
   const locator = await table.get(keys.territoryLocator(companyId, id));
   const item =
@@ -55,7 +50,7 @@ export async function territoryArea(
       : await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
   if (item === undefined) return emptyArea;
   const area = polygonArea(unpackPolygon(WithPolygon.parse(item).polygon));
-  cache.set(key, { area, version, at });
+  cache.set(key, { area, version });
   for (const oldest of cache.keys()) {
     if (cache.size <= CACHED_POLYGONS) break;
     cache.delete(oldest);

@@ -111,8 +111,7 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
 }));
 /* @__PURE__ */ explain([ActivityReport], () => ({
   fields: {
-    countedSince:
-      "Earlier activity is not or only partly counted, because an earlier release did not count it. Null if all activity of the company is counted.",
+    countedSince: "Earlier activity is not or only partly counted. Null if all activity of the company is counted.",
     totals: "The counts of the whole time range. If territories overlap, their counts have a larger sum.",
     items: "Only groups with any activity: days in order, all others by id, null last.",
   },

@@ -8,7 +8,6 @@ import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { RingArea } from "#shared/geometry/ring.ts";
-import * as limits from "#shared/limits.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
@@ -20,8 +19,6 @@ export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" |
 interface Cached {
   readonly shapes: readonly Shape[];
   readonly version: string;
-  /** The time at which the territories were read, in milliseconds since 1970. */
-  readonly at: number;
   readonly bytes: number;
 }
 
@@ -34,11 +31,10 @@ const caches = new WeakMap<Reads, Map<number, Cached>>();
 
 /**
  * Returns the territories with a polygon. Cached territories are used only if the version in the head row of the search index has not
- * changed since they were read. Even then they are read again after a minute, because release 0.1.0, which may run at the same time,
- * changes territories without raising the version.
+ * changed since they were read.
  */
 export async function territoryShapes(
-  { table, clock }: Pick<ReadContext, "table" | "clock">,
+  { table }: Pick<ReadContext, "table">,
   companyId: number,
 ): Promise<readonly Shape[]> {
   // The version is read before the territories. They may then be newer than the version, but never older.
@@ -46,8 +42,7 @@ export async function territoryShapes(
   const cache = caches.get(table) ?? new Map<number, Cached>();
   caches.set(table, cache);
   const known = cache.get(companyId);
-  const at = clock.now();
-  if (known?.version === version && at - known.at < limits.dictionaryCacheMs) return known.shapes;
+  if (known?.version === version) return known.shapes;
   cache.delete(companyId);
   const shapes: Shape[] = [];
   let bytes = 0;
@@ -58,7 +53,7 @@ export async function territoryShapes(
     shapes.push({ id, version, name, assignedToUserId, polygon, box: new RingArea(ring).box });
     bytes += polygon.length + SHAPE_BYTES;
   }
-  cache.set(companyId, { shapes, version, at, bytes });
+  cache.set(companyId, { shapes, version, bytes });
   evict(cache);
   return shapes;
 }

@@ -110,8 +110,8 @@ export function untouchedDays({ segments, unflushed, total }: Matches, now: numb
     const { main, geo } = inView.segment;
     // If one of the times is unknown, Math.min returns NaN, and the function returns null.
     for (const row of rows)
-      oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo?.updatedAfter?.[row] ?? Number.NaN));
+      oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo?.updatedAfter[row] ?? Number.NaN));
   }
-  for (const { updatedAt = Number.NaN } of unflushed) oldest = Math.min(oldest, updatedAt);
+  for (const { updatedAt } of unflushed) oldest = Math.min(oldest, updatedAt);
   return total === 0 || Number.isNaN(oldest) ? null : Math.max(0, Math.floor((now - oldest) / DAY_MS));
 }

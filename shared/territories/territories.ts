@@ -36,7 +36,7 @@ export type Territory = z.infer<typeof Territory>;
 
 const Count = z.int().check(z.minimum(0));
 
-/** May be empty, because release 0.1.0 accepted an empty name. */
+/** May be empty. */
 const Name = label(limits.name, 0);
 
 export const NewTerritory = named(
@@ -200,7 +200,7 @@ export const territoryWrites = (territory: StoredTerritory): Write[] => [
   {
     put: {
       ...keys.territoryLocator(territory.companyId, territory.id),
-      ...{ type: "place", createdAt: territory.createdAt },
+      ...{ type: "locator", createdAt: territory.createdAt },
     },
     when: absent,
   },

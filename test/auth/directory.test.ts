@@ -5,7 +5,6 @@ import { lookUpCaller } from "#shared/auth/directory.ts";
 import { directoryOnly } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
@@ -36,21 +35,6 @@ test("each look-up returns the current rights, so a disabled user is rejected un
   await updateUser(context, callerOf(second), made.id, { isActive: true, role: "sales", permissions });
   const caller = { companyId: company.id, userId: made.id, role: "sales", permissions };
   expect(await lookUpCaller(context, "subject-1")).toEqual(caller);
-});
-
-test("a user whose identity row has no rights yet can sign in, and the next change of the user adds the rights to that row", async () => {
-  const context = contextOn(db.table);
-  const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
-  const { owner: made } = await createCompany(context, { name: "Old", owner });
-  await db.direct.write({ update: keys.identity("subject-old"), change: { remove: ["rights"] } });
-
-  db.plan(() => pass);
-  expect(await lookUpCaller(context, "subject-old")).toMatchObject({ userId: made.id, role: "owner" });
-  expect(db.calls).toEqual(["GetItem", "GetItem"]);
-  await updateUser(context, callerOf(made), made.id, { firstName: "C" });
-  db.plan(() => pass);
-  expect(await lookUpCaller(context, "subject-old")).toMatchObject({ userId: made.id, role: "owner" });
-  expect(db.calls).toEqual(["GetItem"]);
 });
 
 test("an unknown subject is refused, and an e-mail address or a subject belongs to one user only", async () => {

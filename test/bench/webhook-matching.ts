@@ -25,7 +25,8 @@ function company(count: number): WebhookRows[] {
   const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
     const id = i + 1;
     const times = { createdAt: AT, updatedAt: AT };
-    const named = { companyId: 1, name: `Webhook ${id}`, url: "https://example.com/", secretKey: "x".repeat(36) };
+    const secret = { sealedSecret: new Uint8Array(), secretMask: "" };
+    const named = { companyId: 1, name: `Webhook ${id}`, url: "https://example.com/", ...secret };
     return {
       webhook: { type: "webhook", id, ...named, status: "active", registrationCount: 0, ...times },
       registrations: [],

@@ -99,7 +99,16 @@ test("the distance agrees with the spherical law of cosines and with known dista
 
 const unflushed = (places: readonly LatLng[]): IndexRow[] =>
   places.map(({ lat, lng }, i) => ({
-    ...{ id: i + 1, version: 1, createdAt: i, statusId: null, assignedToUserId: null, tagIds: [], city: null },
+    ...{
+      id: i + 1,
+      version: 1,
+      createdAt: i,
+      updatedAt: i,
+      statusId: null,
+      assignedToUserId: null,
+      tagIds: [],
+      city: null,
+    },
     ...{ lat, lng, text: "", phoneDigits: "" },
   }));
 

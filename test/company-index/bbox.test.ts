@@ -76,7 +76,11 @@ test("the bbox filter finds the rows in the box, and compares few rows outside t
   fc.assert(
     fc.property(rows, box, (given, bbox) => {
       const sorted = given.toSorted((a, b) => atGeohash(a) - atGeohash(b));
-      const geo = { lat: Float64Array.from(sorted, ([y]) => y), lng: Float64Array.from(sorted, ([, x]) => x) };
+      const geo = {
+        lat: Float64Array.from(sorted, ([y]) => y),
+        lng: Float64Array.from(sorted, ([, x]) => x),
+        updatedAfter: new Float64Array(sorted.length),
+      };
       const ranges = geohashRanges(bbox);
       const filter = new BboxFilter(geo, bbox, ranges);
       const expected = sorted.flatMap(([y, x], row) =>

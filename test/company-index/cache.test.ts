@@ -40,6 +40,7 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
       id: companyId * 1_000_000 + i,
       version: 1,
       createdAt: clock.now() - i,
+      updatedAt: clock.now(),
       statusId: (i % 8) + 1,
       assignedToUserId: null,
       tagIds: [],

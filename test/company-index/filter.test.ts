@@ -15,6 +15,7 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
+  updatedAt: fc.integer({ min: 0, max: 9 }),
   statusId: fc.constantFrom(null, 1, 2, 3),
   // There are more distinct values than a segment's zone map can list. The test therefore also covers segments without this list.
   assignedToUserId: fc.option(fc.integer({ min: 1, max: 40 })),

@@ -170,6 +170,7 @@ function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria)
 const texts = fc.constantFrom("", "ANNA\n1 MAIN ST", "BOB\nDENVER", "ÉMILE 😀\n22 ELM", "MAIN\n303 555", "A\nB");
 const noteTexts = fc.constantFrom("DOG", "CAT\nMAIN", "BELL 303");
 const fields = fc.record({
+  updatedAt: fc.constantFrom(1_767_312_000_000, 1_767_312_000_001),
   createdAt: fc.constantFrom(0, 1, 1_767_225_600_000, 1_767_225_600_001, 1_767_312_000_000),
   statusId: fc.constantFrom(null, 1, 2),
   assignedToUserId: fc.constantFrom(null, 7, 8),

@@ -250,7 +250,14 @@ describe("a replaced run", () => {
       isFirst = false;
       return { kind: "early", meanwhile: other };
     });
-    const place = { createdAt: clock.ms, statusId: null, assignedToUserId: null, tagIds: [], city: null };
+    const place = {
+      createdAt: clock.ms,
+      updatedAt: clock.ms,
+      statusId: null,
+      assignedToUserId: null,
+      tagIds: [],
+      city: null,
+    };
     const row = { id: 9_000_000, version: 1, ...place, lat: 40, lng: -105, text: "IMPORTED", phoneDigits: "" };
     await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
     const { total } = (await listOf(db.direct, company)).result;

@@ -11,6 +11,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
   id,
   version: id + 1,
   createdAt,
+  updatedAt: createdAt,
   statusId: null,
   assignedToUserId: null,
   tagIds: [],

@@ -43,6 +43,7 @@ export class Records {
       id,
       version,
       createdAt: this.#rows.get(id)?.createdAt ?? 1_760_000_000_000 + seed,
+      updatedAt: 1_770_000_000_000 + seed,
       statusId: [null, 1, 2][seed % 3] ?? null,
       assignedToUserId: seed % 4 === 0 ? null : 7,
       tagIds: [],

@@ -13,7 +13,7 @@ import { flushedVersions } from "#shared/company-index/versions.ts";
 
 function entryOf(id: number, version: number, statusId: number, text: string, notes: readonly string[]): RowWithNotes {
   const nowhere = { assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
-  const row = { id, version, createdAt: id, statusId, ...nowhere, text, phoneDigits: "\n" };
+  const row = { id, version, createdAt: id, updatedAt: id, statusId, ...nowhere, text, phoneDigits: "\n" };
   return { row, notes: notes.map((note, i) => ({ prospectId: id, noteId: 10 * id + i, version: 1, text: note })) };
 }
 

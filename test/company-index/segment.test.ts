@@ -35,6 +35,7 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
       id,
       version: fc.integer({ min: 1, max: 1_000_000 }),
       createdAt: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+      updatedAt: fc.integer({ min: 0, max: 4_102_444_800_000 }),
       statusId: fc.option(id),
       assignedToUserId: fc.option(id),
       tagIds: fc.array(id, { maxLength: 4 }),

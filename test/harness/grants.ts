@@ -110,11 +110,6 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["sync/changes"],
-    grants: ["BatchGetItem places"],
-    reason: "Release 0.1.0 wrote the change of a note to the log without its creation time: test/sync/changes.test.ts.",
-  },
-  {
-    files: ["sync/changes"],
     grants: ["GetItem dataKeys"],
     reason: "A cursor was made before cursors had data keys of their own: test/sync/cursor.test.ts.",
   },
@@ -176,9 +171,9 @@ const rare: readonly RareGrants[] = [
     reason: "A prospect of a bulk job was imported, and its import is read once: test/jobs/bulk.test.ts.",
   },
   {
-    files: ["authorize", "session/refresh"],
+    files: ["authorize"],
     grants: ["GetItem reference"],
-    reason: "The rights of a user of an older version are only in the user's own row: test/auth/directory.test.ts.",
+    reason: "The first sign-in of an invited user accepts the invitation: test/reference/invitations.test.ts.",
   },
   {
     files: routes.filter(({ method }) => method === "POST").map(({ file }) => file),

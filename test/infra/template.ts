@@ -15,7 +15,6 @@ export const ownIdentity: DeployConfig = {
   webAcl: true,
   retention: standardRetention,
   alarmEmail: "operator@example.com",
-  prospectShape: 2,
   rollout: "at-once",
   serverTiming: false,
   watch: { runbook: "docs/runbook.md", canary: true },

@@ -14,7 +14,7 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { sampledProspect } from "#shared/prospects/stored.ts";
+import { pageProspect } from "#shared/prospects/stored.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
 import { type Stage, setStage } from "../bench/stage.ts";
 import { type BenchTable, startBenchTable } from "../bench/table.ts";
@@ -122,7 +122,7 @@ async function wrongStatuses({ context, company }: Stage, wanted: (at: number) =
     const items = await context.table.batchGet(ids.map((id) => keys.prospect(company.id, id)));
     expect(items).toHaveLength(ids.length);
     for (const item of items) {
-      const { id, statusId } = sampledProspect(item);
+      const { id, statusId } = pageProspect(item);
       if (statusId !== wanted(id - company.firstId)) wrong++;
     }
   }

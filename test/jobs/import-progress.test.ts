@@ -1,4 +1,4 @@
-/** Tests the counts that an import job shows: while it runs, after it was cancelled, and if an older release has written its checkpoint. */
+/** Tests the counts that an import job shows while it runs and after it was cancelled. */
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";

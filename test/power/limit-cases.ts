@@ -188,8 +188,8 @@ export const cases: Record<Exclude<keyof typeof limits, keyof typeof others>, Ca
   },
   pastAssignmentsMs: {
     is: (ms) => {
-      const past = (until: number): [number, number, number] => [7, until - 1, until];
-      const assigned = (until: number) => ({ pastAssignments: [past(until)], assignedToUserId: 8 });
+      const past = (until: number): number[] => [until - 1, 7, 1];
+      const assigned = (until: number) => ({ pastAssignments: past(until), assignedToUserId: 8 });
       const kept = [ms, ms + 1].map((age) =>
         wasAssigned(
           { companyId: 1, userId: 7, role: "sales", permissions: [] },

@@ -14,7 +14,7 @@ import * as limits from "#shared/limits.ts";
 import { packAddresses } from "#shared/prospects/address-rows.ts";
 import { createAddress, getAddress, newAddressWrite, readAddress, updateAddress } from "#shared/prospects/addresses.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -230,7 +230,7 @@ test("the list shows the same addresses as GET if the index or the table lacks a
   const [mine, theirs, gone, moved] = await inParallel(4, async () => context.ids.nextAddress(companyId));
   if (mine === undefined || theirs === undefined || gone === undefined || moved === undefined) throw new Error();
   const { id: sampleId } = await createProspect(context, owner, {});
-  const [sample] = await allProspects(context, owner);
+  const [sample = expect.fail("the prospect is missing")] = await allProspects(context, owner);
   const now = "2030-01-01T00:00:00.000Z";
   /** Writes an address and its prospect. The index does not contain the prospect. */
   const addPair = async (id: number, assignedToUserId: number | null, copyId = id): Promise<void> => {
@@ -238,7 +238,7 @@ test("the list shows the same addresses as GET if the index or the table lacks a
     const address = { ...home, id: copyId, address2: null, formattedAddress: null };
     await context.table.transact([newAddressWrite(companyId, { ...address, id }, now, prospectId)]);
     const row = { ...sample, id: prospectId, address, assignedToUserId };
-    await context.table.write({ put: { ...keys.prospect(companyId, prospectId), ...row } });
+    await context.table.write({ put: { ...keys.prospect(companyId, prospectId), ...prospectItem(row) } });
   };
   await addPair(mine, rep.userId);
   await addPair(theirs, owner.userId);
@@ -268,9 +268,9 @@ test("an imported address has no holder after its prospect takes another address
   const id = await context.ids.nextAddress(companyId);
   const packed = { id, ...home, address2: null, prospectId };
   await context.table.batchPut(packAddresses(companyId, "demo", "2030-01-01T00:00:00.000Z", [packed]));
-  const row = (await allProspects(context, owner))[0];
-  const copy = { ...packed, formattedAddress: null };
-  await context.table.write({ put: { ...keys.prospect(companyId, prospectId), ...row, address: copy } });
+  const [row = expect.fail("the prospect is missing")] = await allProspects(context, owner);
+  const copied = prospectItem({ ...row, address: { ...packed, formattedAddress: null } });
+  await context.table.write({ put: { ...keys.prospect(companyId, prospectId), ...copied } });
   expect(await listed(context, rep)).toEqual([]);
   await updateProspect(context, owner, prospectId, { address: { ...home, zip: "1" } });
   expect(await listed(context, rep)).toEqual([id]);

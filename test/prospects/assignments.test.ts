@@ -1,10 +1,9 @@
 /** Tests which past assignments the row of a prospect keeps, and how many bytes they need. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
-import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
+import { reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
 
 const BEGIN_MS = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
@@ -47,14 +46,7 @@ const assignment = (maxMs: number) =>
   fc.record({ user: fc.option(fc.integer({ min: 1, max: 4 })), ms: fc.integer({ min: 1, max: maxMs }) });
 const daily = (days: number): Assignment[] =>
   Array.from({ length: days }, (_, day) => ({ user: 1_000_000 + day, ms: DAY_MS }));
-const bytesOf = ({ pastAssignments, earlierAssignments }: Fields): number =>
-  JSON.stringify({ pastAssignments, ...(earlierAssignments?.length !== 0 && { earlierAssignments }) }).length;
-
-/**
- * Returns all assignments, each with its user, its beginning and its end. The functions of an earlier deployment stored them in this form.
- */
-const inFull = (intervals: readonly Interval[]): [number, number, number][] =>
-  intervals.map(({ user, from, until }) => [user ?? 0, from, until]);
+const bytesOf = ({ pastAssignments }: Fields): number => JSON.stringify({ pastAssignments }).length;
 
 describe("the row of a prospect", () => {
   test("knows who had the prospect at each time of the last 60 days", () => {
@@ -76,19 +68,13 @@ describe("the row of a prospect", () => {
     );
   });
 
-  test("needs hardly more bytes than when it had only the ten newest assignments", () => {
-    /** Returns the bytes that this number of assignments needs in the earlier form, with the beginning and the end of each assignment. */
-    const bytesBefore = (count: number): number => {
-      return bytesOf({ ...created, pastAssignments: inFull(assigned(daily(count)).intervals) });
-    };
-    const more = (count: number): number => bytesOf(assigned(daily(count)).prospect) - bytesBefore(Math.min(count, 10));
-    expect(Array.from({ length: 10 }, (_, i) => more(i + 1))).toEqual([0, 0, 0, 0, 0, 16, -5, -26, -47, -68]);
-    expect(more(60)).toBeLessThan(800);
+  test("needs at most 22 bytes for each of 60 assignments", () => {
+    expect(bytesOf(assigned(daily(60)).prospect)).toBeLessThan(60 * 22);
   });
 
   test("loses an assignment 61 days after its end", () => {
     const { prospect } = assigned([{ user: 1, ms: DAY_MS }, { user: 2, ms: 61 * DAY_MS }, ...[{ user: 3, ms: 1 }]]);
-    expect(prospect.pastAssignments?.map(([user]) => user)).toEqual([2, 3]);
+    expect(prospect.pastAssignments).toEqual([BEGIN_MS + DAY_MS, 2, 61 * DAY_MS, 3, 1]);
   });
 
   test("loses the shortest assignments after too many, and no user gets the time of another one", () => {
@@ -113,43 +99,5 @@ test("a function whose clock is slow ends an assignment no earlier than it began
   const before = { ...created, assignedToUserId: 1 };
   const { assignedAt, pastAssignments } = reassignedAt(before, BEGIN_MS - 5_000);
   expect(assignedAt).toBe(created.createdAt);
-  expect(pastAssignments).toEqual([[1, BEGIN_MS, BEGIN_MS]]);
-});
-
-describe("while functions of two deployments run side by side", () => {
-  /**
-   * The assignment fields that the functions of the earlier deployment know. When they read a row, they remove all other fields, and so
-   * does this schema.
-   */
-  const Earlier = z.object({
-    assignedToUserId: z.nullable(z.int()),
-    assignedAt: z.optional(z.string()),
-    createdAt: z.string(),
-    pastAssignments: z.optional(z.array(z.tuple([z.int(), z.int(), z.int()]))),
-  });
-
-  test("the earlier functions read the newest assignments", () => {
-    const { prospect, intervals } = assigned(daily(30));
-    const read = Earlier.parse(prospect);
-    for (const { user, from } of intervals.slice(-limits.newestAssignments))
-      expect(isKnown(read, user ?? 0, from + HOUR_MS)).toBe(true);
-  });
-
-  test("a row that the earlier functions have written keeps all its assignments", () => {
-    const { prospect, intervals } = assigned(daily(10));
-    const row = Earlier.parse({ ...prospect, pastAssignments: inFull(intervals) });
-    const nowMs = BEGIN_MS + 31 * DAY_MS;
-    const next = { ...row, ...reassignedAt({ ...row, assignedToUserId: 9 }, nowMs) };
-    for (const [user, from] of row.pastAssignments ?? []) expect(isKnown(next, user, from + HOUR_MS)).toBe(true);
-    expect(isKnown(next, 9, nowMs - HOUR_MS)).toBe(true);
-  });
-
-  test("a row that the earlier functions have cut does not claim to name all assignees", () => {
-    const cut = { ...created, assignedToUserId: 9, pastAssignments: inFull(assigned(daily(10)).intervals) };
-    const [nowMs, record] = [BEGIN_MS + 10 * DAY_MS, { createdAt: created.createdAt, createdBy: null }];
-    expect(holdersOf(cut, record, nowMs)).toBeUndefined();
-    const next = { ...cut, ...reassignedAt(cut, nowMs) };
-    expect(holdersOf(next, record, nowMs)).toBeUndefined();
-    expect(holdersOf(next, record, nowMs + 60 * DAY_MS)).toContain(9);
-  });
+  expect(pastAssignments).toEqual([BEGIN_MS, 1, 0]);
 });

@@ -98,8 +98,8 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
     ...notes.map(({ id }) => attachedKeys.noteLocator(companyId, Number(id))),
     ...appointments.map(({ id }) => attachedKeys.appointmentLocator(companyId, Number(id))),
   ];
-  expect(ofType("place").map(keyOf).toSorted(), place).toEqual(places.map(({ pk, sk }) => `${pk} ${sk}`).toSorted());
-  for (const { prospectId } of ofType("place")) expect(prospectId).toBe(at.prospectId);
+  expect(ofType("locator").map(keyOf).toSorted(), place).toEqual(places.map(({ pk, sk }) => `${pk} ${sk}`).toSorted());
+  for (const { prospectId } of ofType("locator")) expect(prospectId).toBe(at.prospectId);
   const entries = appointments.map(({ pk: _, sk: __, ...row }) => ({
     ...row,
     ...attachedKeys.calendarEntry(companyId, String(row.startAt), Number(row.id)),

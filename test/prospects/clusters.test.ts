@@ -12,7 +12,7 @@ import { clustersOf } from "#shared/prospects/map/clusters.ts";
 const names = { statuses: new Map() };
 const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
   points.map(([lat, lng, statusId], i) => ({
-    ...{ id: i + 1, version: 1, createdAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
+    ...{ id: i + 1, version: 1, createdAt: i, updatedAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
     ...{ lat, lng, text: "", phoneDigits: "" },
   }));
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));

@@ -21,7 +21,6 @@ import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { reshapeProspects } from "#shared/prospects/reshape.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
 import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
@@ -348,22 +347,6 @@ test("the tag of a prospect gets no 304 if a note was written while the prospect
   expect(next.body).toMatchObject({ notes: [{ body: "late" }] });
   expect(next.etag).not.toBe(answer.etag);
   expect((await ask(proxied, caller, question, [next.etag ?? ""])).status).toBe(304);
-});
-
-test("a row that gets another shape keeps the state of its notes", async () => {
-  const context = newFunction();
-  const { caller } = await newCompany(context);
-  const { id } = await createProspect(context, caller, { name: "a" });
-  clock.ms += 2 * MINUTE_MS;
-  const question = { kind: "detail", id } as const;
-  const { etag = "" } = await ask(context, caller, question);
-  await createNote(context, caller, id, { body: "b" });
-  for (const shape of [1, 2] as const) {
-    const wait = async () => undefined;
-    const all = { unitsPerSecond: 1e6 };
-    const { rewritten } = await reshapeProspects({ table: db.direct, clock, wait }, caller.companyId, shape, all);
-    expect([rewritten, (await ask(context, caller, question, [etag])).status]).toEqual([1, 200]);
-  }
 });
 
 test("the digest of pins depends on every pair, but not on their order", () => {

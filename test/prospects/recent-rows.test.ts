@@ -9,10 +9,10 @@ import { createAppointment, deleteAppointment } from "#shared/prospects/appointm
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { openRecentRows } from "#shared/prospects/list/recent-rows.ts";
 import { createNote } from "#shared/prospects/notes.ts";
-import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 import { sized } from "../harness/tier.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -106,7 +106,7 @@ test("memory never exceeds its limits, and never returns an older version than a
         const rows = all.ofCompany(company, 1);
         const name = `${company} ${id}`;
         if (keep) {
-          rows.keep(row(id, version), text);
+          rows.keep(prospectRow({ id, version }), text);
           newest.set(name, Math.max(version, newest.get(name) ?? 0));
         } else {
           const found = rows.get({ id, version });
@@ -122,15 +122,3 @@ test("memory never exceeds its limits, and never returns an older version than a
     }),
   );
 });
-
-const row = (id: number, version: number) =>
-  storedProspect({
-    type: "prospect",
-    id,
-    companyId: 1,
-    createdAt: "2030-01-01T00:00:00.000Z",
-    updatedAt: "2030-01-01T00:00:00.000Z",
-    createdBy: 1,
-    updatedBy: 1,
-    version,
-  });

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import type { Address } from "#shared/prospects/address.ts";
 import {
   bulkJobOf,
+  pageProspect,
   prospectItem,
   type StoredProspect,
-  sampledProspect,
   storedProspect,
 } from "#shared/prospects/stored.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
@@ -62,23 +62,9 @@ test("a prospect that is stored and read again is unchanged, whether it is valid
     fc.property(prospect, (row) => {
       const item = throughTable(prospectItem(row));
       expect(storedProspect(item)).toEqual(row);
-      expect(sampledProspect(item)).toEqual(row);
+      expect(pageProspect(item)).toEqual(row);
     }),
     { numRuns: 500 },
-  );
-});
-
-test("a row with one attribute for each field, as earlier versions wrote it, is read", () => {
-  fc.assert(
-    fc.property(prospect, (row) => {
-      const filled = Object.entries(row).filter(
-        ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
-      );
-      const item = throughTable({ pk: "p", sk: "s", ...Object.fromEntries(filled) });
-      expect(storedProspect(item)).toEqual(row);
-      expect(sampledProspect(item)).toEqual(row);
-    }),
-    { numRuns: 200 },
   );
 });
 
@@ -100,9 +86,7 @@ test.each(damaged)("a row with %s is rejected", (_, fields) => {
   expect(() => storedProspect({ ...prospectItem(prospectRow()), fields })).toThrow();
 });
 
-test("a page validates all fields of one row in 64, and the separate attributes of every row", () => {
-  const item = { ...prospectItem(prospectRow()), fields: JSON.stringify({ ...prospectRow(), name: 5 }) };
-  expect(() => Array.from({ length: 64 }, () => sampledProspect(item))).toThrow();
+test("a page validates the separate attributes of each row", () => {
   const wrong = [
     { type: "note" },
     { id: 0 },
@@ -114,11 +98,10 @@ test("a page validates all fields of one row in 64, and the separate attributes 
     { deletedAt: "yesterday" },
     { importId: 7 },
     { fields: 7 },
+    { fields: undefined },
   ];
   for (const attributes of wrong) {
-    for (let row = 0; row < 64; row++) {
-      expect(() => sampledProspect({ ...prospectItem(prospectRow()), ...attributes })).toThrow();
-    }
+    expect(() => pageProspect({ ...prospectItem(prospectRow()), ...attributes })).toThrow();
   }
 });
 

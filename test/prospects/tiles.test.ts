@@ -31,7 +31,16 @@ const statuses = new Map([
 
 const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow[] =>
   points.map(([lat, lng, statusId], i) => ({
-    ...{ id: idOf(i), version: 1, createdAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
+    ...{
+      id: idOf(i),
+      version: 1,
+      createdAt: i,
+      updatedAt: i,
+      statusId,
+      assignedToUserId: null,
+      tagIds: [],
+      city: null,
+    },
     ...{ lat, lng, text: "", phoneDigits: "" },
   }));
 

@@ -1,39 +1,27 @@
-/** Tests that the changelog has the format of Keep a Changelog and a section for each release. */
+/** Tests that the changelog has the format of Keep a Changelog and a section for the present version. */
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { CHANGELOG, changelogFaults, withRelease } from "../../infra/release/changelog.ts";
-import { releases } from "../../infra/release/releases.ts";
+import { root } from "../../infra/build/bundle.ts";
+import { changelogFaults } from "../../infra/release/changelog.ts";
+import { packageVersion } from "../../infra/release/releases.ts";
 
-const text = readFileSync(CHANGELOG, "utf8");
-const [first] = releases();
-
-test("the changelog has a section for each release, and one for what is not released yet", () => {
-  expect(changelogFaults(text, releases())).toEqual([]);
+test("the changelog begins with the present version, or with what is not released yet", () => {
+  const text = readFileSync(join(root, "CHANGELOG.md"), "utf8");
+  expect(changelogFaults(text, packageVersion())).toEqual([]);
+  expect(changelogFaults(text.replace("\n## ", "\n## [Unreleased]\n\n- One.\n\n## "), "9.0.0")).toEqual([]);
 });
 
-const wrong = [
-  [
-    "a release that it does not have",
-    text,
-    [...releases(), { version: "9.0.0", date: "2030-01-01", commit: "" }],
-    "its sections are",
-  ],
-  ["another date", text.replace("[0.1.0] - 2026", "[0.1.0] - 2025"), releases(), "0.1.0 - 2025"],
-  ["an unknown heading", `${text}\n### Improved\n`, releases(), '"### Improved" is not a heading'],
-  [
-    "an empty release",
-    "## [Unreleased]\n\n## [0.1.0] - 2026-11-22\n",
-    [first ?? expect.fail()],
-    "the section of 0.1.0 is empty",
-  ],
-] as const;
+const section = (title: string, entries = "- One.") => `## ${title}\n\n${entries}\n\n`;
+const now = section("[1.1.0] - 2030-01-01");
 
-test.each(wrong)("a fault is found: %s", (_, changed, known, fault) => {
-  expect(changelogFaults(changed, known).join()).toContain(fault);
-});
-
-test("a release takes the entries that are not released yet", () => {
-  const released = withRelease("# Changelog\n\n## [Unreleased]\n\n### Added\n\n- One.\n", "1.2.0", "2030-01-01");
-  expect(released).toBe("# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2030-01-01\n\n### Added\n\n- One.\n");
-  expect(() => withRelease("## [Unreleased]\n", "1.2.0", "2030-01-01")).toThrow("no entries under Unreleased");
+test.each([
+  ["another version", section("[1.0.0] - 2030-01-01"), "its first section is not 1.1.0"],
+  ["a version without a date", section("[1.1.0]"), '"## [1.1.0]" is not a version with a date'],
+  ["a wrong order", now + section("[1.2.0] - 2030-02-02"), "its versions are not in order"],
+  ["a late section", now + section("[Unreleased]"), "a section Unreleased is not the first one"],
+  ["an unknown heading", `${now}### Improved\n`, '"### Improved" is not a heading of Keep a Changelog'],
+  ["an empty section", now + section("[1.0.0] - 2029-01-01", ""), "section [1.0.0] - 2029-01-01 has no entries"],
+])("a fault is found: %s", (_, text, fault) => {
+  expect(changelogFaults(text, "1.1.0")).toContain(fault);
 });

@@ -1,31 +1,26 @@
-/** The rows that each release has written. The folder `releases/` contains them. */
-import { readFileSync } from "node:fs";
+/** The rows, answers and messages of the last release, which the folder `releases/` contains. */
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { releaseFile, releases } from "../../infra/release/releases.ts";
+import { recorded } from "../../infra/release/releases.ts";
+import { RecordedSchemas } from "../../infra/release/stored-schemas.ts";
 
-const Recorded = z.object({
+const Shapes = z.object({
   companyId: z.number(),
   owner: z.string(),
   rows: z.array(z.record(z.string(), z.unknown())),
   answers: z.record(z.string(), z.unknown()),
-  schemas: z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() })),
+  messages: z.record(z.string(), z.array(z.unknown())),
+  schemas: RecordedSchemas,
 });
-
-export interface RecordedRelease extends Omit<z.infer<typeof Recorded>, "rows"> {
-  readonly version: string;
-  readonly rows: readonly (Key & Item)[];
-}
 
 const KeyOf = z.looseObject({ pk: z.string(), sk: z.string() });
 
-export const recordedReleases = (): RecordedRelease[] =>
-  releases().map(({ version }) => {
-    const { rows, ...rest } = Recorded.parse(JSON.parse(readFileSync(releaseFile(version, "shapes"), "utf8")));
-    return { version, ...rest, rows: rows.map((row) => KeyOf.parse(itemOf(row))) };
-  });
+export function lastShapes() {
+  const { rows, ...rest } = Shapes.parse(recorded("shapes"));
+  return { ...rest, rows: rows.map((row) => KeyOf.parse(itemOf(row))) };
+}
 
 /** Converts a recorded row to an item. DynamoDB's JSON form contains binary values as base64, but unmarshall needs bytes. */
 function itemOf(row: Readonly<Record<string, unknown>>): Item {

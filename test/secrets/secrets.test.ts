@@ -2,11 +2,7 @@
  * Tests the encryption of webhook secrets. Each company has a data key, and each secret is encrypted with this key for the row that
  * contains it. Functions cache data keys, so that they call KMS rarely.
  */
-import { spawn } from "node:child_process";
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -21,15 +17,12 @@ import * as limits from "#shared/limits.ts";
 import { open, openSecrets, StoredDataKey, seal } from "#shared/secrets/key-service.ts";
 import { NotSealed, type Secrets } from "#shared/secrets/secrets.ts";
 import { openTokens, sessionRow } from "#shared/sessions/stored.ts";
-import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
-import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { createWebhook, encryptSecrets, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
+import { listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 import { type KeyServer, startKms } from "../../infra/local/kms.ts";
 import { keyArn } from "../../infra/local/names.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { TABLE } from "../harness/faulty-dynamodb.ts";
-import { calledBy, Killed } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 
@@ -61,17 +54,6 @@ const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
 
 const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.direct))).companyId;
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
-const OLD = "a secret of before encryption";
-
-/** Creates a webhook with an unencrypted secret. Earlier versions of the service stored secrets in this form. */
-async function oldWebhook(companyId: number, previous?: string): Promise<number> {
-  const { id } = await createWebhook(worldWith(db.direct), companyId, input);
-  const until = new Date(Date.now() + limits.secretOverlapMs).toISOString();
-  const set = { secretKey: OLD, ...(previous !== undefined && { previousSecret: { secretKey: previous, until } }) };
-  const update = { update: keys.webhook(companyId, id), change: { set, remove: ["sealedSecret", "secretMask"] } };
-  await db.direct.write(update);
-  return id;
-}
 
 /**
  * Returns all rows of the company as text. Bytes are decoded as Latin-1, so that the test also finds an unencrypted secret in binary
@@ -223,113 +205,6 @@ describe("in the table", () => {
     const row = await db.direct.get(secretKeys.dataKey(own));
     await db.direct.write({ update: secretKeys.dataKey(foreign), change: { set: { wrapped: row?.wrapped } } });
     await expect(secretsIn(foreign, c.id)).rejects.toMatchObject({ name: "InvalidCiphertextException" });
-  });
-});
-
-describe("a row written before encryption", () => {
-  test("is listed masked, signs, and is encrypted by a rotation", async () => {
-    const at = await newPipeline(db);
-    const set = { secretKey: OLD };
-    const change = { set, remove: ["sealedSecret", "secretMask"] };
-    await db.direct.write({ update: keys.webhook(at.companyId, at.webhookId), change });
-    const context = contextOn(db.direct, { now: () => at.clock });
-    expect(await getWebhook(context, at.companyId, at.webhookId)).toMatchObject({ secretKey: "••••tion" });
-    await publish(at);
-    await drain(at);
-    const { body = "", headers = {} } = at.posts[0] ?? {};
-    const signed = signatureHeaders({ secretKey: OLD }, (await deliveries(at))[0]?.id ?? "", body, at.clock);
-    expect(headers).toMatchObject({ "X-Service-Signature": signed["X-Service-Signature"] });
-    const { secretKey } = await rotateSecret(context, at.companyId, at.webhookId, {});
-    const { webhook } = await readWebhook(context, at.companyId, at.webhookId);
-    expect(webhook).not.toHaveProperty("secretKey");
-    expect(await openedSecrets(context.secrets, webhook)).toMatchObject({
-      secretKey,
-      previousSecret: { secretKey: OLD },
-    });
-    expect(await allOf(at.companyId)).not.toContain(OLD);
-  });
-
-  test("is encrypted by the command after a kill at each call; running the command again changes nothing", async () => {
-    const setUp = async () => {
-      const companyId = await newCompany();
-      const ids = [await oldWebhook(companyId, "the one before the old one"), await oldWebhook(companyId)];
-      return { companyId, ids };
-    };
-    let calls = 0;
-    const counting = (kill: number, when: "before" | "after" | "never") =>
-      calledBy(async (work) => {
-        calls++;
-        if (calls === kill && when === "before") throw new Killed();
-        const result = await work();
-        if (calls === kill && when === "after") throw new Killed();
-        return result;
-      }, db.direct);
-    const calm = await setUp();
-    const table = counting(0, "never");
-    expect(await encryptSecrets(table, secretsOn(table), calm.companyId)).toEqual({ webhooks: 2, encrypted: 2 });
-    const count = calls;
-    for (const when of ["before", "after"] as const) {
-      for (let kill = 1; kill <= count; kill++) {
-        const { companyId, ids } = await setUp();
-        calls = 0;
-        const killed = counting(kill, when);
-        await expect(encryptSecrets(killed, secretsOn(killed), companyId)).rejects.toBeInstanceOf(Killed);
-        await encryptSecrets(db.direct, secretsOn(db.direct), companyId);
-        const rows = await allOf(companyId);
-        expect(rows).not.toContain(OLD);
-        expect(rows).not.toContain("the one before");
-        for (const [i, id] of ids.entries()) {
-          const opened = await secretsIn(companyId, id);
-          expect(opened.secretKey).toBe(OLD);
-          expect(opened.previousSecret?.secretKey).toBe(i === 0 ? "the one before the old one" : undefined);
-          expect(await getWebhook(contextOn(db.direct), companyId, id)).toMatchObject({ secretKey: "••••tion" });
-        }
-        expect(await encryptSecrets(db.direct, secretsOn(db.direct), companyId)).toEqual({ webhooks: 2, encrypted: 0 });
-        expect((await allOf(companyId)) === rows).toBe(true);
-      }
-    }
-  });
-
-  test("is encrypted by `npm run webhooks`, which prints the number", async () => {
-    const companyId = await newCompany();
-    const id = await oldWebhook(companyId);
-    const places = { SqsEndpoint: "http://127.0.0.1:1", KmsEndpoint: kms.endpoint, SecretsKeyArn: ARN };
-    const outputs = createServer((_, response) => {
-      response.end(JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, ...places }));
-    }).listen(0, "127.0.0.1");
-    await once(outputs, "listening");
-    const address = outputs.address();
-    const PORT = String(typeof address === "object" ? address?.port : "");
-    const run = async (): Promise<string> => {
-      const args = ["infra/cli/webhooks.ts", "encrypt-secrets", "--company", String(companyId)];
-      const child = spawn(process.execPath, args, {
-        env: { ...process.env, PORT },
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      const [printed] = await Promise.all([text(child.stdout), once(child, "exit")]);
-      return printed;
-    };
-    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 1 encrypted\n`);
-    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 0 encrypted\n`);
-    outputs.closeAllConnections();
-    outputs.close();
-    expect(await allOf(companyId)).not.toContain(OLD);
-    expect(await secretsIn(companyId, id)).toMatchObject({ secretKey: OLD });
-  });
-
-  test("keeps the new secret of a concurrent rotation", async () => {
-    const companyId = await newCompany();
-    const id = await oldWebhook(companyId);
-    let rotated: string | undefined;
-    const table = calledBy(async (work, name) => {
-      if (name === "write" && rotated === undefined) {
-        rotated = "while it is being rotated";
-        rotated = (await rotateSecret(worldWith(db.direct), companyId, id, { secretKey: rotated })).secretKey;
-      }
-      return work();
-    }, db.direct);
-    await encryptSecrets(table, secretsOn(db.direct), companyId);
-    expect(await secretsIn(companyId, id)).toMatchObject({ secretKey: rotated, previousSecret: { secretKey: OLD } });
   });
 });
 

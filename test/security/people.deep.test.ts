@@ -241,9 +241,6 @@ test("the commands for companies and restores use exactly the rights of the eras
     `restore table --to ${to} --as Canvassing-restored`,
     "restore prepare --table Canvassing-restored",
     "restore verify --table Canvassing-restored --rebuild",
-    `migrate rollback ${N}`,
-    "migrate run",
-    "migrate status",
   ]);
   // The next commands restore and delete the company. They refuse to do so until 16 minutes after the suspension of the company.
   await new Promise((resolve) => setTimeout(resolve, (17 * 60_000) / SCALE));

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
@@ -154,22 +153,6 @@ test.each([1, 2, 3])(
     expect(found).toEqual(expected);
   },
 );
-
-test("a note whose log entry was written by release 0.1.0, without its creation time, is in the changes", async () => {
-  const { context, owner } = await newStage(db);
-  const { companyId } = owner;
-  const { id: prospectId } = await createProspect(context, owner, { name: "Ann" });
-  const pull = (cursor: string | undefined) =>
-    readChanges(context, owner, { limit: 10, types: cursor === undefined ? ["notes"] : undefined, cursor });
-  let { cursor, hasMore } = await pull(undefined);
-  while (hasMore) ({ cursor, hasMore } = await pull(cursor));
-  const { id } = await createNote(context, owner, prospectId, { body: "call again" });
-  await context.table.transact([
-    { update: keys.noteDelta(companyId, prospectId, id, 1), change: { remove: ["createdAt", "assignee"] } },
-  ]);
-  const { items } = await pull(cursor);
-  expect(items).toMatchObject([{ type: "notes", id, op: "upsert", data: { body: "call again" } }]);
-});
 
 test.each([
   ["60 days", "expired", (context: ApiContext) => later(context, 61)],

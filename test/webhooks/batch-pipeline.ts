@@ -7,7 +7,7 @@ import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
-import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
+import { createdItem, type Pipeline } from "./delivery-pipeline.ts";
 
 /** Maximum number of messages that SQS passes to one call of the deliver function. */
 const BATCH = 10;
@@ -15,7 +15,7 @@ const VISIBILITY_MS = 90_000;
 
 export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<void> {
   const context = killable(at.context);
-  const changes = ids.map((id) => ({ before: undefined, after: createdProspect(at.companyId, id) }));
+  const changes = ids.map((id) => ({ before: undefined, after: createdItem(at.companyId, id) }));
   await publishChanges(context, batchReads(context), changes);
 }
 
@@ -24,7 +24,7 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
  * sender needs only one slot for a whole batch of deliveries.
  */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
-  const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
+  const quick = { type: "limiter", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });
 }
 

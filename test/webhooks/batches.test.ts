@@ -25,7 +25,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
-import { createdProspect, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
+import { createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -193,7 +193,7 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
-  const limiterRow = { type: "gate", companyId, webhookId, used: slots.length, fails: 0, slow: false };
+  const limiterRow = { type: "limiter", companyId, webhookId, used: slots.length, fails: 0, slow: false };
   const busy = { ...limiterKeys.limiter(companyId, webhookId), ...limiterRow, ...Object.fromEntries(slots) };
   await db.direct.write({ put: busy });
   expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
@@ -242,8 +242,8 @@ test("an unreadable stream record, or one of a later release, becomes a poison r
   const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
     z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
   const broken = record("2", { type: "prospect", companyId: at.companyId });
-  const newer = record("3", { ...createdProspect(at.companyId, 3), shape: 99 });
-  const [one, two] = [1, 2].map((id) => record(String(id), createdProspect(at.companyId, id)));
+  const newer = record("3", { ...createdItem(at.companyId, 3), shape: 99 });
+  const [one, two] = [1, 2].map((id) => record(String(id), createdItem(at.companyId, id)));
   if (one === undefined || two === undefined) throw new Error("no records");
   const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, newer, two] });
   expect(batchItemFailures).toEqual([]);
@@ -269,7 +269,7 @@ test("an open circuit breaker refuses ten deliveries in four calls of the table;
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();
-  const open = { type: "gate", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
+  const open = { type: "limiter", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
   await db.direct.write({
     put: { ...limiterKeys.limiter(companyId, webhookId), ...open, ...backlogMark(companyId, webhookId, at.clock) },
   });

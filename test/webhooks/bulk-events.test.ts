@@ -9,6 +9,7 @@ import { messageGroup } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
@@ -186,7 +187,8 @@ describe("the publisher", () => {
     const at = await newPipeline(db, "prospect.updated");
     const { before, after } = bulkChange(at.companyId, 1);
     const customFieldData = JSON.stringify({ filler: "x".repeat(20_000) });
-    await publish(at, { before, after: { ...after, customFieldData } }, bulkChange(at.companyId, 2));
+    const large = prospectItem({ ...storedProspect(after), customFieldData });
+    await publish(at, { before, after: large }, bulkChange(at.companyId, 2));
     await drain(at);
     expect(at.posts.map(({ body }) => body.length > 20_000).toSorted()).toEqual([false, true]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 2, delivered: 2, expanding: 0 });

@@ -7,6 +7,7 @@ import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -39,7 +40,7 @@ function change({ companyId }: Pipeline, version: number, minutes: number, id = 
     updatedAt: new Date(START + minutes * MINUTE).toISOString(),
     version: v,
   });
-  return { before: row(version - 1), after: row(version) };
+  return { before: prospectItem(row(version - 1)), after: prospectItem(row(version)) };
 }
 
 const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);

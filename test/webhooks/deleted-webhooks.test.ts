@@ -143,7 +143,7 @@ describe.each(cases)("a webhook that is deleted while %s", (_, ask, turn) => {
 
 test("deliveries and registrations of a deleted webhook are not found", async () => {
   const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await setUp();
-  // Earlier versions of the service could leave the registration of a deleted webhook in the table. The API must not show it.
+  // A read during the deletion can find the registration of a webhook that no longer exists. The API must not show it.
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);
   await remove();

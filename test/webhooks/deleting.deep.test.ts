@@ -18,7 +18,7 @@ import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
   consume,
-  createdProspect,
+  createdItem,
   deliveries,
   drain,
   Killed,
@@ -43,7 +43,7 @@ const idsOf = async (at: Pipeline): Promise<number[]> =>
 async function publish(at: Pipeline): Promise<void> {
   const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(at.companyId, id) }]);
+    await publishChanges(at.context, reads, [{ before: undefined, after: createdItem(at.companyId, id) }]);
   }
 }
 
@@ -70,7 +70,7 @@ const waits = {
   "the breaker": async () => {
     const at = await newPipeline(db);
     const { companyId, webhookId } = at;
-    const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
+    const failed = { type: "limiter", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
     await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...failed }]);
     at.answers = () => ({ status: 500 });
     await publish(at);

@@ -8,11 +8,12 @@ import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
-import type { BulkEvents, StoredProspect } from "#shared/prospects/stored.ts";
+import { type BulkEvents, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -116,7 +117,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     db,
     companyId,
     webhookId: webhook.id,
-    change: { before: undefined, after: createdProspect(companyId, 4_711) },
+    change: { before: undefined, after: createdItem(companyId, 4_711) },
     context,
     queue,
     posts,
@@ -153,6 +154,9 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
 export const createdProspect = (companyId: number, id: number): StoredProspect =>
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
+/** The stored row of a new prospect. */
+export const createdItem = (companyId: number, id: number): Item => prospectItem(createdProspect(companyId, id));
+
 /**
  * Returns the change that a bulk job makes to a prospect: a new name. The job also stores in the row which version of the row it has
  * written (`marked`). If `marked` differs from `version`, somebody has changed the row again after the job.
@@ -169,7 +173,8 @@ export function bulkChange(
 ): RowChange {
   const before = { ...createdProspect(companyId, id), version: version - 1 };
   const bulk = { jobId: 77, events, version: marked, before: {}, after: {} };
-  return { before, after: { ...before, name: `name ${version}`, version, updatedAt, bulk } };
+  const after = { ...before, name: `name ${version}`, version, updatedAt, bulk };
+  return { before: prospectItem(before), after: prospectItem(after) };
 }
 
 export async function publish(at: Pipeline): Promise<void> {

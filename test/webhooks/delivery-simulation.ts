@@ -8,6 +8,7 @@ import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
@@ -127,7 +128,7 @@ export class DeliverySimulation {
     const reads = batchReads(this.context);
     const createdAt = iso(this.clock);
     for (let i = 0; i < count; i++) {
-      const after = { ...createdProspect(companyId, first + i), createdAt, updatedAt: createdAt };
+      const after = prospectItem({ ...createdProspect(companyId, first + i), createdAt, updatedAt: createdAt });
       await publishChanges(this.context, reads, [{ before: undefined, after }]);
     }
   }

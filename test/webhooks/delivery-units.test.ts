@@ -4,6 +4,7 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createdProspect, deliveries, drain, newPipeline, publish } from "./delivery-pipeline.ts";
@@ -35,7 +36,7 @@ const filled = {
 test("a delivered event costs seven write units, even for a prospect with all its fields", async () => {
   for (const fields of [{}, filled]) {
     const at = await newPipeline(db);
-    const change = { before: undefined, after: { ...createdProspect(at.companyId, 4_711), ...fields } };
+    const change = { before: undefined, after: prospectItem({ ...createdProspect(at.companyId, 4_711), ...fields }) };
     const { usage } = await metered(async () => {
       await publish({ ...at, change });
       await drain(at);

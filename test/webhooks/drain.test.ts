@@ -23,7 +23,9 @@ async function stage() {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const key = limiterKeys.limiter(companyId, webhookId);
-  await db.direct.batchPut([{ ...key, type: "gate", companyId, webhookId, dueShard: "DUE#0", lookUntil: iso(START) }]);
+  await db.direct.batchPut([
+    { ...key, type: "limiter", companyId, webhookId, dueShard: "DUE#0", lookUntil: iso(START) },
+  ]);
   const message = throttledDrainMessage(companyId, webhookId);
   const backlog = { key, lease: "lookUntil", isOpen: exists("dueShard"), message } as const;
   const run = (step: (row: Item, startMs: number) => Promise<Step>, context: EventContext = at.context) =>

@@ -110,7 +110,7 @@ describe("the slots of a webhook", () => {
     const dead = { dlv_a: `${lost} 1`, dlv_b: `${lost} 2` };
     await db.direct.write({
       update: limiterKeys.limiter(companyId, webhookId),
-      change: { set: { type: "gate", companyId, webhookId, ...dead }, add: { used: 2 } },
+      change: { set: { type: "limiter", companyId, webhookId, ...dead }, add: { used: 2 } },
     });
     await simulation.publish(hook, 1, 3);
     await simulation.runUntil(START + 17_000);

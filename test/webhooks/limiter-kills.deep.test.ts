@@ -11,7 +11,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
-  createdProspect,
+  createdItem,
   deliveries,
   drain,
   drainTogether,
@@ -42,12 +42,12 @@ const limiterRowOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limit
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
-  const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
+  const failed = { type: "limiter", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
   await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...failed }]);
   at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
   const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(companyId, id) }]);
+    await publishChanges(at.context, reads, [{ before: undefined, after: createdItem(companyId, id) }]);
   }
   at.calls.length = 0;
   return at;
@@ -151,7 +151,7 @@ describe("a sender that dies with its slot", () => {
     const at = await newPipeline(db);
     const reads = batchReads(at.context);
     for (let id = 1; id <= COUNT; id++) {
-      await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(at.companyId, id) }]);
+      await publishChanges(at.context, reads, [{ before: undefined, after: createdItem(at.companyId, id) }]);
     }
     at.answers = (_, number) => {
       if (number <= 2) throw new Killed();

@@ -30,7 +30,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { createdProspect, deliveriesOf } from "./delivery-pipeline.ts";
+import { createdItem, deliveriesOf } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 
 const db = faultyDynamoDb();
@@ -271,7 +271,7 @@ describe("a warm function finds", () => {
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test("after at most a minute, a registration from a function of an earlier release, which raises no version", async () => {
+  test("after at most a minute, a registration that became visible long after its new version", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
@@ -313,7 +313,7 @@ describe("a warm function finds", () => {
     const context = { ...at.context, table: warmFunction() };
     const [webhookId = 0] = at.webhookIds;
     const publish = (id: number) => {
-      const after = createdProspect(at.companyId, id);
+      const after = createdItem(at.companyId, id);
       return publishChanges(context, batchReads(context), [{ before: undefined, after }]);
     };
     const api = contextOn(db.direct, { now: () => at.clock });

@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
@@ -39,7 +40,7 @@ async function change(at: Pipeline, first: number, count: number): Promise<void>
   for (let i = 0; i < count; i++) {
     at.clock += 1_000;
     const createdAt = new Date(at.clock).toISOString();
-    const after = { ...createdProspect(at.companyId, first + i), createdAt, updatedAt: createdAt };
+    const after = prospectItem({ ...createdProspect(at.companyId, first + i), createdAt, updatedAt: createdAt });
     await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
   }
 }

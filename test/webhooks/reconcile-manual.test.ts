@@ -65,8 +65,9 @@ async function stage(): Promise<Staged> {
   if (first === undefined) throw new Error("no row");
   await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
   const reads = batchReads(context);
-  for (const [i, before] of rows.slice(0, -1).entries())
-    await publishChanges(context, reads, [{ before, after: rows[i + 1] }]);
+  const items = rows.map(prospectItem);
+  for (const [i, after] of items.slice(1).entries())
+    await publishChanges(context, reads, [{ before: items[i], after }]);
   const caller = await callerOf(at);
   const action = await triggerAction(api(at), context, caller, PROSPECT, id);
   const test = await sendTestDelivery(api(at), context.queue, caller, webhookId);
@@ -151,13 +152,13 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
   },
   "the lease of a slot is too long": async ({ at, triggered }) => {
     const { companyId, webhookId } = at;
-    const slot = { type: "gate", companyId, webhookId, used: 1, [triggered.id]: `${iso(at.clock + 10 * MINUTE)} x` };
+    const slot = { type: "limiter", companyId, webhookId, used: 1, [triggered.id]: `${iso(at.clock + 10 * MINUTE)} x` };
     await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...slot }]);
     return `webhook ${webhookId}: ${triggered.id} has a slot whose lease is too long`;
   },
   "the drain of a throttled backlog has stopped": async ({ at }) => {
     const { companyId, webhookId } = at;
-    const marks = { type: "gate", companyId, webhookId, dueShard: "DUE#1", dueAt: iso(at.clock) };
+    const marks = { type: "limiter", companyId, webhookId, dueShard: "DUE#1", dueAt: iso(at.clock) };
     await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...marks }]);
     at.clock += 16 * MINUTE;
     return `webhook ${webhookId}: its throttled backlog has not been drained for a quarter of an hour`;

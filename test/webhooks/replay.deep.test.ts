@@ -7,6 +7,7 @@ import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import type { ReplayRange } from "#shared/webhooks/deliver/replay.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
@@ -49,7 +50,11 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   for (const i of fates.keys()) {
     at.clock = START + i * 1_000;
     at.queue.length = 0;
-    const after = { ...createdProspect(at.companyId, i + 1), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
+    const after = prospectItem({
+      ...createdProspect(at.companyId, i + 1),
+      createdAt: iso(at.clock),
+      updatedAt: iso(at.clock),
+    });
     await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
     const message = at.queue.shift();
     if (message !== undefined) await drain({ ...at, queue: [message] }, 0).catch(() => undefined);
@@ -134,7 +139,11 @@ test("a replay selects exactly the deliveries between its two times, both includ
 
 test("a replay skips deliveries that had no attempt, are in a paused backlog, or belong to a deleted registration", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
-  const after = { ...createdProspect(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
+  const after = prospectItem({
+    ...createdProspect(at.companyId, 3),
+    createdAt: iso(at.clock),
+    updatedAt: iso(at.clock),
+  });
   await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
   await pauseWebhook(api(at), at.companyId, at.webhookId);
   expect(await replay(at)).toEqual({ count: 2 });

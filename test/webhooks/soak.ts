@@ -158,7 +158,7 @@ function changeOf({ companyId }: Pipeline, n: number): RowChange & { readonly id
     updatedAt: iso(START + n * 1_000),
     version: of,
   });
-  return { id, version, before: row(version - 1), after: row(version) };
+  return { id, version, before: prospectItem(row(version - 1)), after: prospectItem(row(version)) };
 }
 
 async function run(stage: Stage): Promise<void> {

@@ -22,6 +22,8 @@ describe("the cache", () => {
     companyId: 1,
     name: "x",
     url: "http://127.0.0.1:1/",
+    sealedSecret: new Uint8Array(),
+    secretMask: "",
     status: "active",
     registrationCount: 0,
     createdAt: iso(START),

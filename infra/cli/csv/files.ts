@@ -59,8 +59,7 @@ export async function openJournal({ base, companyId }: Service, path: string) {
 
 function entriesIn(text: string, path: string): Entry[] {
   try {
-    // In earlier releases, the journal of an export was a single entry and not an array of entries.
-    return z.parse(z.array(Entry), [JSON.parse(text)].flat());
+    return z.parse(z.array(Entry), JSON.parse(text));
   } catch {
     throw new Failed(`${path} is not a journal of this command: move it away`);
   }

@@ -88,8 +88,7 @@ function readingText({ mapping, ...matching }: ImportOptions["reading"]): string
 async function resumeOrBegin(service: Service, options: ImportOptions, content: Content): Promise<ImportJob> {
   const { own, add } = await openJournal(service, `${options.file}.imports.json`);
   const asked = { sha256: content.sha256, mapping: readingText(options.reading), userId: String(service.userId) };
-  // Journal entries that an earlier release has written do not contain the user.
-  const isSame = ({ sha256, mapping, userId = asked.userId }: (typeof own)[number]): boolean =>
+  const isSame = ({ sha256, mapping, userId }: (typeof own)[number]): boolean =>
     sha256 === asked.sha256 && mapping === asked.mapping && userId === asked.userId;
   let old: ImportJob | undefined;
   for (const entry of new Set([own.at(-1), own.findLast(isSame)])) {

@@ -12,7 +12,6 @@ import {
   type Fact,
   type ImportedFacts,
 } from "#shared/company-index/facts.ts";
-import type { Head } from "#shared/company-index/manifest.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -108,13 +107,10 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
 
 /**
  * Returns the time since which every fact (thing that a user has done) is counted, or null if all facts are counted. Returns `nowMs` if
- * there is no state row, or if release 0.1.0 was the last to change the search index (its head row). Earlier facts may then be missing,
- * because release 0.1.0 stores no facts.
+ * there is no state row.
  */
-export const countedSince = (head: Head, state: FactState | undefined, nowMs: number): number | null =>
-  state === undefined || isInterrupted(head) ? nowMs : state.since;
-
-const isInterrupted = ({ version, loggedVersion }: Head): boolean => version > 0 && loggedVersion !== version;
+export const countedSince = (state: FactState | undefined, nowMs: number): number | null =>
+  state === undefined ? nowMs : state.since;
 
 /** The write that adds a row to the activity log. */
 export interface LogWrite {

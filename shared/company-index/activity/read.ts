@@ -84,7 +84,7 @@ export async function countActivity<C extends Counting>(
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const counting = newCounting();
     const found = await tryToCount(table, companyId, { range, sumsSuffice, maxBytes }, counting);
-    if (found !== undefined) return { counting, since: countedSince(found.head, found.state, nowMs) };
+    if (found !== undefined) return { counting, since: countedSince(found.state, nowMs) };
     await sleep(20 * attempt);
   }
   throw new TableBusy(`the activity of company ${companyId} kept changing`);

@@ -79,7 +79,7 @@ export async function activityOf(
   const found = await unlessDamaged(companyId, async () => ({ state: await readState(table, companyId) }));
   if (found === undefined) return { writes: own, done: [] };
   const { state } = found;
-  const since = countedSince(head, state, nowMs);
+  const since = countedSince(state, nowMs);
   const known: FactState = { version: 0, upTo: "", days: [], bytes: 0, ...state, since };
   if (head.version - known.version >= Math.max(sumAfter, Math.floor(known.bytes / BYTES_PER_VERSION / 2))) {
     const summed = await unlessDamaged(companyId, () => sumUp(table, companyId, head, facts, known));

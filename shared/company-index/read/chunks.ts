@@ -11,7 +11,7 @@ import type { Reads } from "#shared/db/reads.ts";
 
 const Assignee = z.nullable(z.int());
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
-const assignees = { before: z.optional(Assignee), after: Assignee };
+const assignees = { before: Assignee, after: Assignee };
 const holders = { heldBy: z.optional(z.array(z.int())) };
 
 /** The changes of a chunk. The stored JSON omits fields that are false or unknown. */

@@ -7,7 +7,6 @@ import {
   type AreaRange,
   type Criteria,
   canMeet,
-  isUpdated,
   type LatLng,
   passes,
   withinBox,
@@ -182,7 +181,7 @@ function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedF
   if (geo === undefined) throw coordinatesMissing();
   const { createdAt } = main;
   const { updatedAfter } = geo;
-  return keepRows(rows, (row) => isUpdated((createdAt[row] ?? 0) + (updatedAfter?.[row] ?? Number.NaN), updatedFrom));
+  return keepRows(rows, (row) => (createdAt[row] ?? 0) + (updatedAfter[row] ?? 0) >= updatedFrom);
 }
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");

@@ -46,18 +46,7 @@ export function prospectDelta(
     ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
   };
   if (isTombstone(entry)) return [{ put: common }];
-  const {
-    createdAt,
-    updatedAt = createdAt,
-    statusId,
-    assignedToUserId,
-    tagIds,
-    city,
-    lat,
-    lng,
-    text,
-    phoneDigits,
-  } = entry;
+  const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
   const dated = { ...common, ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }) };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const bytes = Buffer.byteLength(text) + phoneDigits.length;
@@ -125,8 +114,7 @@ export function noteDelta(
 
 /**
  * Returns the entry of a changed territory, status, tag or user. Only the change log uses it, and a flush does not put it into the index.
- * The entry has the form of the entry of a deleted prospect, so that release 0.1.0 can read it. The id of the record takes the place of the
- * prospect's id. No prospect has the same id.
+ * The id of the record takes the place of a prospect's id in the key. No prospect has the same id.
  */
 export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
   put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },

@@ -13,7 +13,7 @@ import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
-import { type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
+import { pageProspect, type StoredProspect } from "#shared/prospects/stored.ts";
 
 /** `repeated`: an earlier row of the file has the same key. */
 export type Match =
@@ -195,7 +195,7 @@ export async function findMatches(
     read += items.length;
     if (read > most.prospects) throw tooMany();
     for (const item of items) {
-      const candidate = sampledProspect(item);
+      const candidate = pageProspect(item);
       const key = keyOf(by, candidate);
       if (key === undefined || !isVisible(caller, candidate) || !(await isShown(candidate))) continue;
       fileKeys.meet(candidate.id, key);

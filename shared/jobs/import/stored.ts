@@ -42,15 +42,12 @@ const Progress = z.object({
   row: z.int(),
   /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
-  /**
-   * Number of faulty rows of the file up to `row`, counted by the steps `check` and `update`. A job that an older release has stored does
-   * not have this attribute.
-   */
-  skipped: z._default(z.int(), 0),
+  /** Number of faulty rows of the file up to `row`, counted by the steps `check` and `update`. */
+  skipped: z.int(),
   /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
   stretches: z.int(),
   /** Rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
-  updated: z._default(z.int(), 0),
+  updated: z.int(),
   /**
    * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the lines after these. Null until
    * the first checkpoint of the step.
@@ -109,8 +106,6 @@ export const StoredImport = z.object({
   state: ImportState,
   processed: z.int(),
   ...importCounts,
-  /** Number of rows that change an existing prospect. Rows of the table that an older release has stored do not have this attribute. */
-  updated: z._default(z.int(), 0),
   /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
   /** Blocks of 128 ids, needed to delete the rows of a failed import. Null until they are reserved, or if none are needed. */

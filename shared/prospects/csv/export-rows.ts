@@ -12,7 +12,7 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
-import { StoredNote, type StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
+import { pageProspect, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
@@ -171,7 +171,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   }
   return new Map(
     items.map((item) => {
-      const prospect = withoutLargeFields(sampledProspect(item));
+      const prospect = withoutLargeFields(pageProspect(item));
       return [prospect.id, { prospect, note: newest.get(prospect.id) }];
     }),
   );

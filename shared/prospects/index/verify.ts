@@ -206,7 +206,7 @@ export interface Fingerprint {
   /** 48 bits, because a JavaScript number is exact only up to 53. */
   readonly hash: number;
   readonly prospectId: number;
-  /** Undefined for notes, and in parts of the index that release 0.1.0 has written. */
+  /** Undefined for notes. */
   readonly updatedAt: number | undefined;
 }
 

@@ -12,7 +12,7 @@ import { blockOf } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
-import { type ListedRow, StoredProspect, sampledProspect } from "#shared/prospects/stored.ts";
+import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes, so the estimate is a little too high. */
 const BYTES_PER_PROSPECT = 1_024;
@@ -21,11 +21,6 @@ const BYTES_PER_PROSPECT = 1_024;
  * so a Query over many rows can be cheaper.
  */
 const BYTES_PER_HALF_UNIT = 4_096;
-/**
- * Assumed length of a row's JSON text if an older release has written the row with separate attributes. Such a row contains no JSON text
- * whose length could be measured.
- */
-const USUAL_TEXT_BYTES = 1_000;
 /** A Query is an additional request. It is used only if it saves at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
@@ -35,18 +30,11 @@ const WORTH_A_REQUEST = 2;
  */
 const EXACT_READS = 2;
 
-/** Attributes that lists do not read: the type and the company are known, and the others are not used. */
-const unreadAttributes: ReadonlySet<string> = new Set(["type", "companyId", "importId"]);
-
 /**
- * The attributes that lists read. Older releases stored each field in an attribute of its own. The present release stores all fields as one
- * JSON text in the attribute `fields`. Lists read rows of both kinds. They read no other attributes, because the SDK needs processor time
- * for each attribute of each row.
+ * The attributes that lists read. They read no others, because the SDK needs processor time for each attribute of each row: the type and
+ * the company are known.
  */
-const read = {
-  type: "prospect",
-  fields: [...Object.keys(StoredProspect.shape).filter((name) => !unreadAttributes.has(name)), "fields"],
-} as const;
+const read = { type: "prospect", fields: ["id", "assignedToUserId", "version", "deletedAt", "fields"] } as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
 
@@ -139,9 +127,9 @@ function rowsInMemory(
   return {
     found,
     keep(item: Item): void {
-      const row = sampledProspect(Object.assign(item, { type: read.type, companyId }));
+      const row = pageProspect(Object.assign(item, { type: read.type, companyId }));
       found.set(row.id, row);
-      recent.keep(row, typeof item.fields === "string" ? item.fields.length : USUAL_TEXT_BYTES);
+      recent.keep(row, String(item.fields).length);
     },
     recall(ref: RowRef): boolean {
       const row = recent.get(ref);

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import { type Change, logBeginOf, POSITION_MS } from "#shared/company-index/change-log.ts";
+import { type Change, POSITION_MS } from "#shared/company-index/change-log.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
@@ -208,10 +208,10 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
  * Adds the items of many records that one change concerns, for example all records of an import. If the last page contained only some of
  * them, continues after these. Returns where the next page continues, or undefined if all items are added.
  */
-async function addBulk(making: Making, cursor: Cursor, { key, stages, afterId }: Bulk, page: PageItems) {
+async function addBulk(making: Making, cursor: Cursor, { key, stages }: Bulk, page: PageItems) {
   const { partial, types } = cursor;
   const isSameChange = partial?.key.id === key.id && partial.key.version === key.version;
-  const first: Place = { stage: 0, after: afterId === undefined || afterId === 0 ? undefined : [afterId, 0, 0] };
+  const first: Place = { stage: 0, after: undefined };
   const reads = new StageReads(making, types);
   const place = await readStages(reads, stages, isSameChange ? partial : first, page);
   return place === undefined ? undefined : { key: { id: key.id, version: key.version }, ...place };
@@ -229,6 +229,6 @@ const logOf = ({ logId }: Head): string =>
     .slice(0, 16);
 
 function requireLog({ types, logId, position }: Cursor, head: Head): void {
-  const isThere = position.version >= logBeginOf(head) && position.version <= head.version;
+  const isThere = position.version <= head.version;
   if (logId !== logOf(head) || !isThere) throw resetRequired("log_restarted", types);
 }

@@ -16,10 +16,7 @@ import { ChangeType } from "#shared/sync/changes/schema.ts";
 export interface Position {
   /** The client has read all chunks (rows of the change log) up to this version of the search index's head row. */
   readonly version: number;
-  /**
-   * Number of changes that the client has read of the next chunk. There is one exception: in a cursor of the old format 1, if the chunk is
-   * an import, it is the id of the import's last record that the client has read.
-   */
+  /** Number of changes that the client has read of the next chunk. */
   readonly offset: number;
   /**
    * A time, in milliseconds since 1970, at which the change log ended at this position. The cursor expires `POSITION_MS` after this time.
@@ -74,11 +71,8 @@ export interface Cursor {
 
 export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
 
-/** The version of the cursor's encoding. Cursors of format 1 are still accepted. They contain neither `elapsed` nor `partial`. */
-const FORMAT = 2;
-
-/** Old cursors contain only the seconds of a time. It is read as the last millisecond of the second. */
-const LAST_MS = 999;
+/** The version of the cursor's encoding. */
+const FORMAT = 1;
 
 /** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */
 const NEVER = 2 ** 48;
@@ -103,7 +97,7 @@ function encoded({ types, position, delivered, elapsed, snapshot, partial, ...re
   into.text(rest.logId);
   into.integer(position.version);
   into.integer(position.offset);
-  into.integer(Math.floor(position.since / 1_000));
+  into.integer(position.since);
   writeDelivered(into, delivered);
   into.integer(elapsed.at);
   into.integer(elapsed.id);
@@ -119,45 +113,25 @@ function encoded({ types, position, delivered, elapsed, snapshot, partial, ...re
     into.integer(partial.key.version);
     writePlace(into, partial);
   }
-  // The milliseconds come last, because functions of an earlier deployment read cursors without them and ignore what follows.
-  into.integer(position.since % 1_000);
   return Buffer.from(into.finish()).toString("base64url");
 }
 
 function decoded(text: string): Cursor | undefined {
   const from = new ByteReader(Buffer.from(text, "base64url"));
-  const format = from.integer();
-  if (format > FORMAT) return undefined;
+  if (from.integer() !== FORMAT) return undefined;
   const bits = from.integer();
   const types = ChangeType.options.filter((_, i) => (bits & (1 << i)) !== 0);
   const [isAll, logId] = [from.integer() === 1, from.text()];
-  const [version, offset, seconds] = [from.integer(), from.integer(), from.integer()];
+  const position = { version: from.integer(), offset: from.integer(), since: from.integer() };
   const delivered = readDelivered(from);
-  const position = { version, offset, since: seconds * 1_000 + LAST_MS };
-  const common = { types, seesAll: isAll, logId, position, delivered };
-  if (format === 1) {
-    const isSnapshot = from.integer() === 1;
-    const elapsed = { at: seconds * 1_000, id: 0, quietUntil: 0 };
-    if (!isSnapshot) return { ...common, elapsed, snapshot: undefined, partial: undefined };
-    const place = { stage: from.integer(), after: [from.integer(), 0, 0] } as const;
-    return { ...common, elapsed, snapshot: { ...place, total: from.integer() }, partial: undefined };
-  }
   const elapsed = { at: from.integer(), id: from.integer(), quietUntil: from.integer() };
   const snapshot = from.integer() === 0 ? undefined : { ...readPlace(from), total: from.integer() };
   const partial =
     from.integer() === 0 ? undefined : { key: { id: from.integer(), version: from.integer() }, ...readPlace(from) };
-  const since = seconds * 1_000 + (from.done ? LAST_MS : from.integer());
-  return { ...common, position: { ...position, since }, elapsed, snapshot, partial };
+  return { types, seesAll: isAll, logId, position, delivered, elapsed, snapshot, partial };
 }
 
 const PURPOSE: Purpose = "sync-cursors";
-
-/**
- * The first byte of a cursor that is encrypted with the company's data key for cursors. Old releases had no such key: they encrypted
- * cursors with the data key for webhook secrets, and without this byte. Such cursors are still accepted, because a cursor is valid for 60
- * days.
- */
-const OWN_KEY = 2;
 
 /**
  * Returns a key that no stored row has. The cursor is encrypted as if it were stored in a row with this key, so it can be decrypted only
@@ -167,15 +141,14 @@ const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#C
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {
   const sealed = await secrets.seal(caller.companyId, boundTo(caller), encoded(cursor), PURPOSE);
-  return Buffer.from([OWN_KEY, ...sealed]).toString("base64url");
+  return Buffer.from(sealed).toString("base64url");
 }
 
 function opened(secrets: Secrets, caller: Caller, text: string): Promise<string> {
   const bytes = Buffer.from(text, "base64url");
   // Node.js skips characters that are not in the alphabet of base64url. Without this check, a cursor with such characters would be accepted.
   if (bytes.toString("base64url") !== text) return Promise.reject(foreignCursor());
-  const [place, isOwn] = [boundTo(caller), bytes[0] === OWN_KEY];
-  return secrets.open(caller.companyId, place, isOwn ? bytes.subarray(1) : bytes, isOwn ? PURPOSE : "webhook-secrets");
+  return secrets.open(caller.companyId, boundTo(caller), bytes, PURPOSE);
 }
 
 export type ResetReason = "expired" | "scope_changed" | "log_restarted";
@@ -209,7 +182,7 @@ export const foreignCursor = (cause?: unknown): ApiError =>
 
 /**
  * Returns the caller's cursor. Throws `validation_failed` if `text` is not a cursor of this caller. Throws `sync_reset_required` if the
- * caller has got or lost the right to see all prospects since the cursor was made, or if a newer release has made the cursor.
+ * caller has got or lost the right to see all prospects since the cursor was made, or if another release has made the cursor.
  */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
   const cursor = await opened(secrets, caller, text)

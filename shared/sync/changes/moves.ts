@@ -82,8 +82,8 @@ export function attachedItems(rows: ProspectRows, record: Selected, found: Found
   if (prospect === undefined || found === undefined) return [];
   const { notes, appointments } = found;
   return [
-    ...(notes === undefined ? [] : [notesOf(rows, record, prospect, notes)]),
-    ...(appointments === undefined ? [] : [appointmentsOf(rows, record, prospect, appointments)]),
+    ...(notes === undefined ? [] : [notesOf(rows, prospect, notes)]),
+    ...(appointments === undefined ? [] : [appointmentsOf(rows, prospect, appointments)]),
   ];
 }
 
@@ -97,25 +97,17 @@ export interface Attached {
 }
 
 /** Returns the notes of a prospect that has become visible to the caller, or the removals of its notes if it has ceased to be visible. */
-const notesOf = (
-  rows: ProspectRows,
-  record: Selected,
-  prospect: StoredProspect,
-  notes: Some<StoredNote>,
-): Attached => ({
+const notesOf = (rows: ProspectRows, prospect: StoredProspect, notes: Some<StoredNote>): Attached => ({
   stage: NOTES,
   entries: notes.rows.map((row) => ({
     order: [Date.parse(row.createdAt), row.id, 0] as const,
-    item: isHidden(rows, prospect)
-      ? removalOf(rows, record, prospect, row)
-      : noteItem(row, prospect.version, rows.names),
+    item: isHidden(rows, prospect) ? removalOf(rows, prospect, row) : noteItem(row, prospect.version, rows.names),
   })),
   hasMore: notes.hasMore,
 });
 
 const appointmentsOf = (
   rows: ProspectRows,
-  record: Selected,
   prospect: StoredProspect,
   appointments: Some<StoredAppointment>,
 ): Attached => ({
@@ -123,7 +115,7 @@ const appointmentsOf = (
   entries: appointments.rows.map((row) => ({
     order: [row.id, 0, 0] as const,
     item: isHidden(rows, prospect)
-      ? removalOf(rows, record, prospect, row)
+      ? removalOf(rows, prospect, row)
       : appointmentItem(row, prospect.version, rows.names),
   })),
   hasMore: appointments.hasMore,
@@ -135,13 +127,12 @@ const isHidden = ({ making: { caller } }: ProspectRows, prospect: StoredProspect
 /** Returns the removal of a note or appointment. Returns undefined if no device of the caller can have a copy of it (`holdersOf`). */
 function removalOf(
   { making: { caller, nowMs }, names }: ProspectRows,
-  { hasAssignments }: Selected,
   prospect: StoredProspect,
   row: StoredNote | StoredAppointment,
 ): TimedItem | undefined {
   const reason = hiddenBecause(caller, prospect);
   const own = visibleAssignee(caller);
-  const holders = own === undefined || !hasAssignments ? undefined : holdersOf(prospect, row, nowMs);
+  const holders = own === undefined ? undefined : holdersOf(prospect, row, nowMs);
   if (reason === undefined || (own !== undefined && holders?.includes(own) === false)) return undefined;
   return { item: removal(typeOf[row.type], row.id, attachedVersion(row, prospect.version, names), reason) };
 }

@@ -5,7 +5,6 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
-import { findNoteLocators, type NoteLocator } from "#shared/prospects/rows.ts";
 import { type ListedRow, StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { noteKey, rowsAt, type WantedRow } from "#shared/sync/changes/attached.ts";
 import type { Selected } from "#shared/sync/changes/selection.ts";
@@ -83,10 +82,12 @@ export async function readRecordRows(
     if (isKnown) seen.set(record.id, record);
     (isKnown ? recent : current).add(record.change.prospectId);
   }
-  const noteKeys = await noteKeysOf(table, companyId, records);
+  const noteKeys = new Map<number, WantedRow>();
   const appointmentKeys = new Map<number, WantedRow>();
   const territoryKeys = new Map<number, WantedRow>();
   for (const { id, version, change } of records) {
+    if (change.kind === "note" && !change.isDeleted && change.createdAt !== undefined)
+      noteKeys.set(id, { ...noteKey(companyId, change.prospectId, change.createdAt, id), version });
     if (change.kind === "appointment" && !change.isDeleted)
       appointmentKeys.set(id, { ...attachedKeys.appointment(companyId, change.prospectId, id), version });
     if (change.kind === "territory" && !change.isDeleted) {
@@ -117,24 +118,6 @@ export async function readRecordRows(
     territories: found(territoryKeys, territory),
     seen: new Set(seen.keys()),
   };
-}
-
-/** Returns the keys of the notes. The log entries of release 0.1.0 do not contain the creation time, which is part of the key. */
-async function noteKeysOf(
-  table: Reads,
-  companyId: number,
-  records: readonly Selected[],
-): Promise<Map<number, WantedRow>> {
-  const notes = records.flatMap(({ change }) => (change.kind === "note" && !change.isDeleted ? [change] : []));
-  const unplaced = notes.filter(({ createdAt }) => createdAt === undefined).map(({ id }) => id);
-  const locators =
-    unplaced.length === 0 ? new Map<number, NoteLocator>() : await findNoteLocators(table, companyId, unplaced);
-  const noteKeys = new Map<number, WantedRow>();
-  for (const { id, version, prospectId, createdAt } of notes) {
-    const at = createdAt ?? Date.parse(locators.get(id)?.createdAt ?? "");
-    if (!Number.isNaN(at)) noteKeys.set(id, { ...noteKey(companyId, prospectId, at, id), version });
-  }
-  return noteKeys;
 }
 
 function found<Row>(wanted: ReadonlyMap<number, WantedRow>, rowAt: (key: WantedRow) => Row | undefined) {

@@ -26,11 +26,6 @@ export interface Selected {
   change: Change;
   /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
   moves: boolean;
-  /**
-   * True if all changes of the record were made by a release that stores past assignments. These say who may have copies of the prospect's
-   * notes and appointments.
-   */
-  hasAssignments: boolean;
   /** The position in the change log before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
 }
@@ -42,8 +37,6 @@ export interface Selected {
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** The id of the last record that the client has read of these. Only cursors of the old format 1 contain it. */
-  readonly afterId?: number;
   /** `before` and `after` are the positions in the log before and after the change. Both are undefined if the change is unflushed. */
   readonly before?: Position;
   readonly after?: Position;
@@ -224,21 +217,17 @@ export class Selection {
   #add(change: Change, before?: Position): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
-    // If the assignee before the change is not in the log, release 0.1.0 made the change. This release also removes the past assignments
-    // from the prospect's row.
-    const hasAssignments = change.kind !== "prospect" || change.before !== undefined;
     const found = this.#records.get(id);
     if (found !== undefined) {
       if (version >= found.version) [found.version, found.change] = [version, change];
       found.moves ||= moves;
-      found.hasAssignments &&= hasAssignments;
       return true;
     }
     if (this.#isFull || this.#records.size >= this.#limit) {
       this.#isFull = true;
       return false;
     }
-    this.#records.set(id, { id, version, change, moves, hasAssignments, before });
+    this.#records.set(id, { id, version, change, moves, before });
     return true;
   }
 
@@ -258,7 +247,7 @@ export class Selection {
         const stages = this.#interest.rangeStages(range);
         this.position = stages.length === 0 ? after : before;
         if (stages.length === 0) continue;
-        this.#take({ key: { id: version, version: 0 }, stages, afterId: before.offset, before, after });
+        this.#take({ key: { id: version, version: 0 }, stages, before, after });
         return;
       }
       const first = part === 0 ? 0 : this.#readOfChunk;

@@ -63,10 +63,7 @@ export const StoredFanOut = z.object({
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
-/**
- * A company's lease for creating the deliveries of its fan-outs (events with many matches), and the progress of this work. Stored rows
- * contain the field names `of` and `told`, so do not rename these fields.
- */
+/** A company's lease for creating the deliveries of its fan-outs (events with many matches), and the progress of this work. */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
@@ -74,9 +71,9 @@ export const StoredProgress = z.object({
   /** While a function holds the lease, the end of the lease. Otherwise the time before which no function may take the lease. */
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
-  of: z.optional(z.string()),
+  fanOut: z.optional(z.string()),
   /** Number of deliveries that have been created for this fan-out. */
-  told: z._default(z.int(), 0),
+  made: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
 type StoredProgress = z.infer<typeof StoredProgress>;
@@ -285,7 +282,7 @@ async function makeDeliveries(context: EventContext, { lane, owner, progress }: 
   const startedAt = clock.now();
   // The unused share of the message's limits, from 1 to 0.
   let budget = 1;
-  let { of: current, told: done } = progress;
+  let { fanOut: current, made: done } = progress;
   for (;;) {
     const fanOut = await oldestFanOut(table, lane);
     if (fanOut === undefined) return false;
@@ -302,7 +299,7 @@ async function makeDeliveries(context: EventContext, { lane, owner, progress }: 
       budget -= part.length * weight;
       done += part.length;
       const now = clock.now();
-      const moved = { set: { of: current, told: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
+      const moved = { set: { fanOut: current, made: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
       // Another function has acquired the lease, and continues from the stored progress.
       if ((await update(table, lane, moved, equals("owner", owner))) === undefined) return false;
     }

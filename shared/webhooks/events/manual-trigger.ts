@@ -102,14 +102,11 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/**
- * The row that stores when an action was last triggered for a prospect. The service uses it to ignore a double click. Stored rows contain
- * the type `press` and the field name `pressedAt`, so do not rename them.
- */
+/** The row that stores when an action was last triggered for a prospect. The service uses it to ignore a double click. */
 export const StoredTrigger = z.object({
-  type: z.literal("press"),
+  type: z.literal("trigger"),
   deliveryId: z.string(),
-  pressedAt: z.int(),
+  triggeredAt: z.int(),
   expiresAt: Id,
 });
 
@@ -122,8 +119,8 @@ async function commitTrigger(
   now: number,
 ): Promise<string | undefined> {
   const { id, companyId, webhookId, expiresAt } = delivery;
-  const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
-  const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doubleTriggerMs));
+  const trigger: z.infer<typeof StoredTrigger> = { type: "trigger", deliveryId: id, triggeredAt: now, expiresAt };
+  const isFirst = any(missing("pk"), atMost("triggeredAt", now - limits.doubleTriggerMs));
   // It is enough to check the registration, because deleting a webhook deletes its registrations in the same transaction.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [

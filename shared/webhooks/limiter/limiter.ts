@@ -23,7 +23,7 @@ import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
 export const StoredLimiter = z.object({
   /** The old name of the limiter. Stored rows contain it, so do not change it. */
-  type: z.literal("gate"),
+  type: z.literal("limiter"),
   companyId: Id,
   webhookId: Id,
   used: z._default(z.int(), 0),
@@ -49,7 +49,7 @@ export const StoredLimiter = z.object({
 });
 export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
-export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "gate", companyId, webhookId });
+export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "limiter", companyId, webhookId });
 
 /** Returns a new row if the limiter was never used. */
 export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
@@ -109,7 +109,7 @@ export async function acquireSlot(context: EventContext, claim: SlotClaim): Prom
     const now = context.clock.now();
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
-    const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
+    const change = { set: { type: "limiter", companyId, webhookId, ...own }, add: { used: 1 } };
     const update = {
       update: limiterKeys.limiter(companyId, webhookId),
       change,
@@ -314,7 +314,7 @@ export async function addToThrottledBacklog(
  * index.
  */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
-  type: "gate" as const,
+  type: "limiter" as const,
   companyId,
   webhookId,
   dueShard: keys.dueShard(`gate-${webhookId}`),

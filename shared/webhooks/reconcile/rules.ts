@@ -239,7 +239,7 @@ export async function readFanOuts(
     const progress = item === undefined ? undefined : StoredProgress.parse(item);
     for await (const row of table.query(fanOutKeys.waiting(lane))) {
       const { eventId, createdAt, count, dueAt } = StoredFanOut.parse(row);
-      const made = progress?.of === fanOutKeys.fanOut(lane, createdAt, eventId).sk ? progress.told : 0;
+      const made = progress?.fanOut === fanOutKeys.fanOut(lane, createdAt, eventId).sk ? progress.made : 0;
       if (isLate(now, [dueAt, progress?.movedAt])) {
         faults.push(`event ${eventId}: its fan-out has not moved for a quarter of an hour`);
       }

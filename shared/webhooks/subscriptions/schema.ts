@@ -195,14 +195,10 @@ export const StoredWebhook = z.object({
   name: z.string(),
   url: z.string(),
   /** The secret, encrypted for this row. `secretMask` contains its last characters. */
-  sealedSecret: z.optional(Bytes),
-  secretMask: z.optional(z.string()),
-  /** The unencrypted secret in a row of an old version of the service. `npm run webhooks -- encrypt-secrets` replaces it. */
-  secretKey: z.optional(z.string()),
+  sealedSecret: Bytes,
+  secretMask: z.string(),
   /** The secret before the last rotation, valid until `until`. */
-  previousSecret: z.optional(
-    z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
-  ),
+  previousSecret: z.optional(z.object({ sealed: Bytes, until: Timestamp })),
   status: z.enum(["active", "paused"]),
   /** The time of the first failure after the last success. Absent after a success. */
   failingSince: z.optional(Timestamp),

@@ -17,7 +17,6 @@ import {
   StoredWebhook,
   type Webhook,
 } from "#shared/webhooks/subscriptions/schema.ts";
-import { storedMask } from "#shared/webhooks/subscriptions/secret.ts";
 
 export interface WebhookRows {
   readonly webhook: StoredWebhook;
@@ -158,4 +157,4 @@ export function presentWebhook({ webhook, registrations }: WebhookRows, secretKe
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };
 }
 
-export const maskedWebhook = (rows: WebhookRows): Webhook => presentWebhook(rows, storedMask(rows.webhook));
+export const maskedWebhook = (rows: WebhookRows): Webhook => presentWebhook(rows, rows.webhook.secretMask);

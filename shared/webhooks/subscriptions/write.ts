@@ -4,32 +4,23 @@ import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { absent, all, any, below, missing, present } from "#shared/db/expression.ts";
+import { absent, all, any, below, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
-import type { Secrets } from "#shared/secrets/secrets.ts";
-import {
-  type NewWebhook,
-  type SecretChoice,
+import type {
+  NewWebhook,
+  SecretChoice,
   StoredWebhook,
-  type Webhook,
-  type WebhookPatch,
+  Webhook,
+  WebhookPatch,
 } from "#shared/webhooks/subscriptions/schema.ts";
-import {
-  asPreviousSecret,
-  hasSecretOf,
-  newSecret,
-  newSecretLike,
-  sealedSecret,
-} from "#shared/webhooks/subscriptions/secret.ts";
+import { newSecret, newSecretLike, sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
 import {
   maskedWebhook,
   presentWebhook,
   readWebhook,
-  readWebhooks,
   registrationsChange,
   registrationWrite,
   storedRegistration,
@@ -105,58 +96,12 @@ export function rotateSecret(
     const now = context.clock.now();
     const set = {
       ...(await sealedSecret(context.secrets, webhook, secretKey)),
-      previousSecret: await asPreviousSecret(context.secrets, webhook, iso(now + limits.secretOverlapMs)),
+      previousSecret: { sealed: webhook.sealedSecret, until: iso(now + limits.secretOverlapMs) },
       updatedAt: iso(now),
     };
     const rotated = presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey);
-    const when = all(present, hasSecretOf(webhook));
-    const change = { set, remove: ["secretKey"] };
-    await context.commit([{ update: keys.webhook(companyId, id), change, when }], rotated);
+    const when = all(present, equals("sealedSecret", webhook.sealedSecret));
+    await context.commit([{ update: keys.webhook(companyId, id), change: { set }, when }], rotated);
     return rotated;
-  });
-}
-
-/**
- * Encrypts the secrets of a company that an old version stored in plain text. It may be interrupted and repeated. Returns the number of the
- * company's webhooks, and the number of webhooks whose secrets this call has encrypted.
- */
-export async function encryptSecrets(
-  table: Table,
-  secrets: Secrets,
-  companyId: number,
-): Promise<{ webhooks: number; encrypted: number }> {
-  const webhooks = await readWebhooks(table, companyId);
-  let encrypted = 0;
-  for (const { webhook } of webhooks) if (await encryptOne(table, secrets, webhook)) encrypted++;
-  return { webhooks: webhooks.length, encrypted };
-}
-
-const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
-  secretKey !== undefined || previousSecret?.secretKey !== undefined;
-
-/**
- * Returns true if this call has encrypted a secret. If another request replaces the secret at the same time, the new secret stays
- * unchanged.
- */
-function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
-  const key = keys.webhook(companyId, id);
-  return optimistic(async () => {
-    const item = await table.get(key);
-    const webhook = item === undefined ? undefined : StoredWebhook.parse(item);
-    if (webhook === undefined || !isPlain(webhook)) return false;
-    const { secretKey, previousSecret: previous } = webhook;
-    const set = {
-      ...(secretKey !== undefined && (await sealedSecret(secrets, webhook, secretKey))),
-      ...(previous?.secretKey !== undefined && {
-        previousSecret: await asPreviousSecret(
-          secrets,
-          { companyId, id, secretKey: previous.secretKey },
-          previous.until,
-        ),
-      }),
-    };
-    const when = all(present, hasSecretOf(webhook));
-    await table.write({ update: key, change: { set, remove: ["secretKey"] }, when });
-    return true;
   });
 }

@@ -288,7 +288,6 @@ test("each other admin command finds the deployment through AWS_ENDPOINT_URL", a
   expect(await succeed("webhooks", "reconcile", ...N)).toContain(`company ${id}`);
   expect(await succeed("dead-letters", "list")).toMatch(/^deliveries +0\n/);
   expect(await succeed("dead-letters", "redrive", "deliveries")).toContain("0 done again, 0 failed");
-  expect(await succeed("migrate", "status")).toContain(`company ${id}: never migrated`);
   expect(await succeed("restore", "verify", "--table", outputs.TableName)).toContain(`company ${id}: no faults`);
   expect(await succeed("canary", "create")).toContain('"Smoke test" has the user');
   expect([...account.parameters.values()]).toEqual([expect.stringContaining("password")]);

@@ -53,7 +53,7 @@ describe("a suspended company", () => {
   });
 });
 
-/** Returns a company that is erased in the service's table, but not in the old table. Older releases erased companies in this way. */
+/** Returns a company that is erased in the service's table, but not in the old table. */
 async function erasedInOneTable() {
   const { context, copyToOld } = scene.get();
   const { name, companyId } = await suspended();

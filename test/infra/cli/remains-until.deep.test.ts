@@ -18,9 +18,3 @@ test("the report contains the retention times of the deployment, not those of a 
     "AWS Backup": "2027-11-01T00:00:00.000Z; copies made by hand, or under earlier settings, may remain longer",
   });
 });
-
-test("the report names the settings if the stack does not say its retention times", () => {
-  const report = remainsUntil(erasedAt, undefined);
-  expect(report["log lines, which have ids and no names"]).toBe("after the days of the setting logDays");
-  expect(report["AWS Backup"]).toContain("the settings backupDailyDays and backupMonthlyDays");
-});

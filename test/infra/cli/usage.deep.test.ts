@@ -68,7 +68,6 @@ const failing: Readonly<Record<string, readonly string[]>> = {
   webhooks: ["reconcile", "--company", "1"],
   senders: ["stop"],
   "dead-letters": ["list"],
-  migrate: ["status"],
   smoke: ["--base", "http://127.0.0.1:9"],
   canary: ["create"],
   csv: ["export", "all.csv", "--base", "http://127.0.0.1:9", "--token", "x"],

@@ -64,12 +64,7 @@ test.concurrent.each([
     ["table", "--as", "New", "--to", "yesterday"],
     '--to: must be a time such as 2026-11-22T10:00:00Z, and not "yesterday"',
   ],
-  ["migrate", ["status", "--company", "Acme"], '--company: must be the id of a company, and not "Acme"'],
-  [
-    "migrate",
-    ["run", "--units-per-second", "1e9"],
-    '--units-per-second: must be a whole number from 1 to 999999, and not "1e9"',
-  ],
+  ["index", ["verify", "--company", "Acme"], '--company: must be the id of a company, and not "Acme"'],
   ["index", ["verify", "--company", "0"], '--company: must be the id of a company, and not "0"'],
   ["smoke", ["--changes", "x"], '--changes: must be a whole number from 0 to 9999, and not "x"'],
   ["smoke", ["--receiver-port", "99999"], '--receiver-port: must be a whole number from 0 to 65535, and not "99999"'],

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { breakingChanges, contractOf } from "../../../infra/openapi/breaking.ts";
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
-import { contractOfRelease, isLater, lastRelease, packageVersion } from "../../../infra/release/releases.ts";
+import { packageVersion, recorded } from "../../../infra/release/releases.ts";
 
 interface Parts {
   readonly query?: object;
@@ -200,11 +200,10 @@ test.each(additions)("a change breaks no client: %s", (_, before, after) => {
   expect(breakingChanges(document(before), document(after))).toEqual([]);
 });
 
-test("the API breaks no client of the last release, and has the version of the package, which is later", async () => {
+test("the API breaks no client of the last release, and has the version of the package", async () => {
   const current = await openApiDocument();
-  expect(breakingChanges(contractOfRelease(lastRelease()), current)).toEqual([]);
+  expect(breakingChanges(recorded("openapi"), current)).toEqual([]);
   expect(current.info.version).toBe(packageVersion());
-  expect(isLater(packageVersion(), lastRelease())).toBe(true);
 });
 
 test("a recorded contract has no texts, and compares like the whole document", async () => {

@@ -45,7 +45,7 @@ describe("the OpenAPI document", () => {
   it("limits each search for words to the length that the service accepts", () => {
     const searches: unknown[] = [];
     JSON.stringify(document, (key, value) => {
-      // Exports are left out. Release 0.1.0 documented a different limit for them, and the schema of a request must not become narrower.
+      // Exports are left out, because the document names one limit for all texts of their filters.
       if (key === "NewExport") return undefined;
       if (key === "search") searches.push(at(value, "maxLength"));
       if (at(value, "name") === "search") searches.push(at(value, "schema", "maxLength"));

@@ -76,7 +76,7 @@ describe("a value that a setting does not accept", () => {
   });
 
   it.each(["", " ", "1e3", "0x20", " 20 ", "20,5", "-20", "+20"])("is %j for a number", (value) => {
-    for (const key of ["accountConcurrency", "logDays", "importFileDays", "timeScale", "prospectShape"]) {
+    for (const key of ["accountConcurrency", "logDays", "importFileDays", "timeScale"]) {
       expect(read({ [key]: value })).toThrow(`context key ${key}: must be `);
     }
   });

@@ -148,7 +148,6 @@ describe("settings", () => {
       retention: { logDays: 90, importFileDays: 30, recoveryDays: 35 },
       watch: { runbook: "docs/runbook.md", canary: false },
       allowedOrigins: [],
-      prospectShape: 2,
       rollout: "at-once",
       serverTiming: false,
     });

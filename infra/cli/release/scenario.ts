@@ -1,7 +1,4 @@
-/**
- * Sends the requests whose DynamoDB rows `record.ts` records for a release. They create at least one row of nearly every type: the rows of
- * a small company with users, prospects, files and webhooks.
- */
+/** Sends the requests whose rows and answers `record.ts` records. They create at least one row of nearly every type. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 
@@ -16,10 +13,7 @@ const Upload = z.object({
 const Job = z.object({ state: z.string() });
 const Deliveries = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
-/**
- * The text of a note that is too long for an entry of the company's search index. The index stores such a text in a separate row, so the
- * recorded rows also contain a row of this type.
- */
+/** A text that is too long for an entry of the search index. The index stores it in a separate row. */
 const LONG_TEXT = "Asked for a second offer after the hail. ".repeat(20);
 
 const CSV = [
@@ -36,11 +30,10 @@ const square = [
 ];
 
 /**
- * Sends the requests of the scenario as the owner of a new company. `receiver` is the URL of a webhook receiver that responds with success.
- * Nothing listens at the URL `closed`.
- * @returns the paths whose responses do not depend on the time
+ * Sends the requests as the owner of a new company. `receiver` is the URL of a webhook receiver that responds with success. Nothing listens
+ * at the URL `closed`. Returns the id of a webhook, the id of an import, and the paths whose responses do not depend on the time.
  */
-export async function playScenario(call: Call, receiver: string, closed: string): Promise<string[]> {
+export async function playScenario(call: Call, receiver: string, closed: string) {
   const make = async (path: string, body?: unknown): Promise<number> =>
     Identified.parse(await call("POST", path, body)).id;
 
@@ -134,9 +127,8 @@ export async function playScenario(call: Call, receiver: string, closed: string)
   await delivered(call, hooks.open);
   await call("POST", `/api/webhooks/${hooks.shut}/pause`);
 
-  const lists = ["users", "statuses", "tags", "territories", "addresses", "webhooks"].map((name) => `/api/${name}`);
-  return [
-    ...lists,
+  const paths = [
+    ...["users", "statuses", "tags", "territories", "addresses", "webhooks"].map((name) => `/api/${name}`),
     "/api/me",
     "/api/prospects",
     "/api/prospects?status=Visited&search=main",
@@ -154,6 +146,7 @@ export async function playScenario(call: Call, receiver: string, closed: string)
     `/api/webhooks/${hooks.open}/registrations`,
     `/api/webhooks/${hooks.open}/deliveries?status=delivered`,
   ];
+  return { webhook: hooks.open, job, paths };
 }
 
 async function webhooks(make: (path: string, body?: unknown) => Promise<number>, receiver: string, closed: string) {

@@ -1,0 +1,58 @@
+/** Tests that a start changes nothing in a data directory whose data has another form, and that `--fresh` begins anew. */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { root } from "../../../infra/build/bundle.ts";
+import { openDataDir } from "../../../infra/local/data-dir.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "canvassing-form-"));
+  mkdirSync(join(directory, "queues"));
+  for (const name of ["tables.db", "queues/queues.db", "encryption-keys.json"]) {
+    writeFileSync(join(directory, name), `the content of ${name}`);
+  }
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+/** Returns the path and the content of each file in the directory. */
+const contents = (): [string, string][] =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }): [string, string] => [
+      join(parentPath, name),
+      readFileSync(join(parentPath, name), "utf8"),
+    ])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+
+test("npm start says so, ends with an exit code above 0, and changes nothing", () => {
+  writeFileSync(join(directory, "complete"), "");
+  const before = contents();
+  const env = { ...process.env, DATA_DIR: directory, PORT: "0" };
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], {
+    ...{ cwd: root, env, encoding: "utf8" },
+  });
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr.trim()).toMatch(/DATA_DIR: \S+ contains data of another version, .*: begin anew with --fresh$/);
+  expect(contents()).toEqual(before);
+});
+
+test.each(["", "0.9.0", "2.0.0"])("the form '%s' is refused, and the directory stays as it is", async (form) => {
+  writeFileSync(join(directory, "complete"), form);
+  const before = contents();
+  await expect(openDataDir(directory, false)).rejects.toThrow("begin anew with --fresh");
+  expect(contents()).toEqual(before);
+});
+
+test("--fresh deletes data of another form, and the present form is opened", async () => {
+  writeFileSync(join(directory, "complete"), "0.9.0");
+  const fresh = await openDataDir(directory, true);
+  expect(contents().map(([file]) => file)).toEqual([join(directory, "lock")]);
+  fresh.markComplete();
+  fresh.release();
+  const before = contents();
+  (await openDataDir(directory, false)).release();
+  expect(contents()).toEqual(before);
+});
