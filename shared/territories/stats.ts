@@ -42,7 +42,7 @@ export type TerritoryStats = z.infer<typeof TerritoryStats>;
     byStatus: "Only statuses with prospects, the largest count first. The counts sum to `total`.",
     byAssignee: "Only representatives with prospects, the largest count first. The counts sum to `total`.",
     untouchedDays:
-      "Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects, or if the search index contains parts of release 0.1.0.",
+      "Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects.",
   },
 }));
 
