@@ -4116,7 +4116,7 @@ export interface components {
             byAssignee: components["schemas"]["AssigneeCount"][];
             /**
              * Format: int64
-             * @description Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects, or if the search index contains parts of release 0.1.0.
+             * @description Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects.
              */
             untouchedDays: number | null;
         };

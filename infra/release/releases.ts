@@ -22,11 +22,8 @@ export function lastRelease(): string {
 
 /**
  * Returns the content of a file in the record of the last release. `openapi` is its OpenAPI contract without texts. `shapes` contains the
- * rows of a small company, the answers about it, queue messages, and the schemas of all of them. `rights` are the rights of its functions.
- * The next release must be compatible with all of them.
+ * rows of a small company, and the schemas of all rows and queue messages. `rights` are the rights of its functions. The next release must
+ * be compatible with all of them.
  */
 export const recorded = (name: "openapi" | "shapes" | "rights"): unknown =>
   readJson(join(RELEASES, lastRelease(), `${name}.json`));
-
-/** Compares two versions. The result is negative if `a` is the earlier one. */
-export const byVersion = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });

@@ -20,10 +20,7 @@ import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/fi
 import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import { territoryArea } from "#shared/reference/territory-areas.ts";
 
-/**
- * Throws `unavailable` if the index is damaged, or lacks times of changes that the criteria need: an incomplete list must not look
- * complete.
- */
+/** Throws `unavailable` if the index is damaged: an incomplete list must not look complete. */
 export async function findProspects(
   context: ReadContext,
   companyId: number,

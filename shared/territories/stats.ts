@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { UserSummary } from "#shared/auth/user-schema.ts";
-import type { Matches } from "#shared/company-index/search/match.ts";
+import { coordinatesMissing, type Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
@@ -42,7 +42,7 @@ export type TerritoryStats = z.infer<typeof TerritoryStats>;
     byStatus: "Only statuses with prospects, the largest count first. The counts sum to `total`.",
     byAssignee: "Only representatives with prospects, the largest count first. The counts sum to `total`.",
     untouchedDays:
-      "Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects, or if the search index contains parts of release 0.1.0.",
+      "Whole days of 24 hours since the last change of the prospect that has been unchanged for the longest time. The changes are those of the filter `updatedSince`, so notes and appointments do not count. Null if there are no prospects.",
   },
 }));
 
@@ -103,15 +103,14 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
 
 const DAY_MS = 86_400_000;
 
-/** The whole days since the oldest last change. Null if there are no matches, or if one of these times is unknown. */
+/** The whole days since the oldest last change. Null if there are no matches. */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {
     const { main, geo } = inView.segment;
-    // If one of the times is unknown, Math.min returns NaN, and the function returns null.
-    for (const row of rows)
-      oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo?.updatedAfter[row] ?? Number.NaN));
+    if (geo === undefined) throw coordinatesMissing();
+    for (const row of rows) oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo.updatedAfter[row] ?? 0));
   }
   for (const { updatedAt } of unflushed) oldest = Math.min(oldest, updatedAt);
-  return total === 0 || Number.isNaN(oldest) ? null : Math.max(0, Math.floor((now - oldest) / DAY_MS));
+  return total === 0 ? null : Math.max(0, Math.floor((now - oldest) / DAY_MS));
 }

@@ -1,4 +1,4 @@
-/** The rows, answers and messages of the last release, which the folder `releases/` contains. */
+/** The rows of the last release, which the folder `releases/` contains. */
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -10,8 +10,6 @@ const Shapes = z.object({
   companyId: z.number(),
   owner: z.string(),
   rows: z.array(z.record(z.string(), z.unknown())),
-  answers: z.record(z.string(), z.unknown()),
-  messages: z.record(z.string(), z.array(z.unknown())),
   schemas: RecordedSchemas,
 });
 

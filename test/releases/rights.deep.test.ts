@@ -47,10 +47,6 @@ describe("a right is lost", () => {
   ])("with %s", (_, after, expected) => {
     expect(lost(before, after)).toEqual(expected);
   });
-
-  test("in no case of a denial, because the comparison refuses denials", () => {
-    expect(() => rightsOf(policies({ ...sending, Effect: "Deny" }))).toThrow();
-  });
 });
 
 describe("this release", () => {
@@ -59,17 +55,9 @@ describe("this release", () => {
     now = await gradualRights();
   });
 
-  test("keeps the rights of the last release, and its record is complete", () => {
+  test("keeps the rights of the last release", () => {
     expect(removedRights(RightsByFile.parse(recorded("rights")), now)).toEqual([]);
-    expect(RightsByFile.parse(JSON.parse(JSON.stringify(now)))).toEqual(now);
     expect(Object.keys(now)).toEqual(expect.arrayContaining(["authorize", "events/publish", "prospects/list"]));
-    expect(Object.keys(now)).not.toContain("prospects/export");
-    for (const [file, rights] of Object.entries(now)) {
-      expect(
-        rights.some(({ action }) => action.startsWith("dynamodb:")),
-        file,
-      ).toBe(true);
-    }
   });
 
   test("is refused if a function lost a right, and not if a function no longer exists", () => {

@@ -1,4 +1,4 @@
-/** Sends the requests whose rows and answers `record.ts` records. They create at least one row of nearly every type. */
+/** Sends the requests whose rows `record.ts` records. They create at least one row of nearly every type. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 
@@ -31,28 +31,18 @@ const square = [
 
 /**
  * Sends the requests as the owner of a new company. `receiver` is the URL of a webhook receiver that responds with success. Nothing listens
- * at the URL `closed`. Returns the id of a webhook, the id of an import, and the paths whose responses do not depend on the time.
+ * at the URL `closed`.
  */
-export async function playScenario(call: Call, receiver: string, closed: string) {
+export async function playScenario(call: Call, receiver: string, closed: string): Promise<void> {
   const make = async (path: string, body?: unknown): Promise<number> =>
     Identified.parse(await call("POST", path, body)).id;
 
   const status = await make("/api/statuses", { value: "Visited", color: "#1D4ED8" });
   const gone = await make("/api/statuses", { value: "Gone", color: "#1D4ED8" });
   const tag = await make("/api/tags", { value: "Corner", color: "#DC2626" });
-  const rep = await make("/api/users", {
-    email: "rep@recorded.test",
-    firstName: "Rea",
-    lastName: "Rep",
-    role: "sales",
-  });
-  const leaving = await make("/api/users", {
-    email: "left@recorded.test",
-    firstName: "Leo",
-    lastName: "Left",
-    role: "admin",
-  });
-
+  const name = { firstName: "Rea", lastName: "Rep" };
+  const rep = await make("/api/users", { ...name, email: "rep@recorded.test", role: "sales" });
+  const leaving = await make("/api/users", { ...name, email: "left@recorded.test", role: "admin" });
   const hooks = await webhooks(make, receiver, closed);
   const address = await make("/api/addresses", { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" });
   const full = await make("/api/prospects", {
@@ -89,27 +79,16 @@ export async function playScenario(call: Call, receiver: string, closed: string)
   await call("PATCH", `/api/notes/${note}`, { body: "Wants a quote in July." });
   await call("DELETE", `/api/notes/${removedNote}`);
 
-  // Four appointments are far in the future, so that they are still in the future when a later release reads the recorded rows. One
-  // appointment has already passed.
+  // Four appointments are still in the future when a later release reads the recorded rows, and one has passed.
   const appointments: number[] = [];
   for (const day of ["2099-06-02", "2099-06-03", "2099-06-04", "2099-06-05", "2020-06-02"]) {
-    const body = {
-      title: `Visit of ${day}`,
-      startAt: `${day}T15:00:00Z`,
-      endAt: `${day}T16:00:00Z`,
-      location: "There",
-    };
+    const body = { title: `Visit of ${day}`, startAt: `${day}T15:00:00Z`, endAt: `${day}T16:00:00Z` };
     appointments.push(await make(`/api/prospects/${full}/appointments`, body));
   }
   await call("PATCH", `/api/appointments/${appointments[0]}`, { status: "completed" });
   await call("DELETE", `/api/appointments/${appointments[1]}`);
 
-  const territory = await make("/api/territories", {
-    name: "Centre",
-    polygon: square,
-    totalProperties: 4,
-    assignedToUserId: rep,
-  });
+  const territory = await make("/api/territories", { name: "Centre", polygon: square, assignedToUserId: rep });
   const oldTerritory = await make("/api/territories", { name: "Old centre", polygon: square });
   await call("PATCH", `/api/territories/${territory}`, { name: "The centre" });
   await call("DELETE", `/api/territories/${oldTerritory}`);
@@ -121,32 +100,11 @@ export async function playScenario(call: Call, receiver: string, closed: string)
   const form = new FormData();
   form.set("file", new Blob([CSV], { type: "text/csv" }), "prospects.csv");
   await call("POST", "/api/prospects/import", form);
-  const job = await importJob(call);
+  await importJob(call);
   const exported = await make("/api/prospects/exports", { status: "Visited" });
   await untilCompleted(call, `/api/prospects/exports/${exported}`);
   await delivered(call, hooks.open);
   await call("POST", `/api/webhooks/${hooks.shut}/pause`);
-
-  const paths = [
-    ...["users", "statuses", "tags", "territories", "addresses", "webhooks"].map((name) => `/api/${name}`),
-    "/api/me",
-    "/api/prospects",
-    "/api/prospects?status=Visited&search=main",
-    "/api/prospects?search=hail",
-    "/api/prospects/pins?bbox=-105,39,-104,40",
-    "/api/prospects/imports",
-    `/api/prospects/imports/${job}`,
-    "/api/appointments?from=2099-06-01T00:00:00Z&to=2099-06-20T00:00:00Z",
-    `/api/addresses/${address}`,
-    `/api/notes/${note}`,
-    `/api/territories/${territory}`,
-    ...[full, empty, shared].flatMap((id) => [`/api/prospects/${id}`, `/api/prospects/${id}/notes`]),
-    `/api/prospects/${full}/actions`,
-    `/api/webhooks/${hooks.open}`,
-    `/api/webhooks/${hooks.open}/registrations`,
-    `/api/webhooks/${hooks.open}/deliveries?status=delivered`,
-  ];
-  return { webhook: hooks.open, job, paths };
 }
 
 async function webhooks(make: (path: string, body?: unknown) => Promise<number>, receiver: string, closed: string) {
@@ -159,11 +117,8 @@ async function webhooks(make: (path: string, body?: unknown) => Promise<number>,
       { event: "note.created" },
     ],
   });
-  const shut = await make("/api/webhooks", {
-    name: "Shut",
-    url: closed,
-    registrations: [{ event: "prospect.created" }],
-  });
+  const registrations = [{ event: "prospect.created" }];
+  const shut = await make("/api/webhooks", { name: "Shut", url: closed, registrations });
   await make(`/api/webhooks/${shut}/registrations`, { event: "prospect.updated", delayMinutes: 60 });
   const button = await make(`/api/webhooks/${open}/registrations`, {
     event: "sale.made",
@@ -173,12 +128,11 @@ async function webhooks(make: (path: string, body?: unknown) => Promise<number>,
   return { open, shut, button };
 }
 
-async function importJob(call: Call): Promise<number> {
+async function importJob(call: Call): Promise<void> {
   const { id, upload } = Upload.parse(await call("POST", "/api/prospects/imports", { bytes: Buffer.byteLength(CSV) }));
   const sent = await fetch(upload.url, { method: upload.method, headers: upload.headers, body: CSV });
   if (!sent.ok) throw new Error(`the upload was answered ${sent.status}: ${await sent.text()}`);
   await untilCompleted(call, `/api/prospects/imports/${id}`);
-  return id;
 }
 
 const untilCompleted = (call: Call, path: string): Promise<void> =>

@@ -184,7 +184,7 @@ function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedF
   return keepRows(rows, (row) => (createdAt[row] ?? 0) + (updatedAfter[row] ?? 0) >= updatedFrom);
 }
 
-const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
+export const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
 /** Returns the assignee of each prospect in `ids`, without deleted prospects. `matches` must be the result of criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
