@@ -1,28 +1,22 @@
-/** Areas on the map by which a search index is filtered: the inside of a polygon, a circle, and a box. */
+/** The areas on the map by which a search index is filtered. */
 import { type Area, type Box, insideBox, type LatLng } from "#shared/company-index/criteria.ts";
 import { type CellBox, geohashRanges, rangesOfArea } from "#shared/company-index/geohash.ts";
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
-/**
- * Maximum number of geohash cells on the boundary of a polygon. The cells on the boundary and inside it cover the polygon. With more cells,
- * a search tests fewer rows that are outside the polygon, but looks up more ranges of geohashes.
- */
+/** Maximum number of geohash cells on the boundary. With more cells, a search tests fewer rows, but looks up more ranges of geohashes. */
 const EDGE_CELLS = 512;
-/**
- * Maximum number of tests for one polygon. A test checks whether an edge of the polygon crosses a cell. 400 000 tests take about 10 ms. If
- * a polygon needs more tests, for example because it crosses itself many times, the cells cover more area outside the polygon.
- */
+/** Maximum number of tests of an edge against a cell. If a polygon needs more, the cells cover more area outside it. */
 const EDGE_TESTS = 400_000;
 
 export const emptyArea: Area = { box: null, ranges: [], contains: () => false };
 
-/** The edges of a ring (a closed line) that may cross a cell. Undefined means all edges. */
+/** The edges of a ring that may cross a cell. Undefined means all edges. */
 interface Crossing {
   readonly edges?: readonly number[];
 }
 
-/** Returns the inside of a ring, by the even-odd rule. The boundary is part of the area. A ring without points is an empty area. */
+/** Uses the even-odd rule. The boundary is part of the area. A ring without points is an empty area. */
 export function polygonArea(ring: Ring): Area {
   if (ring.length === 0) return emptyArea;
   const area = new RingArea(ring);

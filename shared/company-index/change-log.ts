@@ -1,9 +1,7 @@
 /**
- * The change log of a company, which `GET /api/changes` returns. It says which records have changed, and to whom a changed prospect was
- * assigned before and after. Each change first adds an entry to the search index. Later, a flush merges the entries into the stored index.
- * In the same transaction, the flush copies the changes into a chunk (one or more rows of the log) and increases the version of the index's
- * head row. The entries that no flush has merged yet are the newest part of the log. A client that has all changes up to a version
- * therefore finds each later change either in a later chunk or in an entry.
+ * The change log of a company, which `GET /api/changes` returns. A flush copies the changes of its entries into a chunk, in the transaction
+ * that increases the version of the head row. A client that has all changes up to a version therefore finds each later change either in a
+ * later chunk or in an unflushed entry.
  */
 import * as z from "zod/mini";
 import { compress } from "#shared/company-index/encoding.ts";
@@ -30,10 +28,7 @@ export interface ProspectChange extends Versioned, Assignees {
   readonly isRestored: boolean;
 }
 
-/**
- * The users whose devices may have a copy of a deleted record. The devices of users who see all prospects may have one, too, even if these
- * users are not listed.
- */
+/** The users whose devices may have a copy of a deleted record. Users who see all prospects may have one without being listed. */
 interface Holders {
   /** Undefined if the record was not deleted, or if the users are not known. */
   readonly heldBy?: readonly number[] | undefined;
@@ -51,10 +46,7 @@ export interface NoteChange extends Versioned, Holders {
   readonly prospectId: number;
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined if the note is deleted. */
   readonly createdAt?: number | undefined;
-  /**
-   * The assignee of the note's prospect, or 0 if it has none. Undefined if the transaction that changes the note does not check that the
-   * prospect has this assignee.
-   */
+  /** The assignee of the note's prospect, or 0 if it has none. Undefined if no condition of the transaction ensures it. */
   readonly assignee?: number | undefined;
   readonly isDeleted: boolean;
 }
@@ -74,31 +66,30 @@ export type SharedChange = z.infer<typeof SharedChange>;
 
 export type Change = ProspectChange | AppointmentChange | NoteChange | SharedChange;
 
-/** The first and the last id of a range of new prospects. An import makes all of them visible together. */
+/** The ids of the prospects of an import, which become visible together. */
 export interface IdRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** The data that a transaction adds to the change log when it increases the version of the search index (in its head row). */
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange;
-  /** The time of the flush that executes the transaction, in milliseconds since 1970. Undefined if it is no flush. */
+  /** The time of the flush, in milliseconds since 1970. Undefined if another operation executes the transaction. */
   readonly flushedAt?: number;
   /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
   readonly others?: (version: number) => readonly Write[];
 }
 
 export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
-  /** The version of the company's search index (in its head row) after the transaction that has written the chunk. */
+  /** The version of the head row after the transaction that has written the chunk. */
   readonly version: number;
   /** Number of this row within the chunk. A large chunk has several rows, numbered from 0. */
   readonly part: number;
   readonly parts: number;
   /** The version of the chunk before this one. 0 if it is the first chunk. */
   readonly previous: number;
-  /** The time at which the chunk was written, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -106,23 +97,16 @@ const MS_PER_DAY = 86_400_000;
 
 /** Time for which a client can continue from its last position in the change log. Later, it must read all records again. */
 export const POSITION_MS = 60 * MS_PER_DAY;
-/**
- * Time for which a chunk (part of the change log) is stored. It is a day longer than POSITION_MS, because a client that begins at an old
- * position may need several requests.
- */
+/** A chunk is stored a day longer, because a client that begins at an old position may need several requests. */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 
-/**
- * Maximum number of changes in one row of the table. 8 000 changes need at most 200 KB, and DynamoDB limits a row to 400 KB. In this
- * number, four users in `heldBy` count like one more change.
- */
+/** Maximum number of changes in a row of at most 400 KB. Four users in `heldBy` count like one more change. */
 const CHANGES_PER_ROW = 8_000;
 const HOLDERS_PER_CHANGE = 4;
 
 const weightOf = (change: Change): number =>
   1 + ("heldBy" in change && change.heldBy !== undefined ? change.heldBy.length / HOLDERS_PER_CHANGE : 0);
 
-/** Divides the changes into rows. There is at least one row. */
 function rowsOf(changes: readonly Change[]): Change[][] {
   const rows: Change[][] = [[]];
   let weight = 0;
@@ -137,24 +121,17 @@ function rowsOf(changes: readonly Change[]): Change[][] {
   return rows;
 }
 
-/** Omits fields whose value is false from JSON. Most flags of a change are false, so the chunk becomes smaller. */
+/** Most flags of a change are false, so the chunk becomes smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
-/** The attributes of the search index's head row that describe the change log. */
 type LogOfHead = Pick<Head, "lastChunk">;
 
-/**
- * Returns the attributes that describe the change log, for the next version of the head row after `from`. `hasChunk` is true if a chunk is
- * written with this version.
- */
+/** Returns the attributes of the next version of the head row. `hasChunk` is true if a chunk is written with this version. */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
 });
 
-/**
- * Returns the writes of a chunk of the change log, or no writes if there are neither changes nor a range. The caller must add the writes of
- * `Logged.others` itself. Execute all these writes in the transaction that replaces the head row `from` by its next version.
- */
+/** Returns the writes of a chunk, for the transaction that replaces the head row `from`. The caller must add `Logged.others` itself. */
 export function chunkWrites(companyId: number, from: Head, logged: Logged, nowMs: number): Write[] {
   const { changes = [], range } = logged;
   if (changes.length === 0 && range === undefined) return [];

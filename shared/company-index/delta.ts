@@ -1,7 +1,6 @@
 /**
- * The delta of a company's search index: recent changes that are not in the stored index yet. Each write of a prospect or note adds an
- * entry, which never changes. A flush later moves the entries into the stored index. Changes of territories, statuses, tags and users also
- * add entries, but only for the change log. The stored index consists of sorted runs, and each run consists of segments.
+ * The unflushed entries of a company's search index. Each write of a prospect or note adds an entry, which never changes. Changes of
+ * territories, statuses, tags and users add entries for the change log only.
  */
 
 import * as z from "zod/mini";
@@ -15,27 +14,23 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** All unflushed entries (recent changes), and the head row of the index, which lists its runs. One Query reads both. */
+/** All unflushed entries and the head row of the index. One Query reads both. */
 export interface Unflushed {
   readonly head: Head;
   /** Sum of the weights of the entries (see `weightOf`). */
   readonly weight: number;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
-  /** The changes that these entries describe. They are the newest part of the company's change log. */
   readonly changes: readonly Change[];
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose text is in a separate row. The text of such an entry is empty in `entries` and `notes`. */
+  /** Sort keys of the entries whose text is in a separate row, and is empty in `entries` and `notes`. */
   readonly withLongText: ReadonlySet<string>;
 }
 
-/** The `type` attribute of an entry. The event source of the flush function selects stream records by this value. */
+/** The `type` attribute of an entry, by which the event source of the flush function selects stream records. */
 export const DELTA_TYPE = "delta";
 
-/**
- * The fields of a prospect's entry: creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple has
- * no field names, because DynamoDB charges for the size of what it reads.
- */
+/** The fields of a prospect's entry. The tuple has no field names, because every read reads all entries. */
 export const DeltaFields = z.tuple([
   z.number(),
   z.nullable(z.number()),
@@ -48,10 +43,7 @@ export const DeltaFields = z.tuple([
   z.string(),
 ]);
 
-/**
- * Deletes entries that a flush has moved to the index. The long text of an entry is deleted before the entry. In the opposite order, a text
- * could remain without its entry if the process stops in between, and no later flush would find the text.
- */
+/** Deletes flushed entries. A long text is deleted before its entry, because no later flush would find a text without an entry. */
 export async function removeUnflushed(
   table: Table,
   companyId: number,
@@ -67,7 +59,7 @@ type Entries = Pick<Unflushed, "keys" | "withLongText">;
 /** Bytes of the fields and text of an entry that increase its weight by 1. */
 const ENTRY_BYTES = 1_024;
 
-/** Returns the weight of a stored entry: 1, plus 1 for each `ENTRY_BYTES` of its fields and text. A flush starts at a total weight. */
+/** Returns 1, plus 1 for each `ENTRY_BYTES` of fields and text. A flush starts at a total weight. */
 export function weightOf(item: Item): number {
   const { row = "", note = "", aside = 0 } = Weighed.parse(item);
   return 1 + Math.floor((row.length + note.length + aside) / ENTRY_BYTES);
@@ -78,13 +70,12 @@ const Weighed = z.object({ row: z.optional(z.string()), note: z.optional(z.strin
 
 type DeltaItem = z.infer<typeof DeltaItem>;
 
-/** `readUnflushed` calls these functions for each entry of a prospect or note, with the parsed entry and the stored item. */
 export interface Visitor {
   prospect(entry: IndexEntry, item: DeltaItem): void;
   note(entry: NoteEntry, item: DeltaItem): void;
 }
 
-/** Reads the head row (the list of runs) and all unflushed entries with one strongly consistent Query. */
+/** Reads the head row and all unflushed entries with one strongly consistent Query. */
 export async function readUnflushed(table: Reads, companyId: number, visitor?: Visitor): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
@@ -133,11 +124,11 @@ export const DeltaItem = z.object({
   assignee: z.optional(z.int()),
   /** The users whose devices may have a copy of the deleted note. Undefined if they are not known. */
   heldBy: z.optional(z.array(z.int())),
-  /** The fields `by`, `at` and `past` are explained in `FactFields`. */
+  /** See `FactFields`. */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),
-  /** A change of a territory, status, tag or user. A flush copies it to the change log and not to the index. */
+  /** A flush copies this change to the change log and not to the index. */
   shared: z.optional(SharedChange),
 });
 const prospectKey = /^D#(\d+)#(\d+)$/;
@@ -185,7 +176,6 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
   return { pk, sk };
 }
 
-/** @param later milliseconds from the creation to the last change */
 function fieldsOf(row: string, later = 0) {
   const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
@@ -209,10 +199,7 @@ export interface Filled {
   readonly missing: number;
 }
 
-/**
- * The long text of an entry. Its row has the same sort key as the entry, but another partition. Lists therefore do not pay for texts that
- * only searches read.
- */
+/** The long text of an entry. It has the entry's sort key in another partition, so that only searches read it. */
 interface LongText {
   readonly text: string;
   /** The digits of a prospect's phone numbers. Undefined for a note. */
@@ -223,10 +210,7 @@ export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z.optional(z.string()) });
 
-/**
- * Reads all long texts with eventually consistent reads, which cost half as much as strongly consistent ones. `withTexts` later reads
- * missing texts by their keys.
- */
+/** Reads all long texts with eventual consistency. `withTexts` later reads missing texts by their keys. */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -240,9 +224,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries whose sort keys are in `withLongText`. The result omits an entry if its text is not found. If a run
- * already contains this version of the record, a flush has deleted the text, and readers do not need the entry. Otherwise, the entry is
- * counted in `missing`.
+ * Adds the long texts to the entries. If a text is not found and a run already contains this version of the record, a flush has deleted the
+ * text, and readers do not need the entry. Otherwise, it is counted in `missing`. In both cases, the result omits the entry.
  */
 export async function withTexts(
   table: Reads,

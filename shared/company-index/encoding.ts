@@ -30,10 +30,7 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest;
   }
 
-  /**
-   * Writes a whole number between -2^52 and 2^52 (both excluded) in zigzag encoding, so that small negative numbers need few bytes too.
-   * Throws a RangeError for other numbers.
-   */
+  /** Writes a whole number between -2^52 and 2^52 (both excluded) in zigzag encoding. Throws a RangeError for other numbers. */
   signed(value: number): void {
     if (Math.abs(value) >= 2 ** 52) throw new RangeError(`${value} is beyond 2^52`);
     this.integer(value < 0 ? -2 * value - 1 : 2 * value);
@@ -45,7 +42,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Writes the bytes without their length, so the reader must know the length. */
+  /** The reader must know the length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -104,7 +101,6 @@ export class ByteReader {
     return value;
   }
 
-  /** Returns a view of the bytes without copying them. */
   raw(count: number): Uint8Array {
     if (this.#at + count > this.#bytes.length) throw new RangeError("the bytes end too soon");
     const bytes = this.#bytes.subarray(this.#at, this.#at + count);
@@ -117,16 +113,13 @@ export class ByteReader {
   }
 }
 
-/**
- * A dictionary-encoded column. `values` contains each distinct value once. For each row, `codes` contains the position of the row's value
- * in `values`.
- */
+/** A dictionary-encoded column: the distinct values, and for each row the position of its value. */
 export interface Coded<T> {
   readonly values: readonly T[];
   readonly codes: Uint16Array;
 }
 
-/** Writes the difference of each number from the previous one, because small numbers need fewer bytes. */
+/** Writes differences, because small numbers need fewer bytes. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -145,7 +138,7 @@ export function readNumbers(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Writes a dictionary-encoded column. `key` returns the same key for equal values, and `writeValue` writes one distinct value. */
+/** `key` returns the same key for equal values, and `writeValue` writes one distinct value. */
 export function writeCoded<T>(
   into: ByteWriter,
   values: readonly T[],
@@ -172,9 +165,7 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/**
- * Coordinates are stored as integers in units of 1e-7 degrees (about a centimetre), because most coordinates have at most seven decimals.
- */
+/** Units of 1e-7 degrees (about a centimetre), because most coordinates have at most seven decimals. */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -183,8 +174,7 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes coordinates without loss. A value with at most seven decimals becomes an integer, and is written as the difference from the row
- * before. A list after these differences contains all other values as doubles, and null as NaN.
+ * Writes coordinates without loss: differences of integers, and then a list of the values with more decimals as doubles and null as NaN.
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
@@ -202,7 +192,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
   }
 }
 
-/** Returns the degrees of each row. A row without a coordinate has NaN. */
+/** A row without a coordinate has NaN. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
   for (let i = 0; i < count; i++) values[i] = (values[i] ?? 0) / SCALE;
@@ -210,16 +200,13 @@ export function readDegrees(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Compression level of zstd. Compared with level 9, higher levels save almost nothing on columns and take several times as long. */
+/** Compression level of zstd. Higher levels save almost nothing on columns and take several times as long. */
 const LEVEL = 9;
 
-/**
- * Bytes of the output buffer of the decompression. With the default of 16 KB, it takes 1.5 times as long to decompress the texts of a
- * segment (up to 4 096 rows).
- */
+/** Bytes of the output buffer. With the default of 16 KB, decompression of texts takes 1.5 times as long. */
 const CHUNK_BYTES = 128 * 1024;
 
-/** A stored part of the search index is missing or damaged. A rebuild of the index restores it from the table's rows. */
+/** A part of the index is missing or damaged. A rebuild of the index restores it from the table's rows. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }
@@ -229,7 +216,7 @@ export const compress = (bytes: Uint8Array): Uint8Array =>
     params: { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 
-/** Decompresses the bytes and decodes them with `read`. If they are damaged, throws IndexUnreadable with the label in the message. */
+/** Throws IndexUnreadable with the label in the message if the bytes are damaged. */
 export function decompress<T>(label: string, compressed: Uint8Array, read: (bytes: Uint8Array) => T): T {
   try {
     return read(zstdDecompressSync(compressed, { chunkSize: CHUNK_BYTES }));

@@ -1,7 +1,6 @@
 /**
- * The facts that activity reports count: a prospect was created, its status was changed, or a note or an appointment was added. Except for
- * prospects that an import creates, each of these writes also adds an entry to the company's search index. The entry contains the fact, so
- * that the fact costs no write of its own. `ImportedFacts` are the facts of imported prospects.
+ * The facts that activity reports count. Entries of the search index contain them, so a fact needs no write of its own. Imports add no
+ * entries, and have `ImportedFacts` instead.
  */
 import {
   ByteReader,
@@ -16,7 +15,7 @@ import type { RowWithNotes } from "#shared/company-index/segment.ts";
 export const factKinds = ["creation", "statusChange", "note", "appointment"] as const;
 export type FactKind = (typeof factKinds)[number];
 
-/** A fact: one thing that a user has done. `at` is its time in milliseconds since 1970. */
+/** `at` is in milliseconds since 1970. */
 export interface Fact {
   readonly kind: FactKind;
   /** The user who created the prospect, changed the status, or added the note or appointment. */
@@ -32,33 +31,25 @@ export interface Fact {
 /** Returns a string that is the same for two facts only if they are the same fact. */
 export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
 
-/**
- * The facts of the prospects that an import has created. All these prospects have the same creation time, and their ids are in one range.
- * In each bitmap, bit i belongs to the prospect with the id `first` + i.
- */
+/** The prospects have the same creation time. In each bitmap, bit i belongs to the prospect with the id `first` + i. */
 export interface ImportedFacts {
   readonly userId: number;
-  /** The creation time of the prospects, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly at: number;
   readonly first: number;
   readonly created: Uint8Array;
-  /** Bitmap of the created prospects that have a status. */
   readonly withStatus: Uint8Array;
   readonly withNote: Uint8Array;
-  /** Number of created prospects by status id. The key null is for prospects without a status. */
+  /** The key null is for prospects without a status. */
   readonly byStatus: ReadonlyMap<number | null, number>;
 }
 
-/** The fields of a stored index entry from which its facts are made. */
 export interface FactFields {
-  /** The user who has made the change. Undefined in an entry without a fact. */
+  /** Undefined in an entry without a fact. */
   readonly by?: number | undefined;
   /** The time of the fact in milliseconds since 1970. If undefined, it is the creation time of the record. */
   readonly at?: number | undefined;
-  /**
-   * The status of a status change that was reported late and therefore did not become the current status. 0 means no status. Undefined in
-   * other entries.
-   */
+  /** The status of a change that was reported late and is not the current status. 0 means no status. Undefined in other entries. */
   readonly past?: number | undefined;
 }
 
@@ -69,7 +60,7 @@ interface ProspectEntry {
   readonly statusId: number | null;
 }
 
-/** Returns the facts of a prospect's entry. `appointmentId` is the id of the appointment that the same transaction has created. */
+/** `appointmentId` is the id of the appointment that the same transaction has created. */
 export function factsOfProspect(
   { id: prospectId, version, createdAt, statusId: present }: ProspectEntry,
   { by, at = createdAt, past }: FactFields,
@@ -87,7 +78,7 @@ export function factsOfProspect(
 
 const NO_STATUS = 0;
 
-/** Encodes facts column by column, which compresses well. Facts that are sorted by time need the least space. */
+/** Facts that are sorted by time need the least space. */
 export function encodeFacts(facts: readonly Fact[]): Uint8Array {
   const into = new ByteWriter();
   into.integer(facts.length);
@@ -122,7 +113,7 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
     }));
   });
 
-/** Collects the facts of an import while the import's rows are stored. All rows must have the same creation time. */
+/** All rows must have the same creation time. */
 export class ImportCollector {
   readonly #userId: number;
   readonly #first: number;
@@ -193,7 +184,6 @@ export const decodeImported = (bytes: Uint8Array): ImportedFacts =>
     return { userId, at, first, byStatus, created: bits(), withStatus: bits(), withNote: bits() };
   });
 
-/** Calls `visit` for each fact of the import, with the kind of the fact and the prospect's id. */
 export function visitImported(
   { first, created, withStatus, withNote }: ImportedFacts,
   visit: (kind: FactKind, prospectId: number) => void,

@@ -1,16 +1,10 @@
-/**
- * Geohashes as integers of 52 bits, and the ranges of geohashes that cover an area. The rows of a segment (a stored part of the search
- * index) are sorted by geohash, so a binary search finds the rows of a range.
- */
+/** Geohashes as integers of 52 bits, and the ranges of geohashes that cover an area. Segments are sorted by geohash. */
 import ngeohash from "ngeohash";
 import { type AreaRange, type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
 
 export const GEOHASH_BITS = 52;
 
-/**
- * A cell on the map: all points whose geohashes have the same first `bits` bits. `geohash` is these bits as a number, and `box` contains
- * the edges of the cell.
- */
+/** All points whose geohashes have the same first `bits` bits. `geohash` is these bits as a number. */
 interface Cell {
   readonly geohash: number;
   readonly bits: number;
@@ -22,16 +16,10 @@ const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 /** The edges of a geohash cell. A cell never crosses the 180th meridian. */
 export type CellBox = readonly [west: number, south: number, east: number, north: number];
 
-/**
- * Maximum number of cells on the edge of a bounding box. More cells fit the box better, but lead to more ranges. With 192 cells, the
- * covered area outside the box is at most a sixth of the area of the box.
- */
+/** Maximum number of cells on the edge of a box. With 192 cells, the covered area outside is at most a sixth of the box. */
 const EDGE_CELLS = 192;
 
-/**
- * Returns sorted ranges that cover the whole box and little area outside it. The edges are part of the box, and the box may cross the 180th
- * meridian.
- */
+/** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */
 export function geohashRanges(box: Box): AreaRange[] {
   const ranges = rangesOfArea({}, EDGE_CELLS, (cell, known) => {
     if (withinBox({ box: cell }, box)) return "inside";
@@ -41,13 +29,11 @@ export function geohashRanges(box: Box): AreaRange[] {
 }
 
 /**
- * Returns whether a cell is inside or outside an area. If the edge of the area may cross the cell, returns an object with the facts that
- * the test has found, for example the edges that cross the cell. The tests of both halves of the cell get this object as `known`, so that
- * they need not find these facts again.
+ * Returns where a cell is, or an object if the edge of the area may cross it. Tests of both halves of the cell get this object as `known`.
  */
 export type CellTest<Known extends object> = (cell: CellBox, known: Known) => "inside" | "outside" | Known;
 
-/** Returns sorted ranges that cover an area, with at most `edgeCells` cells on its edge. The first tests get `start` as `known`. */
+/** Returns sorted ranges that cover an area, with at most `edgeCells` cells on its edge. */
 export function rangesOfArea<Known extends object>(
   start: Known,
   edgeCells: number,

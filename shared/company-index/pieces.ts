@@ -1,7 +1,6 @@
 /**
- * Stores the binary data of a company's search index. The index consists of runs (sorted batches of rows), and each run consists of
- * segments (up to 4 096 rows). A piece is a sequence of bytes that never changes, for example some columns of a segment. A piece is divided
- * into parts that fit into table items.
+ * Stores the binary data of a company's search index. A piece is a sequence of bytes that never changes, for example some columns of a
+ * segment. Its parts fit into items.
  */
 
 import { randomBytes } from "node:crypto";
@@ -17,13 +16,13 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Maximum bytes of a part. DynamoDB limits an item to 400 KB, including its keys. */
+/** DynamoDB limits an item to 400 KB, including its keys. */
 const PART_BYTES = 380_000;
 
-/** Returns an id of 72 random bits, so that no piece overwrites another piece. */
+/** 72 random bits, so that no piece overwrites another piece. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
-/** A piece of a segment or run. `owner` is the id of the segment or run. `parts` is the number of table items that store the piece. */
+/** `owner` is the id of a segment or run. `parts` is the number of items that store the piece. */
 export interface Piece {
   readonly owner: string;
   readonly name: string;
@@ -50,10 +49,7 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
-/**
- * Reads the pieces and returns their bytes in the given order. Pieces never change, so the first read can be eventually consistent, which
- * is cheaper. Parts that it does not find are read again with strong consistency. Throws IndexUnreadable if a part is missing.
- */
+/** Returns the bytes in the given order. Reads only missing parts with strong consistency. Throws IndexUnreadable if one stays missing. */
 export async function readPieces(table: Reads, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
   const found = new Map<string, Uint8Array>();
@@ -76,10 +72,7 @@ function missing(companyId: number, { owner, name }: Piece): never {
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
-/**
- * Deletes the pieces. A damaged manifest may contain a piece twice, and DynamoDB rejects a batch with equal keys. The map removes equal
- * keys.
- */
+/** A damaged manifest may contain a piece twice, and DynamoDB rejects a batch with equal keys. */
 export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
   const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
   return table.batchRemove([...going.values()]);
@@ -96,10 +89,7 @@ const piecesOfRun = ({ id, overrides, looseNotes }: Run): Piece[] => [
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
-/**
- * The data of a run that is not in its segments. From `overrides`, readers find out which rows of older runs are outdated. `looseNotes` are
- * notes whose prospects are in other runs.
- */
+/** The data of a run outside its segments. `looseNotes` are notes whose prospects are in other runs. */
 export interface RunOverrides {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
@@ -123,10 +113,7 @@ const runOverridesOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint
 export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/**
- * Returns one function for each segment, which decodes the segment. Only the compressed bytes stay in memory, so each call decodes them
- * again.
- */
+/** Only the compressed bytes stay in memory, so each call of a returned function decodes its segment again. */
 export async function readSegments(
   table: Reads,
   companyId: number,

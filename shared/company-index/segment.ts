@@ -1,6 +1,5 @@
 /**
- * The binary format of a segment. A segment is a stored piece of the search index with up to 4 096 rows that are close to each other on
- * the map. It never changes. Its columns are stored in three groups, so that a read loads only the groups that its filters need.
+ * The binary format of a segment, which never changes. Its columns are in three groups, so that a read loads only what its filters need.
  */
 import {
   ByteReader,
@@ -37,29 +36,26 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** The columns of coordinates and times of changes. Only some filters need them. */
+/** Only some filters need these columns. */
 export interface GeoColumns {
-  /** The degrees of each row, in `lat` and `lng`. A missing coordinate is NaN. */
+  /** Degrees. A missing coordinate is NaN. */
   readonly lat: Float64Array;
   readonly lng: Float64Array;
   /** Milliseconds from the creation to the last change of each row. */
   readonly updatedAfter: Float64Array;
 }
 
-/**
- * All texts of the segment as UTF-8. A line break follows each text. For each row, the text of the prospect comes first, and the texts of
- * its notes follow.
- */
+/** A line break follows each text. For each row, the text of the prospect comes first, and the texts of its notes follow. */
 export interface TextColumns {
   readonly bytes: Buffer;
-  /** The byte offset of each text, followed by the end of the last text. */
+  /** The byte offset of each text, and the end of the last text. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
-  /** The note id of each text. It is 0 if the text belongs to a prospect. */
+  /** 0 if the text belongs to a prospect. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
-  /** The byte offset of each row's phone digits, followed by the end of the last row's digits. */
+  /** The byte offset of each row's phone digits, and the end of the last row's digits. */
   readonly digitStarts: Uint32Array;
 }
 
@@ -191,10 +187,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     return { bytes: texts, starts, rowOf, noteIds, noteVersions, digits: digits.bytes, digitStarts: digits.starts };
   });
 
-/**
- * Writes the lengths of all texts, and then the texts. A line break follows each text, so that no match extends over two texts: search
- * words contain no line breaks.
- */
+/** A line break follows each text. Search words contain none, so no match extends over two texts. */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));
   for (const { length } of encoded) into.integer(length);

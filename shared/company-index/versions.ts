@@ -1,7 +1,4 @@
-/**
- * Finds the newest version of each record. A search index may contain several versions of a record: in several runs (sorted batches of
- * rows), and among the unflushed entries (recent changes that are in no run yet).
- */
+/** Finds the newest version of each record in the runs and unflushed entries of a search index. */
 import {
   ByteReader,
   ByteWriter,
@@ -15,7 +12,7 @@ import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts"
 
 const EMPTY = 0;
 
-/** The newest version of each record, as a hash table in typed arrays. With a million records it needs only 42 MB. */
+/** A hash table in typed arrays. With a million records it needs only 42 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -26,10 +23,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /**
-   * Adds a version of a record. `age` is the position of its run in the list of runs, so a higher age means a newer run. If the record was
-   * added before, the higher version is used. If the versions are equal, the higher age is used.
-   */
+  /** `age` is the position of the version's run in the list of runs. If versions are equal, the higher age is used. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -43,10 +37,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /**
-   * Returns true if a newer version of the record was added, or the same version in a newer run. `age` is the position of the given
-   * version's run in the list of runs.
-   */
+  /** Returns true for a newer version, or for the same version in a newer run. `age` is the position of the run of `version`. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
@@ -96,9 +87,8 @@ export interface Versions {
 }
 
 /**
- * The version overrides of a run: the ids and versions of its records, including deleted ones. Readers ignore lower versions of these
- * records in other runs. Records are left out if no other run or entry can contain a lower version of them. The oldest run and the run of
- * an import therefore usually have no overrides.
+ * The ids and versions of a run's records, including deleted ones. Readers ignore lower versions of these records in other runs. A run of
+ * an import and the oldest run usually have none, because no other run or entry can contain a lower version.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -168,21 +158,18 @@ export interface Delta {
 
 /** A note whose prospect is in another run, because the note was flushed separately. */
 export interface LooseNote extends NoteText {
-  /** The position of the note's run in the list of runs. A higher number means a newer run. */
+  /** The position of the note's run in the list of runs. */
   readonly age: number;
 }
 
-/**
- * The newest version of each record that the version overrides of the runs list. Also contains all loose notes: notes that are in other
- * runs than their prospects.
- */
+/** The newest version of each record in the version overrides of the runs, and all loose notes. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** Combines the overrides and loose notes of runs. `runs` must be sorted from the oldest to the newest. */
+/** `runs` must be sorted from the oldest to the newest. */
 export function flushedVersions(
   runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
@@ -197,10 +184,7 @@ export function flushedVersions(
   return { prospectVersions, noteVersions, looseNotes };
 }
 
-/**
- * Returns the newest unflushed entry (recent change) of each record. An entry is ignored if a run contains a newer version of the record.
- * If a run contains the same version, the entry is still used.
- */
+/** Ignores an entry if a run contains a newer version of the record. An entry of the same version is still used. */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
   entries: Iterable<IndexEntry>,
@@ -221,7 +205,5 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/**
- * The age of an unflushed entry (recent change), because it is newer than every run. The age of a run is its position in the list of runs.
- */
+/** An unflushed entry is newer than every run. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

@@ -1,11 +1,8 @@
 /**
- * The upcoming appointments of a prospect. The prospect's row contains copies of the next few appointments, so that lists need no other
- * row. A separate row, the agenda, contains the times of all appointments. The calendar of a user who sees only assigned prospects reads
- * the agendas.
- *
- * The prospect's row and the agenda change in one transaction, with a condition on the version of the prospect's row, so they always agree.
- * The key of an agenda contains a time that never decreases while the agenda exists. If the agenda gets a new key during a Query in key
- * order, the Query may therefore return it twice, but cannot miss it.
+ * The upcoming appointments of a prospect, for lists, and its agenda, for the calendar of a user who sees only assigned prospects. The
+ * prospect's row, with copies of the next appointments, and the agenda change in one transaction, so they always agree. The key of an
+ * agenda contains a time that never decreases while the agenda exists. If the agenda gets a new key during a Query in key order, the Query
+ * may therefore return it twice, but cannot miss it.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -22,7 +19,6 @@ import { Id } from "#shared/schema.ts";
 export interface AgendaEntry {
   readonly id: number;
   readonly startMs: number;
-  /** True if the status of the appointment is `scheduled`. */
   readonly isScheduled: boolean;
 }
 
@@ -45,7 +41,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** Encodes the times of appointments, with about ten bytes for each. */
+/** Encodes an appointment in about ten bytes. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -58,13 +54,9 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-/** The fields of a prospect that say which appointment is its next one. */
 export type WithAppointments = Owner & Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
-/**
- * Reads the agenda of a prospect: the times of all its appointments. Returns undefined if the agenda has got another key since the
- * prospect's row was read.
- */
+/** Returns undefined if the agenda has got another key since the prospect's row was read. */
 export async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
@@ -72,10 +64,7 @@ export async function readAgenda(table: Reads, prospect: Owner): Promise<readonl
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/**
- * Returns the entries of the agenda (the row with the times of a prospect's appointments) after the change of one appointment. `after` is
- * undefined if the appointment is deleted.
- */
+/** `after` is undefined if the appointment is deleted. */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -86,10 +75,7 @@ export function agendaAfter(
   return [...others, { id, startMs: Date.parse(after.startAt), isScheduled: after.status === "scheduled" }];
 }
 
-/**
- * Returns the time for the key of the agenda (the row with the times of a prospect's appointments): the latest start of an appointment, but
- * never earlier than `before`, the time in the current key. Returns undefined for a prospect without appointments, which has no agenda.
- */
+/** Returns the latest start of an appointment, but never a time earlier than `before`. Returns undefined without appointments. */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
   const last = entries.reduce((latest, { startMs }) => Math.max(latest, startMs), Number.NEGATIVE_INFINITY);
@@ -97,10 +83,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/**
- * Returns the writes that store `entries` as the agenda (the row with the times of a prospect's appointments). Put them into the
- * transaction that replaces the prospect's row `current` by `next`.
- */
+/** These writes belong to the transaction that replaces the prospect's row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -110,10 +93,7 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/**
- * Returns the write that removes the agenda of a prospect (the row with the times of its appointments). Returns no write if the prospect
- * has no agenda.
- */
+/** Returns no write if the prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
@@ -121,33 +101,26 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // The agenda is missing because a concurrent write has changed its key. That write has also changed the prospect's row. The current
-  // transaction will therefore fail, and needs no write of the agenda.
+  // A concurrent write has changed the key of the agenda and also the prospect's row. The current transaction will therefore fail.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/**
- * Maximum number of appointments that are copied into a prospect's row. One copy would not be enough: when its time has passed, the row
- * would show no next appointment until the next write updates the copies.
- */
+/** Maximum number of copies. With one copy, the row would show no next appointment after its time until the next write. */
 const COPIES = 3;
-/**
- * Maximum bytes of all copies of appointments in a prospect's row. Every read of the row reads and pays for the copies too, and one
- * appointment alone may have 10 000 characters of notes.
- */
+/** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
 
 type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
 export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
 
-/** The change of an appointment. `before` is undefined for a new appointment, and `after` is undefined for a deleted one. */
+/** `before` is undefined for a new appointment, and `after` is undefined for a deleted one. */
 export interface AppointmentChange {
   readonly before: StoredAppointment | undefined;
   readonly after: StoredAppointment | undefined;
 }
 
-/** Selects the appointments to copy into a prospect's row: the soonest upcoming ones, within the limits `COPIES` and `COPIES_BYTES`. */
+/** Selects the soonest upcoming appointments, within the limits `COPIES` and `COPIES_BYTES`. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -156,9 +129,8 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * Returns the appointments to copy into a prospect's row after a change. Usually the current copies and the change are sufficient. If no
- * copy is left although the prospect may have more upcoming appointments, the function finds the soonest ones in `agenda` and reads them.
- * `agenda` must already include the change.
+ * Usually the current copies and the change are sufficient. If no copy is left although there may be more upcoming appointments, reads the
+ * soonest ones. `agenda` must already include the change.
  */
 export async function upcomingAfter(
   table: Reads,
@@ -178,10 +150,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/**
- * Reads the appointments of `entries`. The appointment `changed` is not read but returned as given, because its new state is not in the
- * table yet.
- */
+/** The appointment `changed` is returned as given, because its new state is not in the table yet. */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: Pick<StoredProspect, "companyId" | "id">,
@@ -209,10 +178,7 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/**
- * Selects the soonest of `appointments`, within the limits `COPIES` and `COPIES_BYTES`. `more` is the latest start of the upcoming
- * appointments that are not in `appointments`, or null if there are no others.
- */
+/** `more` is the latest start of the upcoming appointments that are not in `appointments`, or null if there are no others. */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
@@ -230,10 +196,7 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
 /** Timestamps have a fixed format, so comparing the strings compares the times. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/**
- * Returns the prospect's next appointment. Usually the prospect's row contains a copy of it. The table is read only if the times of all
- * copies have passed and there may be more appointments.
- */
+/** Reads the table only if the times of all copies have passed and there may be more appointments. */
 export async function nextAppointment(
   table: Reads,
   prospect: WithAppointments,
@@ -247,22 +210,17 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // The agenda does not match the appointments, because a concurrent write has changed an appointment or the prospect's assignee. All
-  // appointments are therefore read.
+  // A concurrent write has changed an appointment or the assignee, so the agenda does not match the appointments.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
 
-/**
- * The result of `begunAppointments` if all appointments have begun, or if the agenda cannot be found. It is higher than every other result,
- * because a prospect may have at most `limits.appointmentsPerProspect` appointments.
- */
+/** The result of `begunAppointments` if all have begun or the agenda is not found. It is above `limits.appointmentsPerProspect`. */
 const ALL_BEGUN = 4_096;
 
 /**
- * Returns a number that grows when an appointment begins and another one becomes the next. The prospect then looks different to a device,
- * although no row was written. The feed of changes (`GET /api/changes`) therefore adds this number to the version of the prospect. The
- * number never decreases while the prospect's row keeps its version.
+ * Returns a number that grows when an appointment begins. The prospect then looks different to a device, although no row was written. `GET
+ * /api/changes` therefore adds it to the version. It never decreases while the prospect's row keeps its version.
  */
 export async function begunAppointments(table: Reads, prospect: WithAppointments, nowMs: number): Promise<number> {
   const { upcoming, moreUpcomingUntil } = prospect;
@@ -287,10 +245,7 @@ async function readAppointments(
 const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: number): boolean =>
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
-/**
- * Returns the writes of the prospect's row and of its agenda, which every change of an appointment must include. They fail if the
- * prospect's row has changed since `current` was read.
- */
+/** Every change of an appointment must include these writes. They fail if the prospect's row has changed since `current` was read. */
 export function prospectAppointmentWrites(
   current: StoredProspect,
   { before: earlier, after }: AppointmentChange,

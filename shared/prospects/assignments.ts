@@ -1,6 +1,6 @@
 /**
- * The past assignments of a prospect. A device that was offline may send a status change, note or appointment (a fact) after the prospect
- * was assigned to another user. The service accepts the fact if the prospect was assigned to the sender at the time of the fact.
+ * The past assignments of a prospect. A device that was offline may send a fact after the prospect was assigned to another user. The
+ * service accepts it if the prospect was assigned to the sender at the time of the fact.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
@@ -9,12 +9,12 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 type Stored = Pick<StoredProspect, "pastAssignments">;
 type Assignments = Pick<StoredProspect, "assignedToUserId" | "assignedAt" | "createdAt"> & Stored;
 
-/** The id in `pastAssignments` for a time in which the prospect had no assignee. */
+/** The id for a time in which the prospect had no assignee. */
 const NOBODY = 0;
-/** The id in `pastAssignments` for an assignee that the row no longer names, because the prospect had too many assignments. */
+/** The id for an assignee that the row no longer names, because the prospect had too many assignments. */
 const FORGOTTEN = -1;
 
-/** An assignment from `from` until `until`, in milliseconds since 1970. */
+/** Milliseconds since 1970. */
 interface Past {
   readonly user: number;
   readonly from: number;
@@ -22,9 +22,9 @@ interface Past {
 }
 
 /**
- * Returns the assignment fields of a prospect whose assignee changes at `nowMs`. A past assignment is removed if it ended before the oldest
- * fact (status change, note or appointment) that the service accepts. If more than `limits.pastAssignments` remain, the user ids of the
- * shortest ones are removed, because few facts come from a short assignment. The newest ones always keep their user ids.
+ * Returns the assignment fields after a change of the assignee at `nowMs`. Drops past assignments that ended before the oldest fact that
+ * the service accepts. If more than `limits.pastAssignments` remain, the shortest ones lose their user ids, because few facts come from a
+ * short assignment. The newest ones keep theirs.
  */
 export function reassignedAt(
   before: Assignments,
@@ -32,7 +32,7 @@ export function reassignedAt(
 ): Required<Pick<Assignments, "assignedAt" | keyof Stored>> {
   const { assignedToUserId: user, assignedAt = before.createdAt } = before;
   const from = Date.parse(assignedAt);
-  // `from` may be later than `nowMs`, because the clock of the function that wrote `assignedAt` may have been fast.
+  // The clock of the function that wrote `assignedAt` may have been fast.
   const until = Math.max(nowMs, from);
   const all = [...pastOf(before), ...(user === null ? [] : [{ user, from, until }])];
   const past = all.filter((one) => one.until >= until - limits.pastAssignmentsMs);
@@ -46,10 +46,7 @@ export function reassignedAt(
 
 const isKnown = ({ user }: Past): boolean => user !== FORGOTTEN;
 
-/**
- * Removes the shortest assignments until few enough remain. In place of the latest removed one, an entry without a user (`FORGOTTEN`)
- * remains. It shows that the assignments before its end are incomplete.
- */
+/** Removes the shortest assignments. A `FORGOTTEN` entry shows that the assignments before its end are incomplete. */
 function limited(past: readonly Past[]): readonly Past[] {
   const known = past.filter(isKnown);
   if (known.length <= limits.pastAssignments - limits.newestAssignments) return past;
@@ -87,20 +84,16 @@ function unpacked([begin = 0, ...pairs]: readonly number[]): Past[] {
 
 const pastOf = ({ pastAssignments = [] }: Stored): Past[] => unpacked(pastAssignments);
 
-/**
- * Returns true if the prospect was assigned to the caller at `occurredAt`, according to its past assignments. The current assignment is not
- * considered.
- */
+/** The current assignment is not considered. */
 export function wasAssigned({ userId }: Caller, prospect: Stored, occurredAt: string): boolean {
   const at = Date.parse(occurredAt);
   return pastOf(prospect).some(({ user, from, until }) => user === userId && from <= at && at <= until);
 }
 
 /**
- * Returns the users whose devices may have a copy of a note or appointment that is deleted at `nowMs`: all assignees of its prospect since
- * the note or appointment was created, and its author. Users who see all prospects are not included. Users whose assignment ended more than
- * 61 days ago are not included either. A device that has not read changes for so long must read all records again, because its cursor is
- * valid for only 60 days. Returns undefined if the prospect's row does not name all assignees.
+ * Returns the users whose devices may have a copy of a note or appointment that is deleted at `nowMs`: its author and all assignees of its
+ * prospect since it was created. Users who see all prospects are not included. An assignment that ended more than 61 days ago does not
+ * count, because a cursor is valid for only 60 days. Returns undefined if the prospect's row does not name all assignees.
  */
 export function holdersOf(
   prospect: Assignments,

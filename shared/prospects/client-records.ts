@@ -1,7 +1,4 @@
-/**
- * Ids that clients choose for new prospects. An offline device gives such an id to a prospect that it creates, because it cannot get an id
- * from the service. Within a company, each user may use an id for only one prospect.
- */
+/** Ids that clients choose for new prospects, because an offline device cannot get one. A user may use an id for only one prospect. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -13,7 +10,7 @@ import { Id } from "#shared/schema.ts";
 
 export const StoredClientRecord = z.object({
   type: z.literal("clientRecord"),
-  /** The id that the client has chosen, in lower case. */
+  /** In lower case. */
   clientRecordId: z.string(),
   prospectId: Id,
 });
@@ -21,7 +18,7 @@ export const StoredClientRecord = z.object({
 const keyOf = ({ companyId, userId }: Pick<Caller, "companyId" | "userId">, clientRecordId: string) =>
   keys.clientRecord(companyId, userId, clientRecordId.toLowerCase());
 
-/** Returns the write that reserves the client's id for a new prospect. It fails if the same user has used the id before. */
+/** The write fails if the same user has used the id before. */
 export function clientRecordWrites({ companyId, createdBy: userId, id, clientRecordId }: StoredProspect): Write[] {
   if (clientRecordId === undefined) return [];
   const row: z.infer<typeof StoredClientRecord> = {
@@ -39,9 +36,8 @@ export function clientRecordInUse(): ApiError {
 }
 
 /**
- * Returns the prospects that the caller has created with these client ids: a map from the client id in lower case to the prospect's id. The
- * rows are first read with eventual consistency, which costs half as much. The row of a client id never changes, so a found row is correct.
- * Only missing rows are read again with strong consistency.
+ * Returns the ids of the caller's prospects by client id in lower case. The row of a client id never changes, so only missing rows are read
+ * again with strong consistency.
  */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,

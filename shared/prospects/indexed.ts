@@ -7,7 +7,7 @@ import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Returns the formatted address, and each line of the address that the formatted address does not contain. */
+/** The lines are those that the formatted address does not contain. */
 function addressTexts(address: Address): string[] {
   const whole = caseless(orEmpty(address.formattedAddress));
   const parts = addressParts.map((part) => caseless(orEmpty(address[part])));
@@ -44,7 +44,7 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: caseless(body),
 });
 
-/** Joins the texts, one on each line. A search word contains no line break, so it cannot match across two texts. */
+/** A search word contains no line break, so it cannot match across two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const orEmpty = (value: string | null): string => value ?? "";

@@ -1,7 +1,4 @@
-/**
- * Writes the rows of prospects and notes together with their entries for the company's search index. Also finds notes and appointments by
- * id.
- */
+/** Writes the rows of prospects and notes with their delta entries, and finds notes and appointments by id. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
@@ -38,24 +35,21 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
 
-/**
- * Returns the fact of this version of the prospect: its creation or a status change. Returns undefined for any other change. The fact
- * becomes part of the prospect's entry for the search index, and activity reports count it.
- */
+/** Returns the creation or the status change of this version. Returns undefined for any other change. */
 function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactFields | undefined {
   const change = lastStatusChange?.version === version ? lastStatusChange : undefined;
   if (version === 1) return { by: createdBy, ...(change?.occurredAt !== undefined && { at: timeOf(change) }) };
   return change === undefined ? undefined : { by: change.changedBy, at: timeOf(change) };
 }
 
-/** Returns the time of a fact: when the user did it, which may be before the service has received it. */
+/** A user may have done it before the service has received it. */
 const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | undefined; readonly createdAt: string }) =>
   Date.parse(occurredAt ?? createdAt);
 
 export const factOfAppointment = (appointment: StoredAppointment): FactFields | undefined =>
   appointment.createdBy === null ? undefined : { by: appointment.createdBy, at: timeOf(appointment) };
 
-/** Returns the fact of a status change that is only added to the history and does not change the present status. */
+/** The status change is only added to the history. */
 export const pastFact = (entry: LastStatusChange): FactFields => ({
   by: entry.changedBy,
   at: timeOf(entry),
@@ -63,10 +57,8 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
 });
 
 /**
- * Returns the writes that replace a prospect's row. The version of `next` must follow the version of `current`. The condition fails if the
- * row has changed since `current` was read, or if it does not meet `when`. If the same transaction writes an appointment, pass it as
- * `appointment`. `fact` is what activity reports count, for example the creation of this appointment. By default, it is the status change
- * in `next`, if there is one.
+ * Returns the writes of the next version of a prospect. They fail if the row has changed since `current` was read, or if it does not meet
+ * `when`. `appointment` is written by the same transaction. `fact` is by default the status change in `next`.
  */
 export const replaceProspect = (
   current: StoredProspect,
@@ -90,18 +82,15 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
     ? undefined
     : { by: note.createdBy, ...(note.occurredAt !== undefined && { at: timeOf(note) }) };
 
-/**
- * Returns the options of a note's index entry. `assignee` is the assignee of the note's prospect. Pass it only if a condition of the same
- * transaction ensures that it is right.
- */
+/** Pass `assignee` only if a condition of the same transaction ensures that it is the assignee of the note's prospect. */
 const loggedNote = (note: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
   createdAt: Date.parse(note.createdAt),
   assignee,
 });
 
 /**
- * Returns the writes of a new note. The condition of the first write fails if the prospect has the maximum number of notes. `assignee` is
- * the assignee of the prospect. Pass it only if a condition of the same transaction ensures that it is right.
+ * The condition of the first write fails if the prospect has too many notes. Pass `assignee` only if a condition of the same transaction
+ * ensures that it is the assignee of the prospect.
  */
 export const insertNote = (note: StoredNote, assignee?: number | null): Write[] => [
   {
@@ -120,8 +109,8 @@ export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: nu
 ];
 
 /**
- * Returns the writes that remove a note of the prospect. Put them into a transaction with a condition that the prospect has not changed
- * since it was read. The count of notes does not include imported notes, so it is reduced only if the note was not imported.
+ * The transaction must have a condition that the prospect has not changed since it was read. The count of notes does not include imported
+ * notes.
  */
 export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
@@ -142,10 +131,7 @@ const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
 /** A locator is the row that finds a note or appointment by its id. */
 const Locator = z.object({ type: z.literal("locator"), prospectId: Id });
 
-/**
- * Returns the write of a locator. Put it into the transaction that writes the note or appointment. It fails if the id is in use, so the other
- * writes of the transaction need no condition.
- */
+/** The write fails if the id is in use, so the other writes of the same transaction need no condition. */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "locator", prospectId },
   when: absent,
@@ -156,7 +142,6 @@ export async function findLocator(table: Reads, key: Key): Promise<number | unde
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** The parts of a note's key that are not the note's id. */
 export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
@@ -172,10 +157,7 @@ export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: Store
 const PackedLocator = z.tuple([Id, Id]);
 export const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
-/**
- * Returns the rows with the locators of imported notes. A separate locator costs as much to write as a note, so all locators of a block of
- * 128 ids are packed into one row.
- */
+/** Returns one row for the locators of each block of 128 ids. */
 export const packNoteLocators = (
   companyId: number,
   createdAt: string,
@@ -186,7 +168,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "noteLocators", createdAt, bytes };
   });
 
-/** Returns the locators (prospect id and creation time) by note id. A note whose locator is in a packed row may have been deleted since. */
+/** A note whose locator is in a packed row may have been deleted since. */
 export async function findNoteLocators(
   table: Reads,
   companyId: number,
@@ -213,8 +195,8 @@ export async function findNoteLocators(
 }
 
 /**
- * Returns a note or appointment with its prospect. Returns undefined if one of the rows is missing, or if the caller may not see the
- * prospect now. A past assignment gives no right to read or change existing rows.
+ * Returns undefined if a row is missing, or if the caller may not see the prospect now. A past assignment gives no right to read or change
+ * existing rows.
  */
 export async function findAttached(
   { table }: ReadContext,
@@ -225,8 +207,7 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The prospect's row is missing if the rows of a failed import are just being deleted: the rows of its prospects are deleted before the
-  // locators of its notes.
+  // A failed import deletes the rows of its prospects before the locators of its notes.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
   const exists = item !== undefined && isVisible(caller, prospect);

@@ -9,10 +9,7 @@ import { Id, named, Timestamp } from "#shared/schema.ts";
 const count = z.int();
 const sometimes = z.optional(Timestamp);
 
-/**
- * The time at which a user made a change on a device that was offline. The service received the change later. Undefined if the client sent
- * no time.
- */
+/** When a user made a change on an offline device. Undefined if the client sent no time. */
 const occurredAt = { occurredAt: sometimes };
 
 const statusChange = {
@@ -23,11 +20,11 @@ const statusChange = {
   source: z.string(),
   createdAt: Timestamp,
   ...occurredAt,
-  /** The version of the prospect after this change. It gives the order of changes in the same millisecond. */
+  /** The version gives the order of changes in the same millisecond. */
   version: count,
 };
 
-/** The last status change is part of the prospect's row. The next change moves it to a separate row. */
+/** The next status change moves this one to a separate row. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
@@ -45,7 +42,7 @@ export const StoredNote = z.object({
   createdBy: z.nullable(Id),
   version: z.int(),
   ...occurredAt,
-  /** The id of the import that created the note. The creation of imported notes causes no events. */
+  /** The creation of notes of an import causes no events. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -79,26 +76,21 @@ export const StoredAppointment = z.object({
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
   version: z.int(),
-  /** The time of the deletion. The row of a deleted appointment is kept, because the event `appointment.cancelled` is made from it. */
+  /** The row of a deleted appointment is kept, because the event `appointment.cancelled` is made from it. */
   deletedAt: z.optional(Timestamp),
   importId: z.optional(z.string()),
 });
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
-/**
- * A field that may be missing in the row and is then read as null. Empty fields are not stored, because their names would be a seventh of
- * a row, and DynamoDB charges reads by size.
- */
+/** A field that is null if the row lacks it. Empty fields are not stored, because their names would be a seventh of a row. */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
 
-/**
- * The webhook events of a bulk job. `summary`: one event at the end of the job. `each`: also the events of each change. `none`: no events.
- */
+/** `summary` means one event at the end of a bulk job, `each` also the events of each change, and `none` no events. */
 export const BulkEvents = z.enum(["summary", "each", "none"]);
 export type BulkEvents = z.infer<typeof BulkEvents>;
 
-/** The fields that a bulk job may write. A null in `deletedAt` means that the prospect is not deleted. */
+/** A null in `deletedAt` means that the prospect is not deleted. */
 export const BulkFields = z.object({
   statusId: z.optional(z.nullable(Id)),
   assignedToUserId: z.optional(z.nullable(Id)),
@@ -109,9 +101,8 @@ export const BulkFields = z.object({
 export type BulkFields = z.infer<typeof BulkFields>;
 
 /**
- * The last bulk job that changed a prospect, and the version of the prospect after this change. `before` and `after` are the fields that
- * the job wrote. If the job is interrupted and repeated, it recognizes its own write by this mark, even if users have changed the prospect
- * since.
+ * The last bulk job that changed a prospect, the version after this change, and the fields that the job wrote. If the job is repeated, it
+ * recognizes its own write by this mark, even if users have changed the prospect since.
  */
 export const BulkMark = z.object({
   jobId: Id,
@@ -132,37 +123,24 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy of the address, so that a list need not read address rows. */
+  /** This copy saves lists the reads of address rows. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
-  /** Number of status changes before the last one. Each has a separate row. */
   pastStatusChanges: z.optional(count),
-  /** Copies of the soonest upcoming appointments. They are updated when an appointment is written (see agenda.ts). */
+  /** Copies of the soonest upcoming appointments (see agenda.ts). */
   upcoming: list(StoredAppointment),
-  /**
-   * The latest start of the upcoming appointments that have no copy in this row, or a later time. They all start after the copies. Null if
-   * every upcoming appointment has a copy.
-   */
+  /** No upcoming appointment without a copy in this row starts later. Null if every upcoming appointment has a copy. */
   moreUpcomingUntil: unset(Timestamp),
-  /**
-   * The time in the key of the agenda (see agenda.ts). No appointment starts later. Undefined if the prospect has no appointments. The time
-   * never decreases while the prospect has appointments.
-   */
+  /** The time in the key of the agenda (see agenda.ts). Undefined if the prospect has no appointments, and never decreasing otherwise. */
   agendaUntil: sometimes,
-  /**
-   * The time of the last change of an appointment of the prospect, in milliseconds since 1970. `updatedAt` does not tell it, because a
-   * change of an appointment leaves `updatedAt` as it is.
-   */
+  /** Milliseconds since 1970. `updatedAt` does not tell this time, because a change of an appointment leaves it as it is. */
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
-  /** The time since which the prospect is assigned to its present assignee. Undefined if the prospect was never reassigned. */
+  /** Undefined if the prospect was never reassigned. */
   assignedAt: sometimes,
-  /**
-   * The past assignments: the beginning of the first one, and then pairs of a user's id and the length of the assignment, all in
-   * milliseconds. Each begins when the one before it ends. assignments.ts explains ids below 1.
-   */
+  /** The beginning of the first past assignment, and then pairs of a user's id and a duration, in milliseconds. See assignments.ts. */
   pastAssignments: z.optional(z.array(count)),
   tagIds: list(Id),
   source: unset(z.string()),
@@ -174,22 +152,15 @@ export const StoredProspect = z.object({
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /**
-   * Increases by 1 with each change of the prospect or its appointments, but not with changes of notes. It is used for optimistic locking
-   * and for the ids of events.
-   */
+  /** Increases with each change of the prospect or its appointments, but not with changes of notes. Ids of events contain it. */
   version: count,
   deletedAt: sometimes,
-  /** The id that the client gave to the prospect when it created it. */
   clientRecordId: z.optional(z.string()),
-  /**
-   * Id of the last import that changed this prospect. When the import is repeated, it recognizes the id and does not change the prospect
-   * again.
-   */
+  /** The last import that changed this prospect. A repeated import recognizes its id and does not change the prospect again. */
   changedByImport: z.optional(z.string()),
-  /** The last change of this prospect by a bulk job. Use `bulkJobOf` to find out whether the job has written the current version. */
+  /** `bulkJobOf` finds out whether the job has written the current version. */
   bulk: z.optional(BulkMark),
-  /** The id of the import that created the prospect. Creating an imported prospect makes no event. */
+  /** The creation of a prospect by an import makes no event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
@@ -197,14 +168,11 @@ export type StoredProspect = z.infer<typeof StoredProspect>;
 /** The row of a listed prospect. Lists do not need the import that created it. */
 export type ListedRow = Omit<StoredProspect, "importId">;
 
-/**
- * Returns the bulk job that wrote this version of the prospect. Returns undefined if another write has made this version. A later write may
- * keep the mark in the row, because the mark names the version to which it belongs.
- */
+/** Returns undefined if another write has made this version. A later write may keep the mark of an older version in the row. */
 export const bulkJobOf = ({ bulk, version }: Pick<StoredProspect, "bulk" | "version">): BulkMark | undefined =>
   bulk?.version === version ? bulk : undefined;
 
-/** The fields that conditions use, and the fields that identify the row. Each is a separate attribute of the row. */
+/** The fields that conditions use, and those that identify the row, are separate attributes. */
 const columns = {
   type: true,
   id: true,
@@ -215,18 +183,15 @@ const columns = {
   importId: true,
 } as const;
 
-/** The attributes of a row. `fields` contains all other fields as JSON text. */
+/** `fields` contains all other fields as JSON text. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() });
 
-/**
- * Attributes of a prospect's row that each change of a note sets: a count, and a time in milliseconds since 1970. A new version of the
- * row has neither of them.
- */
+/** Each change of a note sets this count and this time (in milliseconds since 1970). A new version of the row has neither of them. */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**
- * Returns the row without its key. Most fields are JSON text in the attribute `fields`, because the SDK needs much more time for twenty
- * attributes than for one (docs/decisions/2026-11-21-lists-from-the-index.md). Empty fields are left out.
+ * Returns the row without its key. The SDK needs much more time for twenty attributes than for one, so most fields are JSON text in the
+ * attribute `fields` (docs/decisions/2026-11-21-lists-from-the-index.md).
  */
 export function prospectItem(prospect: StoredProspect): Item {
   const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = prospect;
@@ -236,7 +201,7 @@ export function prospectItem(prospect: StoredProspect): Item {
   };
 }
 
-/** Returns the address for the row. `formattedAddress` is left out if `formatted` computes the same text from the other fields. */
+/** Omits `formattedAddress` if `formatted` computes the same text from the other fields. */
 function packedAddress({ formattedAddress, ...lines }: Address): Item {
   return { ...filled(lines), ...(formattedAddress !== formatted(lines) && { formattedAddress }) };
 }
@@ -247,17 +212,13 @@ const filled = (fields: object): Item =>
 const isUnset = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** Parses a row and validates all its fields. Throws if the row is missing. */
+/** Throws if the row is missing or a field is not valid. */
 export const storedProspect = (item: Item | undefined): StoredProspect =>
   StoredProspect.parse(item === undefined ? item : pageProspect(item));
 
-/**
- * Parses a row of a page. It validates the separate attributes, and only parses the JSON text in `fields`, which this service itself has
- * written. The validation of all fields would take a sixth of a list's processor time.
- */
+/** Parses a row of a page. It does not validate the JSON text in `fields`, which would take a sixth of a list's processor time. */
 export function pageProspect(item: Item): StoredProspect {
-  // Parsing with the schema takes longer than parsing `fields`. The schema is therefore used only for deleted rows, and for damaged rows,
-  // whose faults it reports.
+  // The schema is slow. It is used only for deleted rows, and for damaged rows, whose faults it reports.
   const separate = isUsual(item) ? item : Columns.parse(item);
   const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));
@@ -266,7 +227,7 @@ export function pageProspect(item: Item): StoredProspect {
   return { ...emptyFields, ...filledFields, address, type, id, companyId, assignedToUserId, version, ...optional };
 }
 
-/** Checks the separate attributes of a row that is not deleted. Each row that passes also fits the schema `Columns`. */
+/** A row that passes is not deleted and also fits the schema `Columns`. */
 const isUsual = (item: Item): item is Item & z.infer<typeof Columns> =>
   item.type === "prospect" &&
   typeof item.fields === "string" &&

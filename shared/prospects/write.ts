@@ -27,12 +27,12 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/input.ts";
 
-/** The `source` of status changes, and of a new prospect if the request contains none. */
+/** The `source` of status changes, and of a new prospect without one. */
 const DEFAULT_SOURCE = "api";
 /** The `source` of prospects and status changes that come from an import. */
 export const IMPORT_SOURCE = "csv-import";
 
-/** Creates a prospect. Tries again if the requested status, user or address changes at the same time. */
+/** Tries again if the requested status, user or address changes at the same time. */
 export const createProspect = (
   context: ApiContext,
   caller: Caller,
@@ -47,8 +47,7 @@ export const createProspect = (
   );
 
 /**
- * Creates the prospect. If this function instance has a supply of ids and a cached dictionary (statuses, tags and users), and the input has
- * no `addressId`, the transaction is the only call to DynamoDB. No read is needed before it, because the transaction itself checks that the
+ * With a supply of ids, a cached dictionary and no `addressId`, no read is needed before the transaction. It checks itself that the
  * requested status and user have not changed since the dictionary was read.
  */
 async function create(context: ApiContext, caller: Caller, input: NewProspect, arrival: Arrival): Promise<Prospect> {
@@ -60,7 +59,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
   ]);
-  // A user who sees only assigned prospects must be able to see the new prospect. It is therefore assigned to this user.
+  // A user who sees only assigned prospects must be able to see the new prospect.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
   const prospect: StoredProspect = {
@@ -85,8 +84,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
   };
   const origin = { ...arrival, source: DEFAULT_SOURCE };
   if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary, origin);
-  // The write that reserves the prospect's `clientRecordId` must be the last one. If the transaction fails at the index of this write,
-  // another prospect already has the `clientRecordId`.
+  // This write must be the last one. If the transaction fails at its index, another prospect already has the `clientRecordId`.
   const others = [...insertProspect(prospect), ...checks, ...links(id, now)];
   const made = presentProspect(prospect, undefined, dictionary);
   await context.commit([...others, ...clientRecordWrites(prospect)], made, prospect).catch((error: unknown) => {
@@ -114,7 +112,6 @@ export function updateProspect(
   });
 }
 
-/** Converts a stored prospect to the form in which lists show it, with its next appointment. */
 const presentCurrent = async (
   { table, clock }: ApiContext,
   prospect: StoredProspect,
@@ -122,9 +119,8 @@ const presentCurrent = async (
 ): Promise<Prospect> => presentProspect(prospect, await nextAppointment(table, prospect, clock.now()), dictionary);
 
 /**
- * Adds an entry to the status history. The entry is a status change that the caller made while the prospect was still assigned to the
- * caller. Throws `not_found` if the patch has no status, or if it also has another field: the prospect is now hidden from the caller, who
- * may therefore change none of its present fields.
+ * Adds a status change that the caller made while the prospect was assigned to the caller. Throws `not_found` if the patch has no status or
+ * any other field, because the caller may not see the prospect now.
  */
 async function writePastStatus(
   context: ApiContext,
@@ -146,7 +142,6 @@ export interface Change {
   readonly patch?: ProspectPatch;
   /** All tags that the prospect has after the change. Each must exist in the company. */
   readonly tagIds?: readonly number[] | undefined;
-  /** The text of a new note. */
   readonly note?: string | undefined;
   readonly arrival?: Arrival;
   /** The id of the import that makes the change. */
@@ -154,9 +149,8 @@ export interface Change {
 }
 
 /**
- * Changes a prospect for an import, in one transaction with its new note. Does nothing if this import has already changed the prospect. A
- * repeated import therefore does not undo later changes of users. Throws ApiError if the caller cannot see the prospect or the prospect has
- * reached a limit.
+ * Changes a prospect for an import. Does nothing if this import has already changed it, so a repeated import does not undo later changes.
+ * Throws ApiError if the caller cannot see the prospect or the prospect has reached a limit.
  */
 export const changeByImport = (
   context: ApiContext,
@@ -170,13 +164,12 @@ export const changeByImport = (
     const current = await readVisibleProspect(context, caller, id);
     if (current.changedByImport === importId) return;
     const change = { ...(await changeOf(current)), importId };
-    // `context.commit` would also store the response that a repetition of the request gets. An import makes many transactions, and only the
-    // last one, which completes the import, may store this response. All others are therefore written without it.
+    // `context.commit` also stores the response for a repetition of the request. Only the last transaction of an import may store it.
     const commit: ApiContext["commit"] = (writes) => transactAny(context.table, writes);
     await writeChange({ ...context, commit }, caller, current, change, dictionary);
   });
 
-/** Writes the change, the status history and the new note. Returns the changed prospect, or `current` if no field changes. */
+/** Returns `current` if no field changes. */
 async function writeChange(
   context: ApiContext,
   caller: Caller,
@@ -194,8 +187,7 @@ async function writeChange(
   const own = isSame
     ? [changeOfNotes(caller, current.id, context.clock.now(), current)]
     : await changeWrites(context, current, next, links, dictionary, change.arrival);
-  // The first write of `insertNote` checks the number of notes. It must come first in the transaction, because a failure at index 0 is
-  // reported as too many notes.
+  // The first write of `insertNote` must come first. A failure at index 0 is reported as too many notes.
   const writes = note === undefined ? own : [...insertNote(note, next.assignedToUserId), ...own];
   await context.commit(writes, undefined, next).catch((error: unknown) => {
     throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;
@@ -231,9 +223,8 @@ async function changed(
 }
 
 /**
- * Returns the writes that replace the prospect `current` by `next`. The function also changes `next`. If the status changes, `next` gets
- * the new status change, and the previous status change moves from the prospect's row to a separate row. If the assignee changes, the
- * previous assignment is added to the list of past assignments in `next`.
+ * Also changes `next`. If the status changes, `next` gets the new status change, and the previous one moves to a separate row. If the
+ * assignee changes, `next` gets the previous assignment as a past one.
  */
 export async function changeWrites(
   context: ApiContext,
@@ -259,7 +250,7 @@ export async function changeWrites(
   return [...writes, ...links(next.id, next.updatedAt)];
 }
 
-/** Deletes a prospect: hides it from every read, but keeps its rows. */
+/** Hides the prospect from every read, but keeps its rows. */
 export function deleteProspect(context: ApiContext, caller: Caller, id: number, arrival: Arrival = {}): Promise<void> {
   return optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
@@ -303,12 +294,10 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
   };
 }
 
-/**
- * Returns true if the prospects are equal. Equal JSON texts mean equal content, because rows are plain data with a fixed order of fields.
- */
+/** Rows are plain data with a fixed order of fields, so equal JSON texts mean equal content. */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Replaces all tags. Writes nothing if the prospect already shows these tags in this order. */
+/** Writes nothing if the prospect already shows these tags in this order. */
 export function setTags(
   context: ApiContext,
   caller: Caller,
@@ -334,10 +323,7 @@ function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/**
- * Returns true if the prospect already shows the wanted tags in this order. The row may also contain ids of deleted tags, which are not
- * shown.
- */
+/** The row may also contain ids of deleted tags, which are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

@@ -1,8 +1,4 @@
-/**
- * The log of a company's activity, for activity reports. A fact is one thing that a user has done. A write stores its fact in an entry for
- * the search index. The entry is not a part of the stored index until a flush merges it. This flush also copies the fact into the log. A
- * later flush adds the facts in the log to daily sums. See docs/decisions/2026-11-23-activity.md.
- */
+/** The log of a company's activity, from which flushes make daily sums for reports. See docs/decisions/2026-11-23-activity.md. */
 import * as z from "zod/mini";
 import {
   decodeFacts,
@@ -17,10 +13,7 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/**
- * Maximum number of facts in a row of the activity log, and maximum number of days to which these facts belong. One transaction adds all
- * facts of the row to the sums of these days, and DynamoDB limits the size of a transaction.
- */
+/** Maximum facts in a row of the log, and days to which they belong. One transaction sums up a whole row, and its size is limited. */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
@@ -29,18 +22,15 @@ export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0,
 
 /** The state row of a company's activity. It says which rows of the log have already been added to the daily sums. */
 export const FactState = z.object({
-  /**
-   * From this time on (in milliseconds since 1970), every fact (thing that a user has done) is counted. Null if all facts of the company
-   * are counted.
-   */
+  /** From this time on (in milliseconds since 1970), every fact is counted. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
-  /** The version of the company's search index (in its head row) after the transaction that last changed the daily sums. */
+  /** The version of the head row after the transaction that last changed the daily sums. */
   version: z._default(z.int(), 0),
   /** The sort key of the newest row of the log that has been added to the daily sums. Empty if no row has been added yet. */
   upTo: z._default(z.string(), ""),
-  /** The days whose sums were written by the transaction that last changed the daily sums. */
+  /** The days whose sums that transaction wrote. */
   days: z._default(z.array(z.string()), []),
-  /** Total bytes of sums and facts that were written by the transaction that last changed the daily sums. */
+  /** Total bytes of the sums and facts that it wrote. */
   bytes: z._default(z.int(), 0),
 });
 export type FactState = z.infer<typeof FactState>;
@@ -51,10 +41,9 @@ export const LoggedFacts = z.object({
   imported: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** One row of the activity log. */
 export interface LogRow {
   readonly sk: string;
-  /** The version of the company's search index (in its head row) after the transaction that added this row to the log. */
+  /** The version of the head row after the transaction that added this row to the log. */
   readonly version: number;
   readonly facts: readonly Fact[];
   readonly imported: ImportedFacts | undefined;
@@ -83,16 +72,11 @@ const stateWrite = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
-/**
- * Returns the write of a new company's state row (see `FactState`). Its `since` is null, because all facts of a new company are counted.
- */
+/** Returns the write of a new company's state row. Its `since` is null, because all facts of a new company are counted. */
 export const firstState = (companyId: number): Write =>
   stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
-/**
- * Returns the write that sets `since` in the state row to `nowMs`. Only from this time on, every fact (thing that a user has done) is
- * counted. Use it if some earlier facts of the company were not stored.
- */
+/** Returns the write that sets `since` to `nowMs`. Use it if some earlier facts of the company were not stored. */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
   change: { set: { type: "factState", since: nowMs } },
@@ -105,22 +89,15 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
   return item === undefined ? undefined : factState(item);
 }
 
-/**
- * Returns the time since which every fact (thing that a user has done) is counted, or null if all facts are counted. Returns `nowMs` if
- * there is no state row.
- */
+/** Returns the time since which every fact is counted, or null for all facts. Without a state row, this is `nowMs`. */
 export const countedSince = (state: FactState | undefined, nowMs: number): number | null =>
   state === undefined ? nowMs : state.since;
 
-/** The write that adds a row to the activity log. */
 export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/**
- * Returns the writes that add `facts` to the activity log. `version` is the version of the search index (in its head row) after the
- * transaction with these writes.
- */
+/** Returns the writes that log `facts`. `version` is the version of the head row after the transaction with these writes. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
@@ -141,10 +118,7 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
   }));
 }
 
-/**
- * Returns the write that adds an import to the activity log. `version` is the version of the search index (in its head row) after the
- * transaction with this write.
- */
+/** Returns the write that logs an import. `version` is the version of the head row after the transaction with this write. */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
     ...activityKeys.loggedFacts(companyId, version, 0),
@@ -153,12 +127,11 @@ export const importedWrite = (companyId: number, version: number, imported: Impo
   },
 });
 
-/** A stored row of a company's activity is damaged. Reports cannot be made without the row, but the search index does not need it. */
+/** A stored row of a company's activity is damaged. Only reports need it, the search index does not. */
 export class ActivityUnreadable extends Error {
   override name = "ActivityUnreadable";
 }
 
-/** Decodes a row of the activity (of the log or of a day). Throws ActivityUnreadable if the row is damaged. */
 export function decoded<T>(sortKey: unknown, decode: () => T): T {
   try {
     return decode();

@@ -1,7 +1,5 @@
 /**
- * Counts what the users of a company have done in a time range, for activity reports. A fact is one thing that a user has done. Whole days
- * are counted from stored sums, and the rest of the range from stored single facts. The newest facts are not in the sums yet. They come
- * from the activity log, and from entries that no flush has moved into the stored search index yet.
+ * Counts activity in a time range: whole days from stored sums, the rest from single facts, the newest from the log and unflushed entries.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -34,12 +32,8 @@ import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
-/**
- * The functions that receive the facts to count. `countActivity` passes each fact to only one of them: to `fact` as a single fact, to
- * `cell` as a part of a day's sums, or to `imported` as a part of an import.
- */
+/** `countActivity` passes each fact to only one of these functions, either alone or as a part of a day's sums or of an import. */
 export interface Counting {
-  /** The counts of one user and one status on a whole day. */
   readonly cell: (cell: Cell, day: string) => void;
   readonly fact: (fact: Fact) => void;
   readonly imported: (imported: ImportedFacts) => void;
@@ -53,15 +47,11 @@ export interface TimeRange {
 
 export interface ActivityRead<C> {
   readonly counting: C;
-  /**
-   * From this time on (in milliseconds since 1970), every fact (thing that a user has done) is counted. Null if all facts of the company
-   * are counted.
-   */
   readonly since: number | null;
 }
 
 export interface HowToCount<C> {
-  /** True if the stored sums may be read for whole days. If false, single facts are read, and `Counting.cell` is never called. */
+  /** True if the stored sums may be read for whole days. If false, `Counting.cell` is never called. */
   readonly sumsSuffice: boolean;
   readonly nowMs: number;
   /** Returns a new object without any counts. It is called again if the read must be repeated. */
@@ -71,10 +61,7 @@ export interface HowToCount<C> {
 
 const TRIES = 10;
 
-/**
- * Counts the activity in the range. Throws `validation_failed` if the report would read more than `maxBytes`, ActivityUnreadable if a row
- * is damaged, and TableBusy if flushes change the sums during each of the attempts.
- */
+/** Counts the activity. Throws `validation_failed` above `maxBytes`, ActivityUnreadable, and TableBusy if flushes disturb each attempt. */
 export async function countActivity<C extends Counting>(
   table: Reads,
   companyId: number,
@@ -99,24 +86,19 @@ interface Found {
   readonly state: FactState | undefined;
 }
 
-/**
- * Tries to count. Returns undefined if a flush has moved facts from the log into the sums during the read, because some facts may then be
- * counted twice or not at all.
- */
+/** Returns undefined if a flush has moved facts during the read, because some may then be counted twice or not at all. */
 async function tryToCount(
   table: Reads,
   companyId: number,
   wanted: Wanted,
   counting: Counting,
 ): Promise<Found | undefined> {
-  // A fact is first in an unflushed entry (recent change) of the search index, then in the log, and then in the sums. The reads have the
-  // same order, so that they do not miss a fact that moves meanwhile.
+  // A fact moves from an unflushed entry to the log and then to the sums. The reads have the same order, so that they do not miss it.
   const { head, facts: unflushed } = await readUnflushedFacts(table, companyId);
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
-  // A row of the log with a higher version than `head` was added after the unflushed entries were read. The row is skipped, because each of
-  // its facts is either in `unflushed` or newer than this read.
+  // A row with a higher version than `head` is skipped, because each of its facts is either in `unflushed` or newer than this read.
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
@@ -133,10 +115,7 @@ async function readLog(table: Reads, companyId: number): Promise<{ rows: LogRow[
   return { rows, state };
 }
 
-/**
- * Counts the facts that are not in the daily sums yet. A fact may be both in an unflushed entry (recent change) and in several rows of the
- * log, but it is counted once.
- */
+/** A fact may be both in an unflushed entry and in several rows of the log, but it is counted once. */
 function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range: TimeRange, counting: Counting): void {
   const seen = new Set<string>();
   for (const fact of [...unflushed, ...rows.flatMap(({ facts }) => facts)]) {
@@ -149,11 +128,7 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
-/**
- * Counts the facts that are in the sums. `version` and `days` come from the state row: the version of the search index after the last
- * change of the sums, and the days that this change wrote. Returns false if the stored sums and facts of a day are newer or older than the
- * state row says, because a flush changes them at this moment.
- */
+/** Returns false if the rows of a day are newer or older than the state row says, because a flush changes them at this moment. */
 async function countOlder(
   table: Reads,
   companyId: number,
@@ -185,8 +160,7 @@ async function countOlder(
       }
     }
   }
-  // At first, `changed` contains the days that the last change of the sums wrote. A day that is left has no visible row of this change yet,
-  // because the rows of a transaction may become visible one after the other.
+  // A day that is left has no visible row of the last change yet. The rows of a transaction may become visible one after the other.
   return changed.size === 0;
 }
 
@@ -198,7 +172,6 @@ export const DayRow = z.object({
 });
 const dayKey = /^[SF]#([^#]+)#(\d+)/;
 
-/** Limits the bytes that a report reads. `spend` throws when the limit is exceeded. */
 class Budget {
   #left: number;
 
@@ -234,13 +207,11 @@ interface Days {
 const isIn = (day: string, days: Days | undefined): boolean =>
   days !== undefined && days.first <= day && day <= days.last;
 
-/** Returns the days (UTC) that are completely in the range. */
 function wholeDays({ from, to }: TimeRange): Days | undefined {
   const [first, end] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY)];
   return first < end ? { first: dayOf(first * MS_PER_DAY), last: dayOf((end - 1) * MS_PER_DAY) } : undefined;
 }
 
-/** Returns the days that are only partly in the range. If `whole` is undefined, returns all days of the range. */
 function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
   const [first, last] = [dayOf(from), dayOf(to)];
   if (whole === undefined) return [{ first, last }];
@@ -250,16 +221,10 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
   ];
 }
 
-/**
- * The number that the first row from `unloggedFacts` gets. The sort key of each row of the activity log contains a number. A flush numbers
- * its rows from 0 and writes fewer than 900, so the rows of `unloggedFacts` overwrite none of them.
- */
+/** Number of the first row from `unloggedFacts`. A flush numbers its rows from 0 and writes fewer than 900, so none is overwritten. */
 const FIRST_PART = 900;
 
-/**
- * Returns rows of the activity log with those facts of unflushed entries (recent changes) that the log does not contain yet. Exports and
- * restores use it, because they copy the log but not the search index.
- */
+/** Returns rows with those unflushed facts that the log lacks. Exports and restores copy the log, but not the search index. */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushedFacts(table, companyId);
   const { rows } = await readLog(table, companyId);
@@ -268,7 +233,6 @@ export async function unloggedFacts(table: Reads, companyId: number): Promise<Lo
   return logWrites(companyId, head.version, others, FIRST_PART);
 }
 
-/** The unflushed entries of a company's search index (see delta.ts), and the facts in these entries. */
 export interface UnflushedFacts extends Unflushed {
   readonly facts: readonly Fact[];
 }

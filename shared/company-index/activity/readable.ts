@@ -18,7 +18,7 @@ export function readableActivity({ facts, imported, bytes, ...row }: Item): Item
   return row.type === "dayImport" ? { ...row, imported: plainImport(bytes) } : undefined;
 }
 
-/** Converts the facts of an import to plain JSON, with bitmaps in base64. Bit i belongs to the prospect with the id `first` + i. */
+/** Bitmaps become base64. Bit i belongs to the prospect with the id `first` + i. */
 function plainImport(bytes: Uint8Array): Item {
   const { byStatus, created, withStatus, withNote, ...rest } = decodeImported(bytes);
   const base64 = (bits: Uint8Array): string => Buffer.from(bits).toString("base64");

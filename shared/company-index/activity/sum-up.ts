@@ -1,8 +1,4 @@
-/**
- * Moves facts from the log of a company's activity into the daily sums. A fact is one thing that a user has done, and the daily sums count
- * facts by user, status and kind. Some flushes of the search index do this, in the transaction that updates the head row of the index. If
- * two flushes run at the same time, only one of these transactions succeeds. A row of the log is therefore added only once.
- */
+/** Adds facts of the log to the daily sums, in a flush's transaction. It fails if another flush was first, so no row is added twice. */
 
 import {
   ActivityUnreadable,
@@ -26,31 +22,21 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/**
- * Each flush increases the version of the head row. After at least this number of versions, a flush adds the facts in the log to the daily
- * sums. A higher number makes reports slower, because a report reads all rows of the log that are not in the sums yet.
- */
+/** Minimum number of versions of the head row between two additions. With a higher number, reports read more rows of the log. */
 export const VERSIONS_PER_SUM = 32;
 /**
- * Approximate bytes that one flush adds to the log. Adding facts to the sums of a day writes all sums of this day again. To limit these
- * writes, a flush waits until the log has grown by about half the bytes that the last change of the sums wrote. It estimates the growth
- * from the number of flushes since then and this constant.
+ * Approximate bytes that one flush adds to the log. An addition writes all sums of its days again. A flush therefore waits until the log
+ * has grown by about half of the bytes that the last addition wrote.
  */
 const BYTES_PER_VERSION = 512;
-/**
- * One transaction adds several rows of the log to the sums. It takes no further row if it already has more than `BYTES_AT_ONCE` bytes, or
- * if it would change the sums of more than `DAYS_AT_ONCE` days. DynamoDB limits a transaction to 4 MB and 100 rows.
- */
+/** A transaction takes no further row above these limits. DynamoDB limits it to 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
-/**
- * Maximum number of cells in a row of sums, and maximum number of facts in a row of single facts. A cell contains the counts of one user
- * and one status. DynamoDB limits a row to 400 KB.
- */
+/** Maximum number of cells in a row of sums, and of facts in a row of facts. DynamoDB limits a row to 400 KB. */
 const CELLS_PER_ROW = 20_000;
 const FACTS_PER_ROW = 20_000;
 
-/** The writes of facts and sums that a flush adds to its transaction, and the keys of the log's rows that it must delete afterwards. */
+/** The writes for the flush's transaction, and the keys of the log's rows that the flush must delete afterwards. */
 export interface Activity {
   readonly writes: readonly Write[];
   readonly done: readonly Key[];
@@ -58,17 +44,11 @@ export interface Activity {
 
 export interface WhenToSum {
   readonly nowMs: number;
-  /**
-   * Minimum number of versions of the search index between two additions to the daily sums, usually `VERSIONS_PER_SUM`. Each flush
-   * increases the version by 1.
-   */
+  /** See `VERSIONS_PER_SUM`. */
   readonly sumAfter: number;
 }
 
-/**
- * Returns the writes with which a flush adds the facts of the unflushed entries (recent changes) to the activity log. If enough flushes
- * have passed since the last change of the daily sums, it also returns the writes that add older facts to the sums.
- */
+/** Returns the writes that log the facts of the unflushed entries. If an addition is due, it also adds older facts to the sums. */
 export async function activityOf(
   table: Reads,
   companyId: number,
@@ -90,7 +70,7 @@ export async function activityOf(
   return { writes: state?.since === since ? own : [...own, nextState(companyId, known)], done: [] };
 }
 
-/** Returns undefined if a row of the activity is damaged. A damaged row must not stop the flushes of the search index. */
+/** A damaged row must not stop the flushes of the search index. */
 async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -101,10 +81,7 @@ async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Prom
   }
 }
 
-/**
- * Returns the writes that add the oldest rows of the activity log to the daily sums, and the keys of the rows to delete. These keys include
- * rows that an earlier flush has added to the sums but not deleted. `writes` is empty if the log has no row to add.
- */
+/** Adds the oldest rows of the log to the sums. `done` includes rows that an earlier flush has added to the sums but not deleted. */
 async function sumUp(
   table: Reads,
   companyId: number,
@@ -135,17 +112,15 @@ async function sumUp(
   return { writes: [...writes, nextState(companyId, { ...state, version, upTo, days: batch.days, bytes })], done };
 }
 
-/** The rows that one flush has added to the activity log, and the rows of imports that come after them in the log. */
+/** The rows that one flush has logged, and the rows of imports that come after them in the log. */
 interface FlushedRows {
   readonly version: number;
   readonly rows: LogRow[];
 }
 
 /**
- * Yields the rows of the log in the same order. Omits a fact from the rows of a flush if the next flush has logged the same fact again.
- * This happens if a flush is killed after it has logged the facts of its entries and before it deletes the entries. The copies of a fact
- * are therefore always in rows of successive flushes, and only the last copy is counted. After the last row, the next flush is the present
- * one, which logs the facts in `unflushed`.
+ * Omits a fact if the next flush has logged it again. This happens if a flush is killed after it has logged its facts and before it deletes
+ * the entries. Copies of a fact are therefore in successive flushes. The flush after the last row is the present one, with `unflushed`.
  */
 async function* withoutRepeated(
   rows: AsyncIterable<LogRow>,
@@ -173,14 +148,12 @@ function without(repeated: readonly Fact[], { rows }: FlushedRows): LogRow[] {
   return rows.map((row) => ({ ...row, facts: row.facts.filter((fact) => !identities.has(identityOf(fact))) }));
 }
 
-/** The sums of a day, and the facts that are added to them. */
 interface Day {
   readonly sums: Sums;
   readonly facts: Fact[];
   readonly imports: ImportedFacts[];
 }
 
-/** The rows of the activity log that are added to the daily sums together, and the sums of their days. */
 class Batch {
   readonly #table: Reads;
   readonly #companyId: number;
@@ -196,7 +169,7 @@ class Batch {
     return [...this.#days.keys()];
   }
 
-  /** Adds a row of the activity log. Returns false if the batch is full. The first row is always accepted. */
+  /** Returns false if the batch is full. The first row is always accepted. */
   async add({ facts, imported, bytes }: LogRow): Promise<boolean> {
     const days = new Set([...facts, ...(imported === undefined ? [] : [imported])].map(({ at }) => dayOf(at)));
     const isFirst = this.#days.size === 0;
@@ -227,7 +200,6 @@ class Batch {
     return day;
   }
 
-  /** Returns the writes of the new sums and of the single facts of each day. */
   writes(version: number): { put: Key & Item & { bytes: Uint8Array } }[] {
     return [...this.#days].flatMap(([day, { sums, facts, imports }]) => {
       const cells = inParts([...sums].toSorted(byUser), CELLS_PER_ROW);

@@ -1,4 +1,4 @@
-/** The activity sums of one day (UTC). A fact is one thing that a user has done, and the sums count facts by user, status and kind. */
+/** The sums of a company's activity on one day (UTC): counts of facts by user, status and kind. */
 import {
   ByteReader,
   ByteWriter,
@@ -16,7 +16,6 @@ export interface Cell {
   readonly counts: readonly number[];
 }
 
-/** The counts of facts by user and status. */
 export class Sums {
   readonly #cells = new Map<string, { userId: number; statusId: number | null; counts: number[] }>();
 

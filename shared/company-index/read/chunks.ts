@@ -1,4 +1,4 @@
-/** Reads the chunks of a company's change log. A chunk contains the changes that one flush has merged into the search index. */
+/** Reads the chunks of a company's change log. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
@@ -63,44 +63,29 @@ function chunkOf(item: Item): Chunk {
   };
 }
 
-/** The change log lacks a chunk that the reader needs. The reader must read all data again. */
+/** The log lacks a chunk that the reader needs. The reader must read all data again. */
 export class ChunkLost extends Error {
   override name = "ChunkLost";
 }
 
-/**
- * Maximum number of attempts to read a chunk of the change log to which the head row refers. A Query is not isolated from transactions, so
- * it may return the new head row while the chunk is not visible yet.
- */
+/** Maximum attempts to read a chunk of the head row. A Query is not isolated from transactions, so the head row may be visible first. */
 const TRIES = 8;
 
-/**
- * Maximum numbers of rows and of changes of the change log for one request. Once one of them is reached, the request reads no further
- * chunk, and the client gets the rest with further requests. A row usually contains 64 changes, and at most 8 000.
- */
+/** Once a request has read one of these numbers of rows or changes, it reads no further chunk. */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
-/**
- * Maximum bytes of the first chunks (of the change log), which are read together. They fit into one page of a Query (1 MB), so one request
- * to DynamoDB reads them.
- */
+/** Maximum bytes of the chunks that are read together. They fit into one page of a Query (1 MB). */
 const FIRST_BYTES = 512 * 1_024;
 
 export interface Log {
   readonly unflushed: Unflushed;
-  /** The chunks of the change log after the reader's position, the oldest first. */
+  /** The chunks after the reader's position, the oldest first. */
   readonly chunks: AsyncIterable<Chunk>;
-  /**
-   * Returns the changes after the reader's position that are already in memory: the unflushed changes, and the changes of the first
-   * chunks.
-   */
+  /** The unflushed changes, and those of the first chunks. */
   readonly changesAtHand: () => readonly Change[];
 }
 
-/**
- * Reads the changes of a company after the version `after` of the head row. `rowsAtOnce` is the number of rows of chunks that the caller
- * will probably use.
- */
+/** `after` is a version of the head row. `rowsAtOnce` is the number of rows of chunks that the caller will probably use. */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
@@ -125,10 +110,9 @@ async function firstRows(table: Reads, companyId: number, after: number, limit: 
 }
 
 /**
- * Yields the chunks after the version `after` of the head row. Ends at the version of `head`, or when `ROWS_PER_READ` or `CHANGES_PER_READ`
- * is reached. Each chunk contains the version of the chunk before it. If a chunk is not visible yet, the reader therefore notices the gap
- * and reads again, so the first reads may be eventually consistent, which is cheaper. Throws ChunkLost if a chunk is still missing after
- * all attempts.
+ * Ends at the version of `head` or at a limit of this file. Each chunk contains the version of the chunk before it, so the reader notices a
+ * gap and reads again. The first reads may therefore be eventually consistent. Throws ChunkLost if a chunk is still missing after all
+ * attempts.
  */
 async function* chunksAfter(
   table: Reads,

@@ -1,7 +1,5 @@
 /**
- * Reads a company's search index. Each read begins with one strongly consistent Query for the unflushed entries (recent changes) and the
- * head row, which lists the runs (sorted batches of rows). The manifest of each run lists the run's segments. Segments stay in memory for
- * later reads.
+ * Reads a company's search index. Each read begins with the unflushed entries and the head row. Segments stay in memory for later reads.
  */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -18,49 +16,34 @@ import { TableBusy } from "#shared/errors.ts";
 /** Memory in MB that is assumed if the process is not a Lambda function. */
 const USUAL_MB = 1_024;
 
-/**
- * Maximum number of attempts if a part of the index is missing or damaged. The part may belong to a run (batch of rows) that was replaced
- * during the read. The next attempt then reads the run that has replaced it.
- */
+/** Maximum attempts. A missing part may belong to a run that was replaced during the read, and the next attempt reads the new run. */
 const UNREADABLE_TRIES = 3;
-/**
- * Maximum number of snapshots (states of the index) that one `find` reads. During a search, a flush may delete texts that the search still
- * needs. The search then reads a newer snapshot.
- */
+/** Maximum number of snapshots that one `find` reads. During a search, a flush may delete texts that the search still needs. */
 const SNAPSHOT_TRIES = 10;
 
-/** Rows or texts of the snapshot have changed during the read, so the caller must read a newer snapshot. `staleBecause` is the reason. */
+/** Data of the snapshot has changed during the read, so the caller must read a newer snapshot. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A consistent view of a company's index: its state at one moment, which is not earlier than the beginning of the read. */
+/** The state of the index at one moment, which is not earlier than the beginning of the read. */
 export interface IndexSnapshot {
-  /** The head row. A reader must use names of statuses, tags and users that are at least as new as its `dictionaryVersion`. */
+  /** The names of statuses, tags and users must be at least as new as its `dictionaryVersion`. */
   readonly head: Head;
-  /**
-   * Returns exactly the matching rows. Returns StaleSnapshot if data of the snapshot was replaced or deleted before it could be read.
-   * Throws IndexUnreadable if a part of the index is missing or damaged.
-   */
+  /** Returns exactly the matching rows. Throws IndexUnreadable if a part of the index is missing or damaged. */
   find(criteria: Criteria): Promise<Hits | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
-  /**
-   * True if the caller will search for words. The search needs long texts, which are stored apart from the entries of the index. If the
-   * last snapshot of this company had long texts, they are read at the same time as the index. This saves a round trip.
-   */
+  /** True if the caller will search for words. Long texts may then be read at the same time as the index. */
   readonly searches?: boolean;
-  /**
-   * Finds the notes of the matches. Pass `liveNotes` if the caller needs them. It is a parameter, so that Lambda functions that do not need
-   * it do not bundle its code.
-   */
+  /** Finds the notes of the matches. As a parameter, it is only in the bundles of the functions that need it. */
   readonly notesOf?: NotesOf | undefined;
 }
 
-/** The names of statuses, tags and users. `recent` may return cached names. `fresh` reads them from the table. */
+/** `recent` may return cached names. `fresh` reads them from the table. */
 export interface NamesSource<Names extends { readonly version: number }> {
   readonly recent: () => Promise<Names>;
   readonly fresh: () => Promise<Names>;
@@ -68,7 +51,7 @@ export interface NamesSource<Names extends { readonly version: number }> {
 
 interface Hits {
   readonly matches: Matches;
-  /** The notes of the matches. Undefined if the options of the snapshot contain no `notesOf`. */
+  /** Undefined if the options of the snapshot contain no `notesOf`. */
   readonly notes: LiveNotes | undefined;
 }
 
@@ -78,26 +61,17 @@ export interface Found<Names> extends Hits {
   readonly criteria: Criteria;
 }
 
-/**
- * Returns the criteria with one placeholder word, so that the index loads the text columns even if the criteria contain no word. A read
- * that returns notes needs these columns, because they contain the ids of the notes.
- */
+/** A placeholder word makes the index load the text columns, which contain the ids of the notes. */
 const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: "" }] });
 
-/**
- * Makes the criteria of a read. If they contain the polygon of a territory, the polygon must include all changes that the head row counts
- * in `polygonsVersion`.
- */
+/** The polygon of a territory must include all changes that the head row counts in `polygonsVersion`. */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
 export interface CompanyIndex {
   readonly cachedBytes: number;
-  /** Reads the current state of a company's index. Throws IndexUnreadable. */
+  /** Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
-  /**
-   * Reads the index and, at the same time, the names of statuses, tags and users. Repeats the whole read if the snapshot is stale. Throws
-   * IndexUnreadable. Throws TableBusy if too many successive snapshots are stale.
-   */
+  /** Reads index and names at the same time, and repeats a stale read. Throws IndexUnreadable, and TableBusy after too many stale reads. */
   find<Names extends { readonly version: number }>(
     companyId: number,
     source: NamesSource<Names>,
@@ -119,10 +93,7 @@ const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_F
 export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): CompanyIndex {
   const cache = new Map<number, LoadedIndex>();
 
-  /**
-   * Ids of the companies whose last snapshot had long texts, which are stored apart from the other recent changes. For other companies, the
-   * long texts are not read at the same time as the index, because a Query costs half a read unit even if it finds nothing.
-   */
+  /** Companies whose last snapshot had long texts. Only their long texts are read at the same time as the index. */
   const haveLongTexts = new Set<number>();
 
   function cachedBytes(): number {
@@ -136,7 +107,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // The texts of other companies are dropped first, because texts use three quarters of the memory and only searches need them.
+    // Texts of other companies go first, because texts use three quarters of the memory and only searches need them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;
@@ -157,10 +128,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /**
-   * Reads the head row and the unflushed entries (recent changes). If the function has no version of the company's index in memory, it
-   * reads all run manifests (the lists of the index's segments) at the same time, to save a round trip.
-   */
+  /** If no version of the index is in memory, all run manifests are read at the same time as the head row. */
   async function snapshot(
     companyId: number,
     { searches = false, notesOf }: SnapshotOptions = {},
@@ -235,18 +203,13 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 }
 
 const MB = 2 ** 20;
-/** Memory in MB that the cache must leave free for Node.js, for the code, and for one read of a company with a million prospects. */
+/** Memory for Node.js, for the code, and for one read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/**
- * Share of the remaining memory that the cache may use. The rest is a reserve for fragmentation and for garbage that is not collected yet.
- */
+/** The rest of the memory is a reserve for fragmentation and for garbage that is not collected yet. */
 const SHARE = 0.85;
-/**
- * Minimum bytes of the cache. The index of a company with 100 000 prospects and its texts needs this much memory. With a smaller cache,
- * each search would load all texts again.
- */
+/** The index of 100 000 prospects with texts needs this much. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
-/** Returns the maximum bytes of the cache. `memoryMb` is the memory of the function (`AWS_LAMBDA_FUNCTION_MEMORY_SIZE`). */
+/** `memoryMb` is the memory of the function. */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

@@ -1,8 +1,4 @@
-/**
- * One version of a company's search index in memory. It contains only the parts of the index that reads have needed so far. The index
- * consists of sorted runs, a run consists of segments, and a segment consists of columns. Recent changes are not in a run yet, but in
- * unflushed entries.
- */
+/** One version of a company's search index in memory. It contains only the parts that reads have needed so far. */
 import { type Criteria, canMeet, needsGeo } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -44,7 +40,6 @@ export class LoadedIndex {
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Reuses segments and other data that `earlier`, an earlier version of the index, already has in memory. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
@@ -56,10 +51,7 @@ export class LoadedIndex {
     }
   }
 
-  /**
-   * Returns the version overrides of the run, which show which rows of older runs are outdated. If the run manifest contains the overrides,
-   * they are decoded at the first call.
-   */
+  /** Overrides that are in the run manifest are decoded at the first call. */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);
@@ -85,7 +77,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Prevents `dropTexts` from dropping the texts until the caller calls the returned function. */
+  /** Keeps the texts in memory until the caller calls the returned function. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -93,7 +85,7 @@ export class LoadedIndex {
     };
   }
 
-  /** Drops the texts, which only searches need. Does nothing while a read is in progress. Returns the number of freed bytes. */
+  /** Does nothing while a read is in progress. Returns the number of freed bytes. */
   dropTexts(): number {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
@@ -107,10 +99,7 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /**
-   * Discards the cached size `bytes` if a search may have built word indexes since it was computed, or if this search may build some. Word
-   * indexes change the needed memory.
-   */
+  /** Discards the cached size `bytes` if word indexes, which change it, may have been built or may be built now. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
@@ -166,7 +155,7 @@ export class LoadedIndex {
       yield {
         piece: { owner: id, name: "main", parts: parts.main },
         keep: (bytes, label) => {
-          // A concurrent read may already have loaded this segment, possibly with more columns, so it is not replaced.
+          // A concurrent read may already have loaded this segment with more columns.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
         },
       };
@@ -189,10 +178,7 @@ export class LoadedIndex {
     }
   }
 
-  /**
-   * Returns the index as one read sees it: segments and unflushed entries (recent changes). First call `load` with the same criteria. The
-   * result may include segments without a match.
-   */
+  /** First call `load` with the same criteria. The result may include segments without a match. */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
     const flushed = this.#flushed(runs);
@@ -206,10 +192,7 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /**
-   * Returns all loaded segments, and marks the rows that newer runs replace. It does not consider unflushed entries (recent changes). The
-   * result is cached until another segment is loaded or the texts are dropped.
-   */
+  /** Marks the rows that newer runs replace. The result is cached until another segment is loaded or the texts are dropped. */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -222,11 +205,7 @@ export class LoadedIndex {
     return inView;
   }
 
-  /**
-   * Returns the newest version of each record in the version overrides of the runs, and the loose notes (notes whose prospects are in other
-   * runs). First call `load` with the same criteria. Loose notes are included only if the criteria contain words, because only searches
-   * load them.
-   */
+  /** First call `load` with the same criteria. Loose notes are included only if the criteria contain words. */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
       this.#runsWithNotes ??= this.#flushedVersions();
@@ -258,16 +237,12 @@ function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string):
   if (found !== undefined) to.set(id, found);
 }
 
-/** A piece that must be loaded, with a function that decodes its bytes and stores the result. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
 }
 
-/**
- * Loads the pieces in concurrent batches. A batch is decoded while other batches are still being read. Returns false if there is nothing to
- * load.
- */
+/** Loads the pieces in concurrent batches. Returns false if there is nothing to load. */
 async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
@@ -282,27 +257,20 @@ async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): 
 async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // The main columns of a segment come first in `loads`, because they must be in memory before its other columns.
+  // The main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // The stored bytes are released before the next piece is decoded, to save memory.
     bytes[i] = new Uint8Array();
   }
 }
 
-/**
- * Maximum number of concurrent batch reads. The DynamoDB client has at most 50 connections, so many more reads would have to wait for a
- * connection.
- */
+/** Maximum number of concurrent batch reads. The DynamoDB client has at most 50 connections. */
 const PARALLEL = 40;
 
-/** Number of table items at which a batch is full. A batch is in memory both compressed and decoded, so its size bounds the memory. */
+/** Number of items in a batch. A batch is in memory both compressed and decoded. */
 const BATCH_PARTS = 32;
 
-/**
- * Divides the pieces (stored binary data) into batches. All pieces of a segment are in the same batch, so that the segment's main columns
- * can be decoded first.
- */
+/** All pieces of a segment are in the same batch, so that the segment's main columns can be decoded first. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

@@ -20,9 +20,8 @@ import * as keys from "#shared/db/keys.ts";
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Removes the damaged rows. Also records the current time as the time since which every fact (thing that a user has done) is counted.
- * Changes nothing if no row is damaged. Returns the sort keys of the removed rows. Users may work during the repair. If a flush changes the
- * activity meanwhile, the repair begins again. Throws TableBusy if this happens 60 times.
+ * Returns the sort keys of the removed rows, and sets the time since which every fact is counted. Without a damaged row, changes nothing.
+ * If a flush changes the activity meanwhile, the repair begins again. Throws TableBusy if this happens 60 times.
  */
 export const repairActivity = (context: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> =>
   optimistic(() => tryRepair(context, companyId));

@@ -1,8 +1,4 @@
-/**
- * Reads the whole search index of a company, passes each current record to a visitor, and reports contradictions between the parts of the
- * index. The index consists of runs (sorted batches of rows) and of unflushed entries (changes that no run contains yet). The run manifest
- * of a run lists its segments.
- */
+/** Reads the whole search index of a company, passes each current record to a visitor, and reports contradictions in the index. */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -15,7 +11,7 @@ import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } fr
 import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Receives each current record of the index. If a fault of the index makes two copies of a record current, the visitor receives both. */
+/** If a fault of the index makes two copies of a record current, the visitor receives both. */
 export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;
@@ -29,7 +25,7 @@ export interface Inspection {
   readonly isReadable: boolean;
 }
 
-/** Number of segments (stored pieces of the index) that are read at the same time. It limits the memory. */
+/** Number of segments that are read at the same time. It limits the memory. */
 const PARALLEL = 4;
 
 export async function inspectIndex(table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> {
@@ -66,7 +62,7 @@ async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise
   }
 }
 
-/** Reads the run manifests. Adds a fault for each run manifest that cannot be read. If there is such a fault, returns undefined. */
+/** Adds a fault for each run manifest that cannot be read. Returns undefined if there is such a fault. */
 async function manifestOf(
   table: Table,
   companyId: number,
@@ -100,10 +96,7 @@ function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/**
- * Returns a function that passes current records to the visitor and skips outdated ones. A record is outdated if a newer run or an
- * unflushed entry contains a newer version of it.
- */
+/** Skips records of which a newer run or an unflushed entry contains a newer version. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {

@@ -1,7 +1,6 @@
 /**
- * Rebuilds the search index of a company from the rows of the table. The rebuild stores one new run (sorted batch of rows, divided into
- * segments). One update of the head row then replaces all runs that existed when the rebuild began. Meanwhile, reads, writes and flushes
- * continue, and the runs that flushes add are not replaced. Unflushed entries are changes that no run contains yet.
+ * Rebuilds the search index of a company from the rows of the table. One update of the head row replaces all runs that existed when the
+ * rebuild began. Meanwhile, reads, writes and flushes continue, and the runs of these flushes stay.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,7 +35,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Milliseconds that a rebuild waits, so that all rows of earlier transactions become visible and all earlier Queries end. */
+/** In this time, all rows of earlier transactions become visible and all earlier Queries end. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -55,14 +54,11 @@ export interface Rebuilt {
   readonly notes: number;
   readonly segments: number;
   readonly replaced: number;
-  /** Number of runs that flushes have added during the rebuild. They are not replaced. */
+  /** Number of runs that flushes have added during the rebuild. */
   readonly staying: number;
 }
 
-/**
- * Rebuilds the index of a company. If the process stops at any point, the index is either unchanged or completely replaced. Throws
- * RebuildRefused.
- */
+/** If the process stops at any point, the index is either unchanged or completely replaced. Throws RebuildRefused. */
 export async function rebuild(
   context: IndexContext,
   records: Records,
@@ -91,7 +87,7 @@ export async function rebuild(
   }
 }
 
-/** Acquires the compaction lock and returns the head row. No process merges runs until the lock is released or expires. */
+/** Until the lock is released or expires, no process merges runs. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -115,10 +111,7 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/**
- * Renews the lock's lease in the background. The lease lasts four times as long as the interval between renewals, so the lock survives a
- * failed renewal.
- */
+/** The lease lasts four times as long as the interval between renewals, so the lock survives a failed renewal. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -178,10 +171,10 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Ids of the old runs that the rebuild replaces, sorted from the oldest to the newest. */
+  /** Sorted from the oldest to the newest. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
-  /** Ids of notes that were deleted before the rebuild read the table's rows. */
+  /** The notes that were deleted before the rebuild read the table. */
   readonly deletedNotes: Set<number>;
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
@@ -190,8 +183,8 @@ interface Job {
 }
 
 /**
- * Replaces the old runs (batches of rows). Returns the number of newer runs that remain. If the rebuild is refused, its new segments are
- * deleted. After any other error the segments remain, because the update of the head row may have succeeded.
+ * Returns the number of newer runs. If the rebuild is refused, its new segments are deleted. After any other error they remain, because the
+ * update of the head row may have succeeded.
  */
 async function replaceRuns(job: Job): Promise<number> {
   try {
@@ -207,10 +200,7 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/**
- * Tries once to replace the old runs (batches of rows). Returns the number of newer runs that remain, or undefined if another process has
- * changed the head row.
- */
+/** Returns the number of newer runs, or undefined if another process has changed the head row. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushedFacts(context.table, companyId);
@@ -238,7 +228,7 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Returns the runs that were added after the rebuild began. Throws RebuildRefused if another process has replaced the old runs. */
+/** Throws RebuildRefused if another process has replaced the old runs. */
 async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
@@ -246,19 +236,13 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
   return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).runs;
 }
 
-/**
- * Throws RebuildRefused if an import was completed during the rebuild. The run (batch of rows) of an import does not list the versions of
- * its rows, so the rebuild cannot know which of these rows it has already read from the table.
- */
+/** Throws RebuildRefused. The run of an import does not list its versions, so it may contain rows that the rebuild has read. */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/**
- * Deletes the unflushed entries (recent changes) that existed when the rebuild began. Call it only after the new run, which contains their
- * records, is in the index.
- */
+/** Call it only after the new run, which contains the records of these entries, is in the index. */
 async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -290,7 +274,7 @@ async function removeFlushedEntries(
   await removeUnflushed(table, companyId, { keys: going, withLongText });
 }
 
-/** The versions of all records that the rebuild has read from the table, including deleted prospects. */
+/** Includes deleted prospects. */
 export interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;
@@ -301,20 +285,13 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/**
- * The unflushed entries (recent changes) and the runs that were added during the rebuild. They may contain other versions of the records in
- * the new run.
- */
+/** The unflushed entries and newer runs, which may contain other versions of the records in the new run. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
-/**
- * Returns the records whose versions the new run must list. Readers then ignore lower versions of these records in `others` (unflushed
- * entries and newer runs). There may be lower versions, because writes continue during the rebuild, and the rebuild may have read a newer
- * version from the table.
- */
+/** Returns the records whose lower versions in `others` readers must ignore. There are such versions, because writes continue. */
 export function overridesToList(
   known: KnownVersions,
   others: OtherSources,
@@ -349,9 +326,8 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Finds the notes that are in `others` (unflushed entries and newer runs) although they were deleted before the rebuild read the table.
- * Adds their ids to `deletedNotes`. If a note has no row, the row is read again after a pause, because the entry of a new note can become
- * visible before the note's row.
+ * Adds the notes in `others` that have no row to `deletedNotes`. A missing row is read again after a pause, because the entry of a new note
+ * can become visible before the note's row.
  */
 async function findDeletedNotes(
   records: Records,

@@ -1,7 +1,4 @@
-/**
- * The notes in a company's search index: which prospects have notes, and the ids and versions of these notes. The text columns of the
- * segments must be loaded, because they contain the ids.
- */
+/** Finds the notes of the matching prospects in a search index. The text columns must be loaded, because they contain the ids. */
 
 import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
@@ -13,11 +10,8 @@ export interface NoteVersion {
 }
 
 export interface LiveNotes {
-  /** Number of notes of the matching prospects. */
   count(): number;
-  /**
-   * Returns the notes of at most `count` matching prospects: those that have notes, with the lowest ids from `from` to `upTo` (included).
-   */
+  /** `count` is a number of prospects. Only prospects with notes and with an id from `from` to `upTo` (included) are returned. */
   byProspect(from: number, upTo: number, count: number): Map<number, NoteVersion[]>;
 }
 
@@ -68,10 +62,7 @@ export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
   };
 }
 
-/**
- * `byProspect` collects up to 2 * `count` + SPARE ids before it drops all but the `count` lowest ids. A higher number means that it sorts
- * less often.
- */
+/** Number of additional ids that `byProspect` collects before it sorts. */
 const SPARE = 512;
 
 const ascending = (a: number, b: number): number => a - b;

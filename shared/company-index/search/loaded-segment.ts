@@ -1,8 +1,4 @@
-/**
- * A segment of a search index in memory: up to 4 096 rows with their columns, sort orders and texts. Also finds outdated rows of the
- * segment. The newer version of an outdated row is in a newer run (a batch of rows that was stored together) or in an unflushed entry (a
- * change that no run contains yet).
- */
+/** A segment of a search index in memory: its columns, sort orders, texts and outdated rows. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
 import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
@@ -11,10 +7,7 @@ import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
-/**
- * The columns for which a segment builds postings lists. A postings list contains the numbers of the rows with one value. The lists of a
- * column are built when a filter uses the column for the first time.
- */
+/** The columns with postings lists, which are built when a filter uses the column for the first time. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
@@ -37,7 +30,7 @@ export class LoadedSegment {
     return this.main.count;
   }
 
-  /** Returns a copy without texts that shares all other data. Returns the segment itself if it has no texts. */
+  /** Shares all other data. Returns the segment itself if it has no texts. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);
@@ -49,15 +42,12 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Row numbers with the newest rows first. Undefined until `sortForLists` is called. */
+  /** Row numbers. Undefined until `sortForLists` is called. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }
 
-  /**
-   * Number of rows that a read should now sort by creation time. It is 0 during the first read of the segment, which leaves the sorting to
-   * a later read in order to respond sooner.
-   */
+  /** Number of rows to sort now. It is 0 during the first read of the segment, which leaves the sorting to a later read. */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
@@ -75,7 +65,7 @@ export class LoadedSegment {
     return made;
   }
 
-  /** Returns the row number of the prospect. Returns -1 if the segment does not contain the prospect. */
+  /** Returns -1 if the segment does not contain the prospect. */
   rowOf(id: number): number {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
@@ -94,7 +84,7 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Estimated memory in bytes. It includes the sort orders and postings lists that later reads may build. */
+  /** Estimated bytes, including sort orders and postings lists that later reads may build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
@@ -103,16 +93,13 @@ export class LoadedSegment {
   }
 }
 
-/**
- * The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. The first search reads all
- * texts. Later searches build a word index, with which a search is faster and needs less memory.
- */
+/** The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The phone digits of each row. Each phone number is one word. */
+  /** Each phone number is one word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -125,27 +112,24 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** Calls `visit` for each text that contains the word, and possibly several times for the same text. */
+  /** May visit the same text several times. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
     this.#texts.visitTextsWith(word, visit);
   }
 
-  /** Calls `visit` for each row with a phone number that contains the digits, and possibly several times for the same row. */
+  /** May visit the same row several times. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** Returns the position of the text's note in `noteIds`. Returns -1 if the text belongs to the prospect itself. */
+  /** Returns a position in `noteIds`, or -1 for the text of a prospect. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
-  /**
-   * Bytes of text for which a word index can be built. It is 0 during the first search, which builds no word index in order to respond
-   * sooner.
-   */
+  /** Bytes of text for a word index. It is 0 during the first search, which builds no word index in order to respond sooner. */
   get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
   }
@@ -166,10 +150,7 @@ const EXACT_BITS = 53;
 
 const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
-/**
- * Returns row numbers in list order: the newest row first, and the higher id first if the creation times are equal. The row numbers have 16
- * bits, to save memory.
- */
+/** List order: the newest row first, and the higher id first if the creation times are equal. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
@@ -180,9 +161,7 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Sorts rows by `values`, and rows with equal `values` by `low`. Returns the `low` value of each row in this order. If both values of a row
- * fit into 53 bits together, they are packed into one number. Sorting plain numbers takes half as long as sorting with a comparison
- * function.
+ * Sorts rows by `values` and then by `low`, and returns the `low` values. Packed numbers sort twice as fast as with a comparison function.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -219,11 +198,9 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** The position of the segment's run in the list of runs. A higher number means a newer run. */
+  /** The position of the segment's run in the list of runs. */
   readonly age: number;
-  /**
-   * Contains 1 for each row that a newer run or an unflushed entry (recent change) replaces or deletes. Undefined if there is no such row.
-   */
+  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is none. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -234,10 +211,7 @@ export interface IndexView {
   readonly delta: Delta;
 }
 
-/**
- * Returns true if a newer run or an unflushed entry (recent change) replaces or deletes the note. `age` is the position of the note's run
- * in the list of runs.
- */
+/** `age` is the position of the note's run in the list of runs. */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
   return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }
@@ -246,10 +220,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/**
- * Returns an array with a 1 for each row that a newer run replaces or deletes. Returns undefined if there is no such row. `age` is the
- * position of the segment's run in the list of runs.
- */
+/** The rows that newer runs replace or delete, as in `SegmentInView.dead`. `age` is the position of the segment's run. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -261,10 +232,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   return dead;
 }
 
-/**
- * Returns a copy of `dead` (an array with a 1 for each outdated row) that also marks the rows that unflushed entries (recent changes)
- * replace or delete. If there are no such rows, returns `dead` itself.
- */
+/** Adds the rows that unflushed entries replace or delete. Without such rows, returns `dead` itself. */
 export function deadUnder(
   segment: LoadedSegment,
   dead: Uint8Array | undefined,

@@ -1,7 +1,4 @@
-/**
- * Finds all prospects that pass the criteria, in the segments of a search index (stored pieces of up to 4 096 rows) and among its unflushed
- * entries (recent changes).
- */
+/** Finds all prospects that pass the criteria, in the segments and unflushed entries of a search index. */
 import {
   type Area,
   type AreaRange,
@@ -36,7 +33,7 @@ export interface SegmentMatches {
   readonly inView: SegmentInView;
   /** Row numbers. Several segments may share the array, so callers must not change it. */
   readonly rows: Uint16Array;
-  /** True if the rows are in list order (the newest first). If false, their order is unspecified. */
+  /** True for the newest rows first. If false, the order is unspecified. */
   readonly inListOrder: boolean;
 }
 
@@ -44,16 +41,15 @@ export interface Matches {
   readonly segments: readonly SegmentMatches[];
   readonly unflushed: readonly IndexRow[];
   readonly total: number;
-  /** Number of rows whose coordinates a search has compared with its bounding box. Benchmarks report it. */
+  /** Number of rows whose coordinates were compared with the bounding box, for benchmarks. */
   readonly looked: number;
   /** The point of the criteria. If it is set, pages begin with the nearest matches. Otherwise, matches are in list order. */
   readonly near?: LatLng | undefined;
 }
 
 /**
- * Finds the matches. Also sorts some segments and builds some word indexes, which make later reads faster. The view must contain every
- * segment whose zone map (summary of its values) allows a match, with the columns that the criteria need. If the criteria contain words,
- * the view must contain all segments.
+ * Also prepares some segments for later reads. The view must contain every segment whose zone map allows a match, with the needed columns.
+ * If the criteria contain words, it must contain all segments.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -75,10 +71,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked, near: criteria.near };
 }
 
-/**
- * Maximum number of rows that one read sorts for later reads. Sorting 100 000 rows takes about 10 ms. It makes later reads cheap,
- * because a read of one page of a sorted segment examines only a few of the matches.
- */
+/** Maximum number of rows that one read sorts for later reads. A read of one page then examines only a few matches of a sorted segment. */
 const SORTED_AT_ONCE = 100_000;
 
 function sortSome({ segments }: IndexView): void {
@@ -106,10 +99,7 @@ class Search {
     return this.#looked;
   }
 
-  /**
-   * Returns the matches of one segment. The filter that the fewest rows can pass (the smallest `size`) is applied first, so that the other
-   * filters test only its rows. `at` is the position of the segment in the view.
-   */
+  /** The filter with the smallest `size` is applied first. `at` is the position of the segment in the view. */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
     const bbox = this.#bboxFilterIn(segment);
@@ -144,7 +134,7 @@ function areaFilter({ geo }: LoadedSegment, area: Area): AreaFilter {
   return new AreaFilter(geo, area);
 }
 
-/** Returns the filters by status, assignee, tags and city. A filter that every row of the segment passes is omitted. */
+/** Omits a filter that every row of the segment passes. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
@@ -186,7 +176,7 @@ function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedF
 
 export const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
-/** Returns the assignee of each prospect in `ids`, without deleted prospects. `matches` must be the result of criteria without filters. */
+/** Omits deleted prospects. `matches` must be the result of criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

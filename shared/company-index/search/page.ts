@@ -1,7 +1,6 @@
 /**
- * Returns one page of matches, or all matches, in list order: the newest first, and the higher id first if the creation times are equal. If
- * the criteria contain `near`, the nearest matches come first instead, and the lower id first if the distances are equal. The exception is
- * `matchesAfter`, which sorts by id.
+ * Returns one page of matches, or all: the newest first, and the higher id first if the creation times are equal. With `near`, the nearest
+ * come first, and the lower id first if the distances are equal. `matchesAfter` sorts by id.
  */
 import type { LatLng } from "#shared/company-index/criteria.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
@@ -9,35 +8,28 @@ import { latitudesWithin, metersBetween } from "#shared/geometry/distance.ts";
 
 export interface ProspectRef {
   readonly id: number;
-  /**
-   * The version of the prospect in the index. Callers compare it with the version of the prospect's row that they have read. If the
-   * versions differ, the index or the row is outdated.
-   */
+  /** The version in the index. If the prospect's row has another version, the index or the row is outdated. */
   readonly version: number;
-  /** The creation time in milliseconds since 1970. Only `pageOf` returns it, and not for matches that are sorted by distance. */
+  /** Milliseconds since 1970. Only `pageOf` returns it, and not for matches that are sorted by distance. */
   readonly createdAt?: number;
-  /** The distance from `near` in metres. Only `pageOf` returns it, and only for matches that are sorted by distance. */
+  /** Only `pageOf` returns it, and only for matches that are sorted by distance. */
   readonly distanceMeters?: number;
 }
 
-/** Returns at most `count` matches, without the first `offset` ones. It sorts only the matches that the result needs. */
+/** Returns at most `count` matches, without the first `offset` ones. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
   const { near } = matches;
   if (near !== undefined) return nearestFrom(first, matches, near, offset);
-  // The rows of the newest runs (batches of rows that were stored together) are offered first. They are mostly the newest rows, so most
-  // older rows are then rejected at once.
+  // The newest runs mostly contain the newest rows, so most older rows are then rejected at once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset).map(({ rank, id, version }) => ({ id, version, createdAt: rank }));
 }
 
-/**
- * Ranks matches by the negative distance, so that the nearest match has the highest rank. Ids are negated too, so that the lowest id comes
- * first among matches at the same distance.
- */
+/** The rank is the negative distance. Ids are negated too, so that the lowest id comes first among matches at the same distance. */
 function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: LatLng, offset: number): ProspectRef[] {
   for (const { inView, rows } of segments) {
     const { main, geo } = inView.segment;
@@ -46,7 +38,6 @@ function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: L
     let latitudes = latitudesWithin(-farthest);
     for (const row of rows) {
       const lat = geo.lat[row] ?? 0;
-      // The difference in latitude alone excludes most rows, which saves the calculation of their distance.
       if (Math.abs(lat - near.lat) > latitudes) continue;
       first.offer(-metersBetween(near, lat, geo.lng[row] ?? 0), -(main.ids[row] ?? 0), main.versions[row] ?? 0);
       if (first.leastRank === farthest) continue;
@@ -60,19 +51,13 @@ function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: L
   return first.from(offset).map(({ rank, id, version }) => ({ id: -id, version, distanceMeters: 0 - rank }));
 }
 
-/**
- * Returns the rows in list order if this order is already known, which is the case if all rows of a sorted segment match. Otherwise returns
- * them unchanged.
- */
+/** Returns the rows in list order if all rows of a sorted segment match. Otherwise returns them unchanged. */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/**
- * A `FirstRefs` object has space for twice the number of wanted rows and this number of further rows. When the space is used up, the object
- * discards all rows except the `wanted` ones with the highest ranks. With more space, this happens less often.
- */
+/** Number of additional rows that are collected before all but the `wanted` rows are discarded. */
 const SPARE = 512;
 
 interface Ranked {
@@ -83,10 +68,7 @@ interface Ranked {
 
 const byRank = (a: Ranked, b: Ranked): number => b.rank - a.rank || b.id - a.id;
 
-/**
- * Keeps the `wanted` rows with the highest ranks of all offered rows. In a list, the rank is the creation time. The last page of a list
- * needs all rows before it, so `wanted` may be large. Parallel typed arrays save memory.
- */
+/** Keeps the `wanted` rows with the highest ranks. In a list, the rank is the creation time. `wanted` is large for the last pages. */
 class FirstRefs {
   readonly #wanted: number;
   readonly #ranks: Float64Array;
@@ -108,10 +90,7 @@ class FirstRefs {
     return this.#least;
   }
 
-  /**
-   * Offers all matches of a segment (up to 4 096 rows of the index), with the creation time as the rank. If the matches are in list order,
-   * it stops at the first one that is too old, and after `wanted` matches.
-   */
+  /** If the matches are in list order, stops at the first one that is too old, and after `wanted` matches. */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
@@ -140,7 +119,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the kept rows with the highest rank first, without the first `offset` of them. */
+  /** Returns the highest rank first, without the first `offset` rows. */
   from(offset: number): Ranked[] {
     this.#keepWanted();
     this.#part(offset);
@@ -158,10 +137,7 @@ class FirstRefs {
     this.#least = this.#ranks[this.#wanted - 1] ?? 0;
   }
 
-  /**
-   * Quickselect with Hoare's partition scheme. Afterwards, the row at the position `nth` is the one that a complete sort by descending rank
-   * would put there. The rows before it have higher ranks, and the rows after it have lower ranks.
-   */
+  /** Quickselect with Hoare's partition scheme, by descending rank. */
   #part(nth: number): void {
     let low = 0;
     let high = this.#size - 1;
@@ -194,7 +170,7 @@ class FirstRefs {
   }
 }
 
-/** Returns the `count` matches with the lowest ids that are above `after` and at most `upTo`, sorted by id. */
+/** Returns the `count` lowest ids that are above `after` and at most `upTo`. */
 export function matchesAfter(
   { segments, unflushed }: Matches,
   after: number,
@@ -220,10 +196,7 @@ export function matchesAfter(
 
 const byId = (a: { id: number }, b: { id: number }): number => a.id - b.id;
 
-/**
- * Yields all matches in list order, or by distance if the criteria contain `near`. It sorts them in typed arrays, because there may be
- * millions.
- */
+/** Sorts in typed arrays, because there may be millions of matches. */
 export function* inOrder({ segments, unflushed, total, near }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);

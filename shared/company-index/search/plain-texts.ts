@@ -1,12 +1,9 @@
-/**
- * Finds the texts that contain a word. The texts are in UTF-8. Also contains the parts of the word index (words.ts) that reduce the bytes
- * to compare: letter sequences, and trigram filters (which store sequences of three bytes).
- */
+/** Finds the texts that contain a word. Also contains letter sequences and trigram filters, by which a word index compares fewer bytes. */
 
 /** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {
   readonly bytes: Buffer;
-  /** The byte offset of each text, followed by the end of the last text. */
+  /** The byte offset of each text, and the end of the last text. */
   readonly starts: Uint32Array;
 
   constructor(bytes: Buffer, starts: Uint32Array) {
@@ -29,10 +26,7 @@ export class PlainTexts {
   }
 }
 
-/**
- * Returns the number of the text at a byte offset, which must be in the text `from` or a later one. The next match is often near the
- * previous one, so the function first searches near the text `from` (exponential search), and then uses binary search.
- */
+/** The result must be at least `from`. Uses exponential search, because the next match is often near the previous one. */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
   let step = 1;
@@ -52,21 +46,17 @@ function textAt(starts: Uint32Array, at: number, from: number): number {
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
 
-/** Returns true for ASCII letters, and for all bytes of characters outside ASCII. */
+/** True for ASCII letters, and for all bytes of characters outside ASCII. */
 const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * Returns true if a search word consists only of letters. Such a word can match only inside one letter sequence of a text, so the search
- * can use an index of letter sequences. For example, an e-mail address may contain the letter sequences `rita`, `cole`, `example` and
- * `com`. The index is small, because there are far fewer distinct letter sequences than distinct words.
+ * A word of letters can match only inside one letter sequence of a text. An e-mail address may contain the sequences `rita`, `cole`,
+ * `example` and `com`. There are far fewer distinct letter sequences than distinct words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
-/**
- * Replaces each word by its letter sequences, separated by spaces. `starts` contains the byte offset of each word, followed by the end of
- * the last word.
- */
+/** Replaces each word by its letter sequences, separated by spaces. `starts` are the byte offsets of the words and their end. */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
   const runStarts = new Uint32Array(starts.length);
@@ -85,22 +75,19 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** Maximum number of parts into which the text of a trigram filter is divided. A set of parts is a bit mask in two 32-bit numbers. */
+/** A set of parts is a bit mask in two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
-/**
- * A trigram filter. It stores which trigrams (sequences of three bytes) each part of a text contains. A part can contain a word only if it
- * contains all trigrams of the word. Several trigrams share a bucket, so there are false positives, as in a Bloom filter.
- */
+/** Stores which sequences of three bytes each part of a text contains. There are false positives, as in a Bloom filter. */
 export class Grams {
-  /** For each bucket of trigrams, a bit mask of the parts that contain one of its trigrams. A mask is stored as two 32-bit numbers. */
+  /** For each bucket of trigrams, the parts that contain one of them. A mask is stored as two 32-bit numbers. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` contains the byte offset of each part, followed by the end of the last part. */
+  /** `starts` are the byte offsets of the parts and their end. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // A part has about as many distinct trigrams as bytes, so the number of buckets is about the number of bytes of a part.
+    // A part has about as many distinct trigrams as bytes.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)
@@ -125,7 +112,7 @@ export class Grams {
     }
   }
 
-  /** Returns the parts that can contain the word, as a bit mask in two numbers. A word of fewer than three bytes can be in any part. */
+  /** The result is a bit mask. A word of fewer than three bytes can be in any part. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

@@ -1,7 +1,4 @@
-/**
- * Filters for the rows of one segment of the search index: by the values of a column, by a bounding box, by an area, or by the result of a
- * text search.
- */
+/** Filters for the rows of one segment of the search index. */
 
 import type { Area, AreaRange, Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -9,10 +6,10 @@ import { geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /** Maximum number of rows that can pass, including outdated rows. A search applies the filter with the smallest `size` first. */
+  /** Maximum number of rows that can pass, including outdated rows. */
   readonly size: number;
   readonly inListOrder: boolean;
-  /** The numbers of the rows that pass, without duplicates. Callers must not change the array. */
+  /** The result has no duplicates. Callers must not change the array. */
   rows(): Uint16Array;
   has(row: number): boolean;
 }
@@ -21,7 +18,7 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** Returns the numbers from 0 to `count` - 1. All segments share the array, so callers must not change it. */
+/** All segments share the array, so callers must not change it. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
@@ -37,10 +34,7 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/**
- * Maximum number of rows for which `has` searches the list of rows. For so few rows, this is cheaper than a bit mask for the whole segment.
- * Rare search words match only a few rows.
- */
+/** Maximum number of rows for which `has` searches the list. Rare search words match only a few rows. */
 const FEW = 8;
 
 export class RowSet implements RowFilter {
@@ -85,33 +79,24 @@ function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
 
-/** A value for which a filter searches: an id, null for "unassigned", or a city name. */
+/** Null means "unassigned". */
 export type Wanted = number | string | null;
 
-/**
- * The postings lists of a column. They contain the row numbers of each value, so that a filter reads only the rows that have a wanted
- * value.
- */
+/** The row numbers of each value of a column. */
 export interface Postings {
-  /**
-   * The codes of each value. The column is dictionary-encoded, so each row has a code instead of its value. In the tags column, a code
-   * represents a list of tags, and `codes` contains it for each of these tags.
-   */
+  /** The codes of each value. In the tags column, a code represents a list of tags, and each of these tags has it. */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the position of its first row in `rows`. The last element is the end of the last code's rows. */
+  /** For each code, the position of its first row in `rows`, and the end of the last one. */
   readonly starts: Uint32Array;
-  /** Row numbers, grouped by the code of the row. If `inListOrder` is true, the newest rows are first in each group. */
+  /** Grouped by code. If `inListOrder` is true, the newest rows are first in each group. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
 
-/** The value of a row. A list of tags matches a filter if it contains a wanted tag. */
+/** A list of tags matches a filter if it contains a wanted tag. */
 export type Value = Wanted | readonly number[];
 
-/**
- * Builds the postings lists of a column. `order` contains all row numbers with the newest rows first. It is undefined if the segment is not
- * sorted yet.
- */
+/** `order` contains all row numbers with the newest rows first. It is undefined if the segment is not sorted yet. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
   for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
@@ -161,7 +146,6 @@ export function codedFilter(
   };
 }
 
-/** Returns the codes of the wanted values. Iterates over `codes` or `wanted`, whichever is smaller, to save time. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -170,7 +154,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Returns a function that tests whether a row has one of the chosen codes. The lookup table is built at the first test. */
+/** The lookup table is built at the first test. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {
@@ -198,11 +182,8 @@ export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
-  /** The rows of each geohash range. */
   readonly #spans: readonly Span[];
-  /**
-   * Number of rows in the geohash ranges. Some of these rows may be outside the box, because the ranges cover a little more than the box.
-   */
+  /** Some of these rows may be outside the box, because the ranges cover a little more than the box. */
   readonly size: number;
   #compared = 0;
 
@@ -226,7 +207,7 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** Returns true if the row is in the box. A missing coordinate is NaN, so the row is in no box. */
+  /** A missing coordinate is NaN, so the row is in no box. */
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
@@ -237,7 +218,7 @@ export class BboxFilter implements RowFilter {
   }
 }
 
-/** Finds the rows inside an area. If a geohash range is known to be inside the area, `rows` does not test the rows of this range. */
+/** Does not test the rows of a geohash range that is known to be inside the area. */
 export class AreaFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
@@ -266,7 +247,7 @@ export class AreaFilter implements RowFilter {
   }
 }
 
-/** The rows of a geohash range: the first row, the first row after the range, and whether the range is completely inside the area. */
+/** The rows of a geohash range, which is completely inside the area if `isInside` is true. */
 type Span = readonly [first: number, end: number, isInside: boolean];
 
 const rowsIn = (spans: readonly Span[]): number => spans.reduce((sum, [first, end]) => sum + end - first, 0);

@@ -1,27 +1,19 @@
-/**
- * Finds the prospects whose searchable text or notes contain the words of a search, in a company's search index. The index consists of
- * segments (up to 4 096 rows with their notes) and of unflushed entries (changes that no segment contains yet).
- */
+/** Finds the prospects whose searchable text or notes contain the words of a search. */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import { type IndexView, isReplaced, type SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
 export interface WordHits {
-  /**
-   * For each segment of the view, the rows whose texts, phone numbers or notes contain the word. Undefined for a segment without a match.
-   */
+  /** For each segment of the view, the matching rows. Undefined for a segment without a match. */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Ids of the prospects that have an unflushed entry (recent change) and a note with the word. */
+  /** Ids of prospects that have an unflushed entry and a note with the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 
-/**
- * Maximum bytes of text for which one search builds word indexes. Building them takes about 100 ms. All texts of 100 000 prospects are
- * indexed after two such searches, and those of a million prospects after fifteen.
- */
+/** Maximum bytes of text for which one search builds word indexes, so that it still responds soon. */
 const WORDS_AT_ONCE = 8_000_000;
 
-/** Builds the word indexes of some segments. The first search of a cold function builds none, so that it responds sooner. */
+/** The first search of a cold function builds none, so that it responds sooner. */
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
@@ -34,10 +26,8 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Returns the matches of each word, in the order of the criteria. The longest word is searched first, and each further word only in the
- * rows that match the previous words. A segment with outdated rows is the exception: each word is searched in all its rows. A note may be
- * stored there with an outdated row of its prospect, while the prospect's current row, which matches the previous words, is in another
- * segment.
+ * The longest word comes first, and each further word is searched only in the rows that match so far. In a segment with outdated rows, each
+ * word is searched in all rows. A note may be there with an outdated row of its prospect, whose current row is in another segment.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -56,13 +46,10 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/**
- * The rows of a segment in which the current word is searched. After the first word, these are the rows that match the previous words.
- * Undefined if no row can match.
- */
+/** The rows in which the current word is searched. Undefined if no row can match. */
 type Among = RowSet | "all" | undefined;
 
-/** Finds the matches of one word. `amongIn` returns the rows in which the word is searched, for the segment at the position `at`. */
+/** `amongIn` returns the rows in which the word is searched, for the segment at the position `at`. */
 export function findWord(
   view: IndexView,
   word: SearchWord,
@@ -90,10 +77,7 @@ interface WordBytes {
   readonly digits: Buffer | undefined;
 }
 
-/**
- * Returns the current rows of the segment that contain the word. A matching note may be stored with an outdated row of its prospect. In
- * this case, the prospect's id is added to `strays`, and the caller finds the prospect's newest row.
- */
+/** A note may be stored with an outdated row of its prospect. Its prospect is then added to `strays`. */
 function hitsIn(
   view: IndexView,
   { segment, age, dead }: SegmentInView,

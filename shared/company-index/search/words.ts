@@ -10,22 +10,15 @@ import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/c
 export class Words {
   /** All words, each followed by a line break. The words that occur in several texts come first. */
   readonly #bytes: Buffer;
-  /** The byte offset of each word, followed by the end of the last word. */
+  /** The byte offset of each word, and the end of the last word. */
   readonly #starts: Uint32Array;
-  /** For each word, the numbers of the texts that contain it. */
   readonly #texts: Uint16Array | Uint32Array;
-  /**
-   * For each word that occurs in several texts, the position of its first text number in `#texts`. The last element is the position in
-   * `#texts` at which the text numbers of the other words begin.
-   */
+  /** For each word of several texts, its first position in `#texts`, and then the position at which the texts of the other words begin. */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
-  /** Number of words in each part of the trigram filter. The filter says which parts may contain a search word. */
+  /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
-  /**
-   * The second index: the letter sequences of the words that occur in only one text. It is itself a `Words` object without a second index,
-   * and there this field is undefined.
-   */
+  /** The letter sequences of the words that occur in only one text. Undefined in the second index itself. */
   readonly #runs: Words | undefined;
 
   constructor(texts: PlainTexts, areRuns = false) {
@@ -58,7 +51,6 @@ export class Words {
     this.#runs?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
   }
 
-  /** Number of words that occur in several texts. */
   get #shared(): number {
     return this.#textStarts.length - 1;
   }
@@ -99,7 +91,7 @@ export class Words {
     return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
   }
 
-  /** Returns the number of the word at a byte offset. The result must be known to be at least `from` and below `end`. */
+  /** The result must be known to be at least `from` and below `end`. */
   #wordAt(place: number, from: number, end: number): number {
     let low = from;
     let high = end;
@@ -126,9 +118,8 @@ function countsOf(list: WordList): Uint32Array {
 const ORDERED = 3;
 
 /**
- * Puts the words that occur in several texts first. Sorts each of the two groups by the first bytes of the words. Similar words are then in
- * the same part of the trigram filter, so that the filter excludes more parts. For example, a part with numbers only contains no trigram of
- * a name.
+ * Words of several texts come first. Sorting by the first bytes brings similar words into the same part of the trigram filter, so that it
+ * excludes more parts. For example, a part with numbers only contains no trigram of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -204,20 +195,17 @@ const LINE_BREAK = 0x0a;
 const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
-/**
- * Collects the distinct words in the order of their first occurrence, and the texts of each word. It is a hash table with open addressing
- * in typed arrays.
- */
+/** The distinct words in the order of their first occurrence, in a hash table with open addressing. */
 class WordList {
   readonly #bytes: Uint8Array;
-  /** The word number in each slot of the hash table. At least half of the slots are free, to keep searches short. */
+  /** The word number in each slot. At least half of the slots are free, to keep searches short. */
   #slots: Uint32Array;
   #size = 0;
-  /** For each word: the byte offset of its first occurrence (`#froms`), its length, and the number of the last text that contains it. */
+  /** For each word: its byte offset (`#froms`), its length, and the number of the last text that contains it. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
-  /** Pairs of a word and a text that contains it, in two parallel arrays and without duplicates. */
+  /** Pairs of a word and a text, without duplicates. */
   #pairWords: Uint32Array;
   #pairTexts: Uint32Array;
   #pairs = 0;
@@ -316,10 +304,7 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-/**
- * Mixes the high bits of the hash into its low bits, because the low bits select the slot. The multiplication in `hashed` does not move
- * high bits to low bits.
- */
+/** The low bits select the slot, but the multiplication in `hashed` does not move high bits to low bits. */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 
 function doubled(values: Uint32Array): Uint32Array {

@@ -1,7 +1,4 @@
-/**
- * The writes of the entries of a company's search index. Each write of a prospect or note adds an entry, which never changes. Changes of
- * territories, statuses, tags and users also add entries, but only for the change log.
- */
+/** The writes of the delta entries of a company's search index. */
 import type { AppointmentChange, SharedChange } from "#shared/company-index/change-log.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
@@ -9,27 +6,22 @@ import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-in
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 
-/**
- * Maximum bytes of a text (including phone digits) inside an entry. Every list request reads all entries, so a longer text is in a separate
- * row, which only searches read.
- */
+/** Maximum bytes of a text (including phone digits) inside an entry, because every list request reads all entries. */
 const TEXT_BYTES = 256;
-/** Data about the change of a prospect that only the change log and activity reports need. */
+/** Only the change log and activity reports need these data. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the change restores a deleted prospect. */
   readonly isRestored?: boolean;
-  /** The appointment that the same transaction writes. */
   readonly appointment?: WrittenAppointment | undefined;
 }
 
-/** An appointment that the transaction of a prospect's change writes. If it is deleted, `heldBy` lists the users who may have a copy. */
+/** If the appointment is deleted, `heldBy` lists the users who may have a copy. */
 export type WrittenAppointment = Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy">;
 
 /**
- * Returns the writes of the entry of a changed prospect. Add them to the transaction that writes the prospect's row, so that the index
- * misses no change. `before` is the assignee before the change. The change log records it, because this user's device may have a copy of
- * the prospect.
+ * Returns writes for the transaction that writes the prospect's row, so that the index misses no change. The change log records the
+ * assignee `before`, because this user's device may have a copy of the prospect.
  */
 export function prospectDelta(
   companyId: number,
@@ -71,24 +63,19 @@ const filled = ({ by, at, past }: FactFields): FactFields => ({
   ...(past !== undefined && { past }),
 });
 
-/** Data about the change of a note that only the change log and activity reports need. */
+/** Only the change log and activity reports need these data. */
 export interface NoteDeltaOptions {
   /** Who has added the note, and when. Undefined if an existing note was changed. */
   readonly fact?: FactFields | undefined;
-  /** The creation time of the note, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly createdAt?: number;
-  /**
-   * The assignee of the note's prospect, or null if it has none. Set it only if a condition in the transaction ensures that the prospect
-   * has this assignee.
-   */
+  /** The assignee of the note's prospect, or null. Set it only if a condition in the transaction ensures it. */
   readonly assignee?: number | null | undefined;
-  /** If the note is deleted, the users whose devices may have a copy. Undefined if they are not known. */
+  /** The users whose devices may have a copy of the deleted note. Undefined if they are not known. */
   readonly heldBy?: readonly number[] | undefined;
 }
 
-/**
- * Returns the writes of the entry of a changed note. Add them to the transaction that writes the note, so that the index misses no change.
- */
+/** Returns writes for the transaction that writes the note, so that the index misses no change. */
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,
@@ -112,10 +99,7 @@ export function noteDelta(
   ];
 }
 
-/**
- * Returns the entry of a changed territory, status, tag or user. Only the change log uses it, and a flush does not put it into the index.
- * The id of the record takes the place of a prospect's id in the key. No prospect has the same id.
- */
+/** An entry for the change log only. The id of the record takes the place of a prospect's id in the key. No prospect has the same id. */
 export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
   put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },
 });

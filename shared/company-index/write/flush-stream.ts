@@ -1,7 +1,4 @@
-/**
- * Starts flushes. Stream records of the table show which companies have new entries in their search indexes. A flush (see flush.ts) moves
- * the entries of one company into its stored index.
- */
+/** Starts flushes of the companies that have new delta entries, from the stream records of the table. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -15,19 +12,15 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, failedAt } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** The `type` attribute of a flush request: the row that makes the sweeper start a flush of a company at a later time. */
+/** The `type` attribute of a row that makes the sweeper start a flush of a company at a later time. */
 const FLUSH_REQUEST_TYPE = "flushRequest";
 
-/** The types of the stream records that start flushes: entries of the search index, and flush requests. */
 export const flushTypes = [DELTA_TYPE, FLUSH_REQUEST_TYPE] as const;
 
 /**
- * Handles a batch of stream records: adds up the weights of each company's new entries, and flushes the companies with enough of them, and
- * those whose flush request was released. If entries are left, requests a flush for the time at which they are old.
- *
- * A warm function remembers the weight of the entries since a company's last flush. A cold function does not know it, so it tries a flush
- * at the company's first record. If the flush of one company fails, the other companies are still flushed, and the failures are reported at
- * the end. Lambda then repeats the records.
+ * Flushes the companies with enough new entries or a released request. If entries are left, requests a later flush. A cold function does
+ * not know the weight of the unflushed entries, so it tries a flush at a company's first record. If the flush of one company fails, the
+ * others are still flushed. The failures are reported at the end, and Lambda repeats the records.
  */
 export function flushStream(
   context: () => IndexContext,
@@ -66,15 +59,13 @@ export function flushStream(
   };
 }
 
-/** What a warm function knows about a company. */
 interface Known {
-  /** The weight of the entries since the last flush. */
   readonly weight: number;
-  /** The time of the last flush request that the function has made, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly requestedAt: number;
 }
 
-/** The unknown weight is assumed to be so large that the function tries a flush, which reads the true weight. */
+/** The unknown weight is assumed to be so large that a flush reads the true weight. */
 const nothingKnown: Known = { weight: FLUSH_ENTRIES, requestedAt: 0 };
 
 const isRequest = ({ type }: Item): boolean => type === FLUSH_REQUEST_TYPE;
@@ -83,7 +74,6 @@ const isRequest = ({ type }: Item): boolean => type === FLUSH_REQUEST_TYPE;
 const concernsFlush = ({ dynamodb }: DynamoDBRecord): boolean =>
   flushedKey.test(dynamodb?.Keys?.pk?.S ?? "") && dynamodb?.NewImage?.dueShard === undefined;
 
-/** The partition key of an entry or of a flush request. */
 const flushedKey = /^C#(\d+)#XF?$/;
 
 function companyOf({ dynamodb }: DynamoDBRecord): number {
@@ -92,10 +82,7 @@ function companyOf({ dynamodb }: DynamoDBRecord): number {
   return Number(companyId);
 }
 
-/**
- * Requests a flush at the time `at`, in milliseconds since 1970, unless there is a request already. Returns the time of the request.
- * Without it, the entries of a company that writes nothing more would stay unflushed.
- */
+/** Returns the time of the present or new request. Without it, the entries of a company that writes nothing more would stay unflushed. */
 async function requestFlush(table: Table, companyId: number, at: number): Promise<number> {
   const row = { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) };
   try {
@@ -110,17 +97,10 @@ async function requestFlush(table: Table, companyId: number, at: number): Promis
 
 const Request = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/**
- * Maximum number of flush requests that one sweep handles, those with the oldest entries first. The next sweep, a minute later, handles the
- * others. The number is small, because a flush takes about half a second, and a shard of the table's stream flushes one company after the
- * other.
- */
+/** Maximum number of flush requests of one sweep, the oldest first. A shard of the stream flushes one company after the other. */
 const REQUESTS_PER_SWEEP = 50;
 
-/**
- * Releases the flush requests whose time has come: removes their time. The stream record of this change starts the flush. Because the flush
- * begins after the release, it sees each entry for which the request has been enough. Returns the number of released requests.
- */
+/** The stream record of a released request starts the flush. The flush begins later, so it sees each entry that relies on the request. */
 export async function sweepFlushRequests({ table, clock }: IndexContext): Promise<number> {
   const due: z.infer<typeof Request>[] = [];
   const query = { pk: keys.flushShard, index: "due", upTo: iso(clock.now()), limit: REQUESTS_PER_SWEEP } as const;
@@ -129,7 +109,7 @@ export async function sweepFlushRequests({ table, clock }: IndexContext): Promis
   return results.filter(Boolean).length;
 }
 
-/** Returns false if the request was released by another sweep since it was read. */
+/** Returns false if another sweep has released the request since it was read. */
 async function release(table: Table, { pk, sk, dueAt }: z.infer<typeof Request>): Promise<boolean> {
   const change = { remove: ["dueShard", "dueAt"] };
   try {

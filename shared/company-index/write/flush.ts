@@ -1,7 +1,4 @@
-/**
- * The flush moves the unflushed entries (recent changes) of a company's search index into a new run. A run is a sorted batch of rows that
- * never changes, as in an LSM tree (a data structure of many databases). The flush also merges runs of similar size.
- */
+/** The flush moves the delta entries of a company into a new run, and merges runs of similar size as in an LSM tree. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
@@ -19,40 +16,29 @@ import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/**
- * The total weight of unflushed entries (recent changes) at which a flush starts. An entry of less than 1 KB has the weight 1. Each read of
- * the index reads all unflushed entries, so a flush makes later reads cheaper. But a flush writes at least six items, so below this total
- * weight it costs more than it saves, unless the company writes nothing more.
- */
+/** The total weight at which a flush starts. A flush makes later reads cheaper, but below this weight its own writes outweigh that. */
 export const FLUSH_ENTRIES = 64;
 
-/** Entries that are older than this number of milliseconds are flushed even if they are few. */
+/** In milliseconds. Older entries are flushed even if they are few. */
 export const OLD_MS = 60_000;
 
 const TEXT_TRIES = 5;
 
-/**
- * Milliseconds between a flush's change of the head row (the list of runs) and the deletion of the flushed entries. A Query that began
- * before the change may still return the old head row, so it must find the entries.
- */
+/** Milliseconds before the flushed entries are deleted. A Query that still returns the old head row must find them. */
 const SETTLE_MS = 250;
 
 export interface Flushed {
   readonly entries: number;
-  /**
-   * The weight of the unflushed entries that this flush has not moved, because there are too few, or because another process has changed
-   * the index first.
-   */
+  /** The weight of the entries that are left, because there are too few or another process has changed the index first. */
   readonly left: number;
   readonly merges: number;
-  /** Until this time, in milliseconds since 1970, no entry that is left is older than `OLD_MS`. */
+  /** Milliseconds since 1970. Before this time, no entry that is left is older than `OLD_MS`. */
   readonly youngUntil: number;
 }
 
 /**
- * Moves the company's unflushed entries (recent changes) into a run (a sorted batch of rows). It does this if their total weight is at
- * least `least`, or if `whenOld` is true and the oldest of them may be older than `OLD_MS`. Then it merges runs and deletes runs that no
- * reader needs. The flush is idempotent: the process may stop at any point, and the flush may be repeated or run twice at the same time.
+ * Flushes if the total weight is at least `least`, or if `whenOld` is true and an entry may be older than `OLD_MS`. The process may stop at
+ * any point, and the flush may be repeated or run twice at the same time.
  */
 export async function flush(
   context: IndexContext,
@@ -100,9 +86,8 @@ interface Put {
 }
 
 /**
- * Adds the unflushed entries (recent changes) to the index as a run. If an additional run would make a merge necessary, merges the entries
- * and older runs into one new run at once, so that the entries are written once and not twice. Does not do this if the merge would include
- * the oldest run. Returns undefined if another process has changed the index first.
+ * If an additional run would make a merge necessary, merges entries and older runs at once, so that the entries are written only once. The
+ * oldest run is an exception. Returns undefined if another process has changed the index first.
  */
 async function putNewRun(
   context: IndexContext,
@@ -126,10 +111,8 @@ async function putNewRun(
 }
 
 /**
- * Adds the unflushed entries (recent changes) to the change log, but not to the index. Call it if the index needs none of them: its runs
- * contain newer versions of their records, or they are changes of territories, statuses, tags or users. The change log still needs them.
- * For example, an earlier flush may have moved the later of two changes of a record but missed the earlier one, and the log then lacks the
- * earlier one. Returns undefined if another process has changed the index first.
+ * Adds the entries to the change log only. An earlier flush may have moved the later of two changes of a record but missed the earlier one,
+ * and the log lacks the earlier one. Returns undefined if another process has changed the index first.
  */
 async function logOnly(
   { table, clock }: IndexContext,
@@ -145,11 +128,7 @@ async function logOnly(
   return current === undefined ? { state: { head: next, runs }, merges: 0 } : undefined;
 }
 
-/**
- * Returns true while a rebuild of the index holds the compaction lock, a lease that forbids merges. The rebuild replaces the runs that
- * existed when it began, and keeps the runs that flushes add meanwhile. If a merge combined runs of both kinds into one, the rebuild could
- * neither replace nor keep the merged run.
- */
+/** A rebuild replaces the runs that existed when it began and keeps newer ones. It could do neither with a run merged from both. */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
@@ -194,10 +173,7 @@ async function newRun(
   };
 }
 
-/**
- * Adds the long texts to the entries. If texts are missing, tries again after a pause: a Query is not isolated from transactions, so a text
- * may become visible later than its entry.
- */
+/** A Query is not isolated from transactions, so a text may become visible later than its entry. */
 async function withSettledTexts(
   table: Table,
   companyId: number,
@@ -213,10 +189,7 @@ async function withSettledTexts(
   }
 }
 
-/**
- * Replaces the runs (sorted batches of rows) at the positions `from` and above by one new run. Returns undefined if another process has
- * changed the index first.
- */
+/** Replaces the runs at the positions `from` and above. Returns undefined if another process has changed the index first. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -235,19 +208,14 @@ async function putRun(
 }
 
 /**
- * A run is merged with all newer runs when these together have at least MERGE_RATIO times as many rows as the run. The oldest run is merged
- * earlier: when all newer runs together have as many rows as it has. With a higher ratio there are more runs, so each reader reads more.
- * But rows are rewritten less often, because each merge rewrites all rows of its runs.
+ * A run is merged with all newer runs when these together have at least MERGE_RATIO times as many rows. With a higher ratio, readers read
+ * more runs, but rows are rewritten less often.
  */
 export const MERGE_RATIO = 9;
 
 /**
- * Returns the position of the run that must be merged with all runs newer than it, or undefined if no merge is due. If several merges are
- * due, returns the position of the oldest run.
- *
- * As in an LSM tree, the sizes of runs grow tenfold from level to level, and each level has up to nine runs. There are therefore few runs,
- * and a row is rewritten once for each level. The oldest run of the index (`age` 0) has a different rule: it is merged as soon as all other
- * runs together have at least as many rows as it has.
+ * Returns the position of the oldest run that must be merged with all newer runs, or undefined. As in an LSM tree, the sizes of runs grow
+ * tenfold from level to level. The oldest run is merged as soon as all other runs together have as many rows.
  */
 function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -262,10 +230,7 @@ function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/**
- * Returns the number of rows of a run, but at least 1. A run that contains only deletions and notes has 0 rows. With the size 0, the next
- * flush would always merge it.
- */
+/** At least 1. A run of deletions and notes has 0 rows, and the next flush would always merge it. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
@@ -280,10 +245,8 @@ async function merge(
 }
 
 /**
- * Returns true if the table still contains an unflushed entry (a recent change) with a lower version than its record has in the runs. An
- * earlier flush moved a later change of the record but missed this entry, because a Query is not isolated from concurrent writes. If the
- * runs contain the record as deleted, only this deletion hides the entry, so a merge must not drop deletions yet. The next flush deletes
- * the entry.
+ * Returns true if an entry has a lower version than its record has in the runs. An earlier flush missed it, because a Query is not isolated
+ * from writes. If the record was deleted, only the deletion in the runs hides the entry, so a merge must not drop deletions yet.
  */
 async function hasRemainders(
   table: Table,

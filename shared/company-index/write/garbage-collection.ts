@@ -1,29 +1,17 @@
-/**
- * Deletes runs of a search index that newer runs have replaced, when no reader can use them any more. A run is a sorted batch of rows. The
- * run manifest of each run lists the runs that it has replaced, so the head row of the index need not list them.
- */
+/** Deletes the runs of a search index that newer runs have replaced, when no reader can use them any more. */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
 import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/**
- * Milliseconds for which replaced runs (sorted batches of rows) remain stored, because readers that began before the replacement still use
- * them. This time is long enough, because every request takes less than half of it.
- */
+/** Milliseconds for which replaced runs stay for readers. Every request takes less than half of this time. */
 export const RETIRED_MS = 60_000;
 
-/**
- * Age in milliseconds at which a run manifest (the row that describes a run) is deleted if its run was never in the index. Such a manifest
- * remains when a process stops between storing a run and updating the head row.
- */
+/** Age in milliseconds. A manifest without a run in the index remains when a process stops before it updates the head row. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/**
- * Returns all runs (sorted batches of rows) that the current runs have replaced, directly or through other runs. Also returns the time of
- * each replacement, in milliseconds since 1970.
- */
+/** Returns the time of replacement by run, in milliseconds since 1970. Includes runs that were replaced through other runs. */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -39,9 +27,8 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * Deletes the runs (sorted parts of the index) that are no longer needed. The caller must have read `manifest` and `runManifests` together,
- * and must have changed the head row after that. A process that still has the older head row can then no longer store a list with a deleted
- * run. Run manifests are deleted last, so that an interrupted garbage collection can be repeated.
+ * The caller must have read `manifest` and `runManifests` together and then changed the head row, so that no process can store a list with
+ * a deleted run. Run manifests are deleted last, so that an interrupted garbage collection can be repeated.
  */
 export async function collectGarbage(
   table: Table,
@@ -63,10 +50,7 @@ export async function collectGarbage(
   await table.batchRemove(going.map(({ runId }) => keys.runManifest(companyId, runId)));
 }
 
-/**
- * Returns a list with the run, or an empty list if its run manifest cannot be read. Then the ids of the run's data are unknown, so the data
- * remains in the table.
- */
+/** Without a readable run manifest, the ids of the run's data are unknown, so the data remains in the table. */
 function readable(read: () => Run): Run[] {
   try {
     return [read()];

@@ -1,7 +1,4 @@
-/**
- * Merges several runs of the search index into one. The new run is sorted by geohash and contains the newest version of each prospect and
- * note. A run consists of segments of up to 4 096 rows. Only one segment of each run is decoded at a time, to limit the memory.
- */
+/** Merges several runs of the search index into one. Only one segment of each run is decoded at a time, to limit the memory. */
 
 import type { Run } from "#shared/company-index/manifest.ts";
 import { noRunOverrides, readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
@@ -25,15 +22,15 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** The position of the run in the list of runs. A higher number means a newer run. */
+  /** The position of the run in the list of runs. */
   readonly age: number;
-  /** Functions that decode the segments, in geohash order. Each call decodes the segment again. */
+  /** In geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Converts new rows to the form of a stored run, so that a merge can include them before they are stored. */
+/** Lets a merge include new rows before they are stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -45,9 +42,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * Merges the runs. `isOldest` is true if the index has no run that is older than these. The merge then drops deletions and version
- * overrides (which mark rows of older runs as outdated), because no older rows exist that they could hide. It also drops notes whose
- * prospects have no row in the runs. The rows of the result can be read only once.
+ * If `isOldest` is true, no older rows exist that deletions and version overrides could hide, so these are dropped. Notes whose prospects
+ * have no row are dropped too. The rows of the result can be read only once.
  */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
@@ -65,10 +61,7 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
   };
 }
 
-/**
- * Finds notes that are not stored with the newest row of their prospect. Returns them by prospect id (`strays`), so that the merge can
- * store them with that row. Also returns the ids of the prospects whose newest row is in these runs (`present`).
- */
+/** `strays` are the notes that are not stored with the newest row of their prospect. `present` are the prospects with that row here. */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();
@@ -116,7 +109,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Reads stored runs for a merge. `runs` must be sorted from the oldest to the newest. */
+/** `runs` must be sorted from the oldest to the newest. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

@@ -1,29 +1,21 @@
-/**
- * Sorts rows by geohash, merges sorted streams of rows, and divides rows into segments (the units in which the search index stores rows).
- */
+/** Sorts rows by geohash, merges sorted streams of rows, and divides rows into segments. */
 
 import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/**
- * Maximum number of rows in a segment. With this size, row numbers fit into 16 bits. A segment is stored as groups of columns, and each
- * group usually fits into one table item.
- */
+/** Row numbers then fit into 16 bits, and each group of columns usually fits into one item. */
 export const SEGMENT_ROWS = 4_096;
-/** Maximum number of characters of all texts in a segment, to limit the memory. A segment with long texts therefore has fewer rows. */
+/** Maximum number of characters of all texts in a segment, to limit the memory. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** Returns the geohash of a row. Returns -1 for a row without coordinates, so that such rows sort first. */
+/** Rows without coordinates have -1, so that they sort first. */
 const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
-/**
- * Divides sorted rows into segments at the positions where consecutive geohashes differ most. A segment then ends at the edge of a large
- * geohash cell. It therefore covers a compact area, and a bounding box overlaps few segments.
- */
+/** Cuts where consecutive geohashes differ most. A segment then covers a compact area, and a bounding box overlaps few segments. */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
   maxRows: number = SEGMENT_ROWS,
@@ -43,16 +35,10 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/**
- * Minimum share of the rows that the first part gets when rows are divided into two parts. Without a minimum, there could be many small
- * segments, and the run manifest (the list of segments) would be long.
- */
+/** Minimum share of the first part. Without a minimum, there could be many small segments and a long run manifest. */
 const LEAST_PART = 1 / 4;
 
-/**
- * Returns the number of rows before the position where consecutive geohashes differ most. If several positions have the same difference,
- * the last one is used. `next` is the first row after `rows`.
- */
+/** Returns the number of rows before the largest step, the last one if several are equal. `next` is the first row after `rows`. */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
   let bestStep = -1;
@@ -74,10 +60,7 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 
 const LOW = 2 ** 26;
 
-/**
- * Returns a measure of the distance between two geohashes: the number of bits that follow their common first bits. A high number means that
- * only a large geohash cell contains both points.
- */
+/** Returns the number of bits that follow the common first bits of two geohashes. */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
@@ -125,17 +108,12 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
   entry,
 });
 
-/** Number of rows that are sorted together in memory. They need tens of megabytes. */
 const CHUNK_ROWS = 32_768;
-/** Maximum number of characters of all texts in the rows that are sorted together in memory. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
-/**
- * Sorts any number of rows by geohash (external sort). It sorts chunks of rows, stores each chunk compressed in memory, and finally merges
- * the chunks.
- */
+/** Sorts any number of rows by geohash. Sorted chunks stay compressed in memory until they are merged. */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
   #length = 0;
@@ -147,7 +125,7 @@ export class RowSorter {
     if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 
-  /** Yields all added rows in geohash order. Call it only once, because it frees the rows. */
+  /** Call it only once, because it frees the rows. */
   *sorted(): Generator<RowWithNotes> {
     this.#pack();
     yield* mergeSorted(this.#chunks.map(decodedRows));

@@ -1,7 +1,4 @@
-/**
- * Adds runs (sorted batches of rows) to a company's search index. The data of a run is stored first, where no reader finds it. Then one
- * update of the head row, which lists the runs, makes the data visible.
- */
+/** Adds runs to a company's search index. One update of the head row makes stored data visible. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { importedWrite, logWrites } from "#shared/company-index/activity/log.ts";
@@ -30,34 +27,25 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/**
- * Maximum bytes of version overrides inside the run manifest. Overrides show which rows of older runs are outdated. Larger overrides are in
- * a separate item, which costs one more write, and later a delete.
- */
+/** Maximum bytes of version overrides inside the run manifest. Larger overrides are in a separate item. */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
 
 export interface NewRun {
-  /** The rows, sorted by geohash. */
+  /** Sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** The versions of prospects in the run, including deleted ones. Readers ignore lower versions of these prospects in other runs. */
+  /** Includes deleted prospects. Readers ignore lower versions of these prospects in other runs. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
 
-/**
- * Stores the data of a run (a sorted batch of rows), but does not add the run to the index. `newId` creates the ids of the run and of its
- * segments.
- */
+/** Does not add the run to the index. `newId` creates the ids of the run and of its segments. */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
-/**
- * Stores the rows as segments (units of up to 4 096 rows). `rows` must be sorted by geohash. `between` is called and awaited before each
- * segment is stored, for example to renew a lease.
- */
+/** `rows` must be sorted by geohash. `between` is awaited before each segment is stored, for example to renew a lease. */
 export async function storeSegments(
   table: Table,
   companyId: number,
@@ -80,10 +68,7 @@ export async function storeSegments(
   return segments;
 }
 
-/**
- * Stores the version overrides (which mark rows of older runs as outdated), and the notes whose prospects are in other runs. Returns the
- * run, which consists of this data and the segments.
- */
+/** Stores the data outside the segments, and returns the run. */
 export async function completeRun(
   table: Table,
   companyId: number,
@@ -116,10 +101,8 @@ async function storePiece(
 }
 
 /**
- * Adds a stored run to the index: replaces the list of runs in the head row by `manifest`, which must contain the new run. Returns the new
- * head row, or undefined if another process has changed the head row since `from` was read. First stores the run manifest, a separate row
- * that lists the runs that the new run replaces. Garbage collection deletes these runs later. `logged` becomes a chunk of the change log.
- * It must contain every unflushed entry (recent change) that the caller will delete.
+ * Returns the new head row, or undefined if another process has changed it since `from` was read. `manifest` must contain the new run.
+ * `logged` must contain every unflushed entry that the caller will delete.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -146,7 +129,7 @@ export async function publish(
   return undefined;
 }
 
-/** Returns true if the index contains the run now, or contained it before newer runs replaced it. */
+/** Also returns true if newer runs have replaced the run since. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
@@ -163,7 +146,7 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Yields the segments of sorted rows one by one. Only one segment is in memory at a time, so a run may be larger than the memory. */
+/** Only one segment is in memory at a time, so a run may be larger than the memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
@@ -182,26 +165,17 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /**
-   * Creates the ids of the stored data. A caller that chooses these ids itself can find and delete the data even if the run is never added
-   * to the index.
-   */
+  /** A caller that chooses the ids itself can delete the data if the run is never added to the index. */
   readonly newId?: () => string;
-  /**
-   * Executes the writes that add the run (the batch of new rows) to the index, together with other writes of the caller. Without this
-   * function, the writes that add the run are executed alone.
-   */
+  /** Executes the writes that make the run visible, together with other writes of the caller. */
   readonly commit?: Commit;
-  /** The user who imports the rows. Their creation, status changes and notes then count as this user's activity. */
+  /** The user who imports the rows, to whom the activity is attributed. */
   readonly by?: number;
-  /** Facts (things that users have done) that are added to the activity log with the rows. They are used only if `by` is undefined. */
+  /** Facts that are logged with the rows. They are used only if `by` is undefined. */
   readonly facts?: readonly Fact[];
 }
 
-/**
- * Adds new prospects with their notes to the index as one run (a sorted batch of rows), so all of them become visible at the same moment.
- * Other changes are first stored one by one, and a flush combines them into a run later.
- */
+/** Adds new prospects with their notes as one run, so all of them become visible at the same moment. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -218,10 +192,7 @@ export async function addImported(
   await addRun(context, companyId, run, { ...(range !== undefined && { range }), others }, commit);
 }
 
-/**
- * Returns a function for `Logged.others`. It makes a write for the activity log. This write counts the creation, the status changes and the
- * notes of these rows as the user's activity. It belongs to the transaction that makes the rows visible.
- */
+/** Returns a function for `Logged.others`, whose write counts the import as the user's activity. */
 const importedFacts = (companyId: number, by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]) => {
   const collector = new ImportCollector(by, from, to);
   for (const row of rows) collector.add(row);
@@ -235,10 +206,7 @@ function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
   return { from, to };
 }
 
-/**
- * Adds a run (a sorted batch of rows) whose data is already stored. `logged` contains the range of its prospects' ids. If other processes
- * change the head row at every attempt, deletes the data of the run and throws TableBusy.
- */
+/** `logged` contains the range of its prospects' ids. If every attempt fails, deletes the data of the run and throws TableBusy. */
 export async function addRun(
   context: IndexContext,
   companyId: number,

@@ -1,7 +1,4 @@
-/**
- * Reads the rows of one page of prospects at low cost. A row whose current version is in memory is not read. If one Query over a range of
- * ids costs less than reading the rows one by one, the Query is used.
- */
+/** Reads the rows of one page of prospects at low cost, from memory or with a Query over a range of ids where possible. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
@@ -14,34 +11,25 @@ import { TableBusy } from "#shared/errors.ts";
 import { recentRows } from "#shared/prospects/list/recent-rows.ts";
 import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 
-/** Estimated bytes that a Query reads for each prospect. Rows have 600 to 900 bytes, so the estimate is a little too high. */
+/** Estimated bytes of a row in a Query. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
-/**
- * Bytes that an eventually consistent Query reads for half a read unit. A row that is read alone costs half a unit even if it is smaller,
- * so a Query over many rows can be cheaper.
- */
+/** Bytes that an eventually consistent Query reads for half a read unit. A row that is read alone needs half a unit, too. */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** A Query is an additional request. It is used only if it saves at least this number of half read units. */
+/** A Query is an additional request. It must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
 /**
- * A page may be read several times. The first reads (this number of them) accept a row only in exactly the version of the search index.
- * Later reads also accept a newer row that still belongs to the list. Otherwise a page with many concurrent writes might never succeed.
+ * The first reads of a page accept a row only in the version of the index. Later reads also accept a newer row that still belongs to the
+ * list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_READS = 2;
 
-/**
- * The attributes that lists read. They read no others, because the SDK needs processor time for each attribute of each row: the type and
- * the company are known.
- */
+/** The SDK needs processor time for each attribute of each row, and the type and the company are known. */
 const read = { type: "prospect", fields: ["id", "assignedToUserId", "version", "deletedAt", "fields"] } as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
 
-/**
- * Returns the rows in the order of `refs`. `namesVersion` is the version of the company's names (statuses, tags and users). `belongs` must
- * return whether a row passes the filters of the list.
- */
+/** Returns the rows in the order of `refs`. `belongs` must return whether a row passes the filters of the list. */
 export type PageRows = (
   refs: readonly ProspectRef[],
   namesVersion: number,
@@ -49,9 +37,8 @@ export type PageRows = (
 ) => Promise<ListedRow[] | StaleSnapshot>;
 
 /**
- * Returns a function that reads the rows of one page. If the function returns StaleSnapshot, a row is newer than the index or not visible
- * yet. In this case, read the index again and call the function again. The function's first read is eventually consistent, which costs half
- * as much. Rows that are older than the index are read again with strong consistency.
+ * If the returned function returns StaleSnapshot, a row is newer than the index or not visible yet. In this case, read the index again and
+ * call the function again. Rows that are older than the index are read again with strong consistency.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, ListedRow>();
@@ -76,19 +63,14 @@ export function pageRows(table: Reads, companyId: number): PageRows {
   };
 }
 
-/**
- * Maximum number of strongly consistent reads of a row that is older than the index. Several reads may be needed, because the row of a
- * transaction may become visible after the index entry of the same transaction.
- */
+/** The row of a transaction may become visible after its index entry, so several strongly consistent reads may be needed. */
 const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns the rows by id. Each row has at least the version in `refs`. The first read is eventually consistent, which costs half as much.
- * Throws TableBusy if a row remains older than that after `STRONG_READS` further reads.
+ * Returns the rows by id, each in at least the version in `refs`. Throws TableBusy if a row is older even after `STRONG_READS` reads.
  *
- * @param namesVersion the version of the company's names (statuses, tags and users)
  * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
  * @param recent ids of further prospects, whose rows may be outdated by less than a second
  */

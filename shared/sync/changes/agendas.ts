@@ -1,4 +1,4 @@
-/** Reads the agendas of a company's prospects. An agenda is a row with the times of one prospect's appointments. */
+/** Reads the agendas of a company's prospects. */
 import type { Change } from "#shared/company-index/change-log.ts";
 import { readLog } from "#shared/company-index/read/chunks.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -11,8 +11,8 @@ interface PlacedEntry extends AgendaEntry {
 }
 
 /**
- * Reads the entries of all agendas (rows with the times of one prospect's appointments) of the prospects that are assigned to the user, or
- * to nobody if `userId` is null. An agenda whose last appointment starts before the time `from` may be left out.
+ * Reads the agendas of the user's prospects, or of those without an assignee if `userId` is null. An agenda that ends before the time
+ * `from` may be left out.
  */
 export async function agendaEntries(
   table: Reads,
@@ -31,18 +31,16 @@ export async function agendaEntries(
 /** Maximum number of Queries that run at the same time. */
 export const QUERIES_AT_ONCE = 25;
 
-/** The appointments of all prospects that are not deleted. */
 export interface Agendas {
   readonly count: number;
-  /** The months in which these appointments begin, in order, with the number of appointments of each month. */
+  /** The months in which these appointments begin, in order. */
   readonly months: readonly (readonly [month: number, count: number])[];
 }
 
 /**
- * Reads the agendas of all prospects. `userIds` must contain all users of the company, because an agenda is stored under the prospect's
- * assignee. If a prospect gets another assignee during the reads, its agenda moves, and the reads may miss it. The appointments of such a
- * prospect are therefore read from their own rows. `headVersion` is the version of the search index's head row before this call. The
- * changes after this version show which prospects may have got another assignee.
+ * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
+ * during the reads, the appointments are read from their own rows. The changes after `headVersion`, the version of the head row before this
+ * call, show such prospects.
  */
 export async function allAgendas(
   table: Reads,
@@ -76,10 +74,7 @@ export async function allAgendas(
   };
 }
 
-/**
- * Returns the prospects that may have got another assignee since the head row of the search index had this version. The agenda of such a
- * prospect has moved to another partition, so Queries of all partitions may have missed it.
- */
+/** The agenda of a reassigned prospect has moved to another partition, so Queries of all partitions may have missed it. */
 async function reassignedSince(table: Reads, companyId: number, headVersion: number): Promise<Set<number>> {
   const { chunks, unflushed } = await readLog(table, companyId, headVersion, 1);
   const changes = [...unflushed.changes];
@@ -89,7 +84,7 @@ async function reassignedSince(table: Reads, companyId: number, headVersion: num
   return new Set(changes.filter(isReassigned).map(({ id }) => id));
 }
 
-/** Returns the number of the month in UTC, counted from January of the year 0. */
+/** The number is counted from January of the year 0, in UTC. */
 export function monthOf(epochMs: number): number {
   const date = new Date(epochMs);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();

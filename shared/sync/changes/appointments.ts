@@ -1,7 +1,6 @@
 /**
  * Reads all appointments that a caller may see, in a fixed order. For a caller who sees all prospects, they come from the company's
- * calendar, month by month. For any other caller, they come from the agendas of the prospects that are assigned to this caller. An agenda
- * is a row with the times of one prospect's appointments.
+ * calendar. For any other caller, they come from the agendas of the prospects that are assigned to this caller.
  */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -58,22 +57,19 @@ const monthName = (month: number): string =>
 
 const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00:00:00.000Z`);
 
-/** Returns the beginning of the next month, in milliseconds since 1970. */
+/** In milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
 
-/** A place in the calendar: after the appointment with this start and id, or at this time if the id is 0. */
+/** A place in the calendar: after this appointment, or at this time if the id is 0. */
 interface Position {
   readonly at: number;
   readonly id: number;
 }
 
 /**
- * Reads appointments from the calendar, sorted by start and then by id. The calendar has a partition for each month. The agendas (one row
- * with the times of each prospect's appointments) say which months have appointments. The agendas are read at most once for a page. A page
- * after the first one does not need them if it ends within the month in which it begins.
- *
- * Each returned row has an `Order`, three numbers from which the next page continues: the start of the appointment, its id, and the last
- * month that had an appointment when the first page was read. No page reads the calendar beyond that month.
+ * Reads appointments by start and then by id. The agendas say which months have appointments. A later page does not need them if it ends
+ * within its first month. An `Order` contains the start of the appointment, its id, and the last month that had an appointment when the
+ * first page was read. No page reads beyond that month.
  */
 async function ofCalendar(
   table: Reads,
@@ -107,7 +103,7 @@ async function ofCalendar(
 
 const startOf = (month: number): Position => ({ at: beginOf(month), id: 0 });
 
-/** Returns the first months whose appointments fit together into `room`, and at least the first month. */
+/** Returns at least the first month. */
 function fitting(months: Agendas["months"], room: number): Agendas["months"] {
   let [end, left] = [0, room];
   for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {
@@ -118,10 +114,7 @@ function fitting(months: Agendas["months"], room: number): Agendas["months"] {
   return months.slice(0, Math.max(1, end));
 }
 
-/**
- * Yields the appointments that come after the start `at` and the id `id`, up to `to` or to the end of the month of `at`, whichever is
- * earlier.
- */
+/** Ends at `to` or at the end of the month of `at`, whichever is earlier. */
 export async function* calendarRows(
   table: Reads,
   companyId: number,

@@ -6,7 +6,7 @@ import { blockOf, type Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 
-/** The key of a row that must be read in the version `version` or a later one. */
+/** The row must be read in this version or a later one. */
 export interface WantedRow extends Key {
   readonly version: number;
 }
@@ -22,9 +22,8 @@ const TRIES = 5;
 const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
 
 /**
- * Reads the wanted rows, each in its wanted version or a later one. Returns a function that finds a row by its key. The returned function
- * returns undefined for a row that does not exist. Rows that are missing or too old after an eventually consistent read are read again with
- * strong consistency, `TRIES` times at most.
+ * Returns a function that finds a row by its key, or undefined. Rows that are missing or too old after an eventually consistent read are
+ * read again with strong consistency, `TRIES` times at most.
  */
 export async function rowsAt<Row extends Versioned>(
   table: Reads,
@@ -49,13 +48,12 @@ export async function rowsAt<Row extends Versioned>(
   return (row) => found.get(nameOf(row));
 }
 
-/** Some rows of a list. `hasMore` is true if the list has more rows after them. */
 export interface Some<Row> {
   readonly rows: readonly Row[];
   readonly hasMore: boolean;
 }
 
-/** Returns a sort key that comes directly after `sk`, and before every other key that begins with `sk`. */
+/** The result comes directly after `sk`, and before every other key that begins with `sk`. */
 const after = (sk: string): string => `${sk}!`;
 
 async function someRows<Row>(
@@ -69,17 +67,13 @@ async function someRows<Row>(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
-/** The ids and versions of a prospect's notes according to the search index. */
+/** The notes according to the search index. */
 export type KnownNotes = readonly { readonly id: number; readonly version: number }[];
 
 /** A prospect with more notes than this gets a separate Query. */
 const MANY_NOTES = 200;
 
-/**
- * Reads the notes of several prospects with eventually consistent reads. If a note is missing, or is older than the version in the search
- * index, the result leaves out the note's prospect. The caller must then read this prospect's notes with `notesAfter`. If the ids of the
- * prospects are close together, one Query reads the notes of several prospects.
- */
+/** Leaves out a prospect if one of its notes is missing or older than in the search index. The caller must then use `notesAfter`. */
 export async function notesOf(
   table: Reads,
   companyId: number,
@@ -116,10 +110,7 @@ export async function notesOf(
 const isDense = (count: number, first: number, last: number): boolean =>
   count >= WORTH_A_QUERY && last - first < 3 * count;
 
-/**
- * Reads the notes of a prospect that come after the note with this creation time and id. If the list is empty, it reads from the first note
- * on.
- */
+/** Reads the notes after the given one, or from the first note on if the list is empty. */
 export function notesAfter(
   table: Reads,
   companyId: number,
@@ -132,10 +123,7 @@ export function notesAfter(
   return someRows(table, { ...range, from }, limit, (item) => StoredNote.parse(item));
 }
 
-/**
- * Reads the appointments of a prospect that come after the appointment with this id. If `id` is undefined, reads from the first appointment
- * on.
- */
+/** If `id` is undefined, reads from the first appointment on. */
 export function appointmentsAfter(
   table: Reads,
   companyId: number,

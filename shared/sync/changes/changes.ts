@@ -1,7 +1,6 @@
 /**
- * Returns the pages of `GET /api/changes`: first a snapshot of the records that the caller may see, then the changes since the snapshot
- * began. The client's position in the change log decides which changes are new, and not a clock, so the client misses no change
- * (docs/decisions/2026-11-23-changes.md).
+ * Returns the pages of `GET /api/changes`: a snapshot, and then the changes since it began. The position in the change log decides which
+ * changes are new, and not a clock, so the client misses no change (docs/decisions/2026-11-23-changes.md).
  */
 import { createHash } from "node:crypto";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -39,9 +38,9 @@ interface Page {
 }
 
 /**
- * Returns the page after the cursor, or the first page of a snapshot if there is no cursor. Throws `sync_reset_required` if the cursor has
- * expired, if the log no longer contains the changes after it, or if the caller has got or lost the right to see all prospects. Throws
- * `validation_failed` if the cursor is damaged, belongs to another user, or was made for other types than the request names.
+ * Without a cursor, returns the first page of a snapshot. Throws `sync_reset_required` if the cursor has expired, if the log lacks changes
+ * after it, or if the caller has got or lost the right to see all prospects. Throws `validation_failed` if the cursor is damaged, belongs
+ * to another user, or was made for other types.
  */
 export async function readChanges(
   context: ChangesContext,
@@ -67,8 +66,7 @@ const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): bo
   types.length === others.length && types.every((type) => others.includes(type));
 
 /**
- * Returns the cursor with which a snapshot begins. Its position in the change log is the present version of the search index's head row.
- * When the client has read the whole snapshot, it reads the changes from this position on. It therefore also gets everything that is
+ * After the snapshot, the client reads the changes from the present version of the head row on. It therefore also gets everything that is
  * written while it reads the snapshot.
  */
 const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, since: number): Cursor => ({
@@ -112,7 +110,6 @@ async function snapshotPage(
   return { items: page.items, next, hasMore: true, total };
 }
 
-/** Counts all records of these types that the caller may see. */
 async function countAll(reads: StageReads, types: readonly ChangeType[]): Promise<number> {
   const { context, caller } = reads.making;
   const { names, matches } = await reads.found();
@@ -134,12 +131,9 @@ async function countAll(reads: StageReads, types: readonly ChangeType[]): Promis
   return all.reduce((sum, count) => sum + count, 0);
 }
 
-/** A chunk (a row of the change log) usually contains at least this number of changes. */
+/** A chunk usually contains at least this number of changes. */
 const CHANGES_PER_ROW = 24;
-/**
- * Number of rows of chunks that one request reads at once for a user who sees only some prospects. It is large, because most changes do not
- * concern this user.
- */
+/** Number of rows to read at once for a user who sees only some prospects, because most changes do not concern this user. */
 const ROWS_FOR_FEW = 256;
 const rowsAtOnce = ({ seesAll: isAll }: Cursor, limit: number): number =>
   isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
@@ -186,9 +180,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
     return { items: page.items, next: { ...next, position }, hasMore: true };
   }
   const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
-  // An item shows the current state of its record. If the page contains the item of a record, the client therefore has all changes of this
-  // record so far, and the next page need not repeat them. A new name of a status, tag or user is an exception, because other records show
-  // the name too. The client has such a change only when it has got the items of all these records.
+  // An item shows the current state of its record, so the next page need not repeat older changes of the record. A renamed status, tag or
+  // user is an exception. Other records show the name too, and the client needs the items of all of them.
   const isShown = (change: Change): boolean =>
     (shown.has(change.id) && interest.stagesOf(change).length === 0) ||
     (isBulkDone && bulk.key.id === change.id && bulk.key.version === change.version);
@@ -204,10 +197,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   return { items: page.items, next: { ...next, position, delivered, elapsed }, hasMore };
 }
 
-/**
- * Adds the items of many records that one change concerns, for example all records of an import. If the last page contained only some of
- * them, continues after these. Returns where the next page continues, or undefined if all items are added.
- */
+/** Adds the items of many records that one change concerns. Returns where the next page continues, or undefined if all items are added. */
 async function addBulk(making: Making, cursor: Cursor, { key, stages }: Bulk, page: PageItems) {
   const { partial, types } = cursor;
   const isSameChange = partial?.key.id === key.id && partial.key.version === key.version;
@@ -218,9 +208,8 @@ async function addBulk(making: Making, cursor: Cursor, { key, stages }: Bulk, pa
 }
 
 /**
- * Returns an id of the change log, made from the name of the table and the stored `logId`. A table that was restored from a backup has the
- * same `logId`, but another name. Its log needs another id, because it may use version numbers again that clients have already read with
- * other changes.
+ * A table that was restored from a backup has the same `logId`, but another name. Its log needs another id, because it may use version
+ * numbers again that clients have already read with other changes.
  */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")

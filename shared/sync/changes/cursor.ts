@@ -1,6 +1,5 @@
 /**
- * The cursor of `GET /api/changes`: how far a client has read. It is encrypted and authenticated with a data key of the company, so that a
- * client cannot change it. It belongs to one user.
+ * The cursor of `GET /api/changes`. It is encrypted and authenticated with a data key of the company, so that a client cannot change it.
  */
 
 import type { Caller } from "#shared/auth/caller.ts";
@@ -12,15 +11,14 @@ import { NotSealed, type Purpose, type Secrets } from "#shared/secrets/secrets.t
 import { type ChangeKey, type Delivered, readDelivered, writeDelivered } from "#shared/sync/changes/delivered.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 
-/** A position in the change log. */
 export interface Position {
-  /** The client has read all chunks (rows of the change log) up to this version of the search index's head row. */
+  /** The client has read all chunks up to this version of the head row. */
   readonly version: number;
   /** Number of changes that the client has read of the next chunk. */
   readonly offset: number;
   /**
-   * A time, in milliseconds since 1970, at which the change log ended at this position. The cursor expires `POSITION_MS` after this time.
-   * All changes that the client has were made before this time.
+   * A time at which the log ended here, in milliseconds since 1970. The cursor expires `POSITION_MS` after it. All changes that the client
+   * has were made before it.
    */
   readonly since: number;
 }
@@ -28,10 +26,7 @@ export interface Position {
 /** A place in a list of stages. Each stage reads records of one type, in a fixed order. */
 export interface Place {
   readonly stage: number;
-  /**
-   * The three numbers by which records are sorted, taken from the last record that was read. Their meaning depends on the type. Undefined
-   * before the first record.
-   */
+  /** The three numbers by which the last record was sorted. Their meaning depends on the type. Undefined before the first record. */
   readonly after: readonly [number, number, number] | undefined;
 }
 
@@ -40,17 +35,14 @@ export interface SnapshotProgress extends Place {
   readonly total: number | undefined;
 }
 
-/** The client has got only the first items of the change `key`, which has many items. The next page continues at this place. */
+/** The client has got only the first items of the change `key`. The next page continues at this place. */
 export interface PartialChange extends Place {
   readonly key: ChangeKey;
 }
 
-/**
- * A place in the sequence of events that happen without a write, such as the beginning of an appointment. The sequence is sorted by `at`
- * and then by `id`. The client has the changes of all events up to this place.
- */
+/** The client has the changes of all events up to this place. Events happen without a write, and are sorted by `at` and then by `id`. */
 export interface Elapsed {
-  /** The time of the event, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly at: number;
   readonly id: number;
   /** Until this time, in milliseconds since 1970, none of the client's records changes without a write. */
@@ -71,7 +63,6 @@ export interface Cursor {
 
 export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
 
-/** The version of the cursor's encoding. */
 const FORMAT = 1;
 
 /** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */
@@ -133,10 +124,7 @@ function decoded(text: string): Cursor | undefined {
 
 const PURPOSE: Purpose = "sync-cursors";
 
-/**
- * Returns a key that no stored row has. The cursor is encrypted as if it were stored in a row with this key, so it can be decrypted only
- * for the same user.
- */
+/** No stored row has this key. It binds the cursor to the user: only with the same key can the cursor be decrypted. */
 const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {
@@ -146,7 +134,7 @@ export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Curso
 
 function opened(secrets: Secrets, caller: Caller, text: string): Promise<string> {
   const bytes = Buffer.from(text, "base64url");
-  // Node.js skips characters that are not in the alphabet of base64url. Without this check, a cursor with such characters would be accepted.
+  // Node.js skips characters that are not in the alphabet of base64url, and would accept a cursor with such characters.
   if (bytes.toString("base64url") !== text) return Promise.reject(foreignCursor());
   return secrets.open(caller.companyId, boundTo(caller), bytes, PURPOSE);
 }
@@ -181,8 +169,8 @@ export const foreignCursor = (cause?: unknown): ApiError =>
   });
 
 /**
- * Returns the caller's cursor. Throws `validation_failed` if `text` is not a cursor of this caller. Throws `sync_reset_required` if the
- * caller has got or lost the right to see all prospects since the cursor was made, or if another release has made the cursor.
+ * Throws `validation_failed` if `text` is not a cursor of this caller. Throws `sync_reset_required` if the caller has got or lost the right
+ * to see all prospects since the cursor was made, or if another release has made the cursor.
  */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
   const cursor = await opened(secrets, caller, text)

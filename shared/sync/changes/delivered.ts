@@ -1,13 +1,12 @@
 /**
- * Stores in a cursor which unflushed changes the client already has. An unflushed change is an entry of the search index that no flush (a
- * background job) has copied into the change log yet. If the list of these changes is short, the cursor contains the list. Otherwise the
- * unflushed changes are sorted, and the cursor covers only those before the first one that the client lacks. It then contains the last
- * covered change, and the number of covered changes. Until the next flush, changes are only added. So if this number has grown, or if there
- * was a flush, the client gets all covered changes again.
+ * Stores in a cursor which unflushed changes the client already has. A short list of them is in the cursor. Otherwise the unflushed changes
+ * are sorted, and the cursor covers only those before the first one that the client lacks. It contains the last covered change and the
+ * number of covered changes. Until the next flush, changes are only added. If this number has grown or there was a flush, the client gets
+ * all covered changes again.
  */
 import { type ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
-/** Identifies one change. No two records have the same id, even if they are of different kinds. */
+/** No two records have the same id, even if they are of different kinds. */
 export interface ChangeKey {
   readonly id: number;
   readonly version: number;
@@ -28,18 +27,13 @@ export const nothingDelivered: Delivered = { list: [], part: undefined };
 const nameOf = ({ id, version }: ChangeKey): string => `${id}#${version}`;
 
 export interface Known {
-  /**
-   * True if the cursor's list contains this change. Use it for a change in a chunk of the log: the client may have got this change while it
-   * was unflushed, and then only the list can say so, because the number counts unflushed changes only.
-   */
+  /** Use it for a change in a chunk, which the client may have got while it was unflushed. The number counts unflushed changes only. */
   isListed(change: ChangeKey): boolean;
-  /** True if the client has this unflushed change. */
   isDelivered(change: ChangeKey): boolean;
 }
 
 /**
- * Returns which changes the client has, according to its cursor. `unflushed` must be all unflushed changes that concern the caller, sorted.
- * `wasFlushed` is true if there may have been a flush since the cursor was made.
+ * `unflushed` must be all that concern the caller, sorted. `wasFlushed` is true if there may have been a flush since the cursor was made.
  */
 export function knownOf({ list, part }: Delivered, unflushed: readonly ChangeKey[], wasFlushed: boolean): Known {
   const names = new Set(list.map(nameOf));
@@ -50,10 +44,7 @@ export function knownOf({ list, part }: Delivered, unflushed: readonly ChangeKey
   return { isListed, isDelivered: (change) => isSame && isInPart(change) };
 }
 
-/**
- * Returns the part of the next cursor that says which unflushed changes the client has. `unflushed` must be sorted. `isDelivered` returns
- * true for a change that the client has.
- */
+/** `unflushed` must be sorted. `isDelivered` returns true for a change that the client has. */
 export function deliveredOf<C extends ChangeKey>(
   unflushed: readonly C[],
   isDelivered: (change: C) => boolean,

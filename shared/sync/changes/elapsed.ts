@@ -1,7 +1,4 @@
-/**
- * Finds the records that change without a write, because time passes. When an appointment begins, its prospect shows the next appointment.
- * When an invitation expires, its user is shown with an expired invitation.
- */
+/** Finds the records that change without a write: a prospect when an appointment begins, and a user when an invitation expires. */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
@@ -14,7 +11,7 @@ import type { ChangeType } from "#shared/sync/changes/schema.ts";
 
 type Place = Pick<Elapsed, "at" | "id">;
 
-/** The beginning of an appointment, or the expiry of an invitation. `id` is the id of the appointment or of the user. */
+/** `id` is the id of the appointment or of the user. */
 interface Event extends Place {
   /** The prospect that has the appointment. Undefined for a user. */
   readonly prospectId?: number;
@@ -23,21 +20,17 @@ interface Event extends Place {
 interface Events {
   /** The events that have already happened, sorted by `at` and then by `id`. */
   readonly due: readonly Event[];
-  /** `due` contains every event up to this place in the order of `at` and `id`. Events after this place may be missing from `due`. */
+  /** Events after this place may be missing from `due`. */
   readonly end: Place;
   /** The next event after those in `due` does not happen before this time, in milliseconds since 1970. */
   readonly quietUntil: number;
 }
 
-/**
- * The calendar is read up to this many milliseconds into the future. The cursor then contains the time of the next event (`quietUntil`),
- * and requests before this time need not read the calendar.
- */
+/** Milliseconds for which the calendar is read in advance. Requests before `quietUntil` need not read it. */
 const AHEAD_MS = 3_600_000;
 
 export interface AddedEvents {
   readonly elapsed: Elapsed;
-  /** True if more events have happened than the page contains. */
   readonly hasMore: boolean;
 }
 
@@ -108,7 +101,7 @@ async function beginning({ context, caller, nowMs }: Making, from: Elapsed, limi
     );
     return eventsOf(all, from, nowMs);
   }
-  // One call reads at most up to the end of a month, because each month of the calendar is a separate partition.
+  // Each month of the calendar is a separate partition.
   const end = Math.min(nowMs + AHEAD_MS, monthEnd(from.at - 1));
   const all: Event[] = [];
   let rows = 0;

@@ -19,11 +19,10 @@ import { presentTerritory, type StoredTerritory, Territory } from "#shared/terri
 
 export type ChangesContext = Pick<ApiContext, "table" | "clock" | "secrets">;
 
-/** The data that is needed to make the items of one page. */
 export interface Making {
   readonly context: ChangesContext;
   readonly caller: Caller;
-  /** The time of the page, in milliseconds since 1970. It is never before the time of an earlier page of the same client. */
+  /** Milliseconds since 1970, never before the time of an earlier page of the same client. */
   readonly nowMs: number;
 }
 
@@ -38,15 +37,14 @@ export const removal = (type: ChangeType, id: number, version: number, reason: R
   ...{ type, id, version, op: "remove", reason },
 });
 
-/** Returns why the caller may not see the prospect. Undefined if the caller sees it. */
+/** Undefined if the caller sees the prospect. */
 export function hiddenBecause(caller: Caller, prospect: StoredProspect): Reason | undefined {
   if (isVisible(caller, prospect)) return undefined;
   return isInScope(caller, prospect) ? "deleted" : "hidden";
 }
 
 /**
- * An item of a page. `changesAt` is the time, in milliseconds since 1970, at which the item's record changes without a write, for example
- * because an appointment begins. It is absent if there is no such time.
+ * `changesAt` is the time at which the record changes without a write, in milliseconds since 1970. It is absent if there is no such time.
  */
 export interface TimedItem {
   readonly item: ChangeItem;
@@ -69,13 +67,13 @@ export async function prospectItem(
   return next === undefined ? { item } : { item, changesAt: begunAt(next) };
 }
 
-/** Returns the first millisecond after the start of the appointment. From then on, the prospect shows its next appointment instead. */
+/** From the result on, the prospect shows its next appointment instead. */
 export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(startAt) + 1;
 
 /**
- * Returns the version of a note or appointment in the feed. It grows not only when the row is written, but also when the version of its
- * prospect or of the dictionary (statuses, tags and users) grows. For example, a prospect is assigned to another user and later back. The
- * client then gets the removal of a note and later the note again, which must have a higher version than its removal.
+ * The version of a note or appointment also grows with the version of its prospect and of the dictionary. For example, a prospect is
+ * assigned to another user and later back. The client gets the removal of a note and later the note again, which must have a higher version
+ * than its removal.
  */
 export const attachedVersion = (row: { readonly version: number }, prospectVersion: number, names: Dictionary) =>
   shownVersion(row.version, prospectVersion + names.version);
@@ -102,10 +100,7 @@ export const tagItem = (row: StoredTag): TimedItem => ({
   item: upsert("tags", row.id, shownVersion(row.version), checked(Tag, row)),
 });
 
-/**
- * Returns the time at which the user's invitation expires, or undefined if it cannot expire. From this time on, the user is shown with an
- * expired invitation, without a write.
- */
+/** From the result on, the user is shown with an expired invitation. Undefined if the invitation cannot expire. */
 export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | undefined =>
   isWithdrawn === true ? undefined : invitedUntil;
 
@@ -121,16 +116,13 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return changesAt === undefined || isExpired ? { item } : { item, changesAt };
 }
 
-/**
- * Number of prospects whose rows are read at a time. Rows that do not fit into the page are read in vain, so the number is the default
- * limit of a page.
- */
+/** Rows that do not fit into the page are read in vain, so the number is the default limit of a page. */
 export const PROSPECTS_AT_ONCE = limits.changesDefault;
 
 /** Maximum bytes of a page without its items: the cursor and the names of the fields. */
 const ENVELOPE_BYTES = 1_024;
 
-/** The items of a page. Their number and their bytes are limited, but the first item is always accepted. */
+/** The first item is always accepted. */
 export class PageItems {
   readonly items: ChangeItem[] = [];
   /** Until this time, in milliseconds since 1970, none of the page's records changes without a write. */

@@ -1,7 +1,4 @@
-/**
- * Makes the items of the notes and appointments of a prospect that becomes visible to the caller or ceases to be visible. The device gets
- * the notes and appointments with the prospect, or removes them with it.
- */
+/** Makes the items of the notes and appointments of a prospect that becomes visible to the caller or ceases to be visible. */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
 import type { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -19,19 +16,12 @@ import {
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
 
-/**
- * Maximum number of notes, and of appointments, that one page reads of a prospect that becomes visible or ceases to be visible. For the
- * first record of a page, the limit is the room in the page instead.
- */
+/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record, it is the room in the page. */
 export const ATTACHED_AT_ONCE = 32;
 
-/**
- * A prospect that becomes visible or ceases to be visible is added to the feed in three stages: 0 is the prospect itself, 1 its notes, and
- * 2 its appointments. If a page ends between them, the cursor contains the stage with which the next page begins.
- */
+/** The stages after stage 0, which is the prospect itself. The cursor contains the stage with which the next page begins. */
 export const [NOTES, APPOINTMENTS] = [1, 2];
 
-/** The data that is needed to make the items of the notes and appointments of a page's prospects. */
 export interface ProspectRows {
   readonly making: Making;
   readonly types: readonly ChangeType[];
@@ -40,9 +30,8 @@ export interface ProspectRows {
 }
 
 /**
- * A prospect that becomes visible to the caller or ceases to be visible. If the last page ended among its notes or appointments, this page
- * continues in the stage `from` (notes or appointments), after the entry whose order is `after`. Otherwise it begins with the first note,
- * and `after` is undefined. At most `limit` notes and `limit` appointments are read.
+ * If the last page ended among the notes or appointments, this page continues in the stage `from` after the entry `after`. At most `limit`
+ * notes and `limit` appointments are read.
  */
 export interface Moving extends Selected {
   readonly from: number;
@@ -50,16 +39,13 @@ export interface Moving extends Selected {
   readonly limit: number;
 }
 
-/** The first notes and appointments of a prospect. Each is undefined if the client does not want them, or already has them. */
+/** Each is undefined if the client does not want them, or already has them. */
 export interface FoundAttached {
   readonly notes: Some<StoredNote> | undefined;
   readonly appointments: Some<StoredAppointment> | undefined;
 }
 
-/**
- * Reads the notes and appointments of the prospects, by the id of the prospect. It does not need the rows of the prospects, so the caller
- * reads these at the same time.
- */
+/** The result is by prospect id. It does not need the rows of the prospects, so the caller reads these at the same time. */
 export async function readAttached(
   { context: { table }, caller: { companyId } }: Making,
   types: readonly ChangeType[],
@@ -76,7 +62,6 @@ export async function readAttached(
   return new Map(await Promise.all(moving.map(read)));
 }
 
-/** Returns the items of the notes and appointments of a prospect that has become visible to the caller or has ceased to be visible. */
 export function attachedItems(rows: ProspectRows, record: Selected, found: FoundAttached | undefined): Attached[] {
   const prospect = rows.prospects.get(record.id);
   if (prospect === undefined || found === undefined) return [];
@@ -91,12 +76,12 @@ export type Order = readonly [number, number, number];
 
 export interface Attached {
   readonly stage: number;
-  /** The item is undefined if no device of the caller can have a copy of the hidden note or appointment. No removal is then needed. */
+  /** Undefined if no device of the caller can have a copy of the hidden note or appointment. */
   readonly entries: readonly { readonly item: TimedItem | undefined; readonly order: Order }[];
   readonly hasMore: boolean;
 }
 
-/** Returns the notes of a prospect that has become visible to the caller, or the removals of its notes if it has ceased to be visible. */
+/** If the prospect has ceased to be visible, the result contains removals. */
 const notesOf = (rows: ProspectRows, prospect: StoredProspect, notes: Some<StoredNote>): Attached => ({
   stage: NOTES,
   entries: notes.rows.map((row) => ({
@@ -124,7 +109,7 @@ const appointmentsOf = (
 const isHidden = ({ making: { caller } }: ProspectRows, prospect: StoredProspect): boolean =>
   hiddenBecause(caller, prospect) !== undefined;
 
-/** Returns the removal of a note or appointment. Returns undefined if no device of the caller can have a copy of it (`holdersOf`). */
+/** Returns undefined if no device of the caller can have a copy (`holdersOf`). */
 function removalOf(
   { making: { caller, nowMs }, names }: ProspectRows,
   prospect: StoredProspect,

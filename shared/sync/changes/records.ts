@@ -32,12 +32,8 @@ import { type EndOfLog, type RecordRows, readRecordRows } from "#shared/sync/cha
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
 
-/**
- * Maximum number of prospects in one page that become visible to the caller or cease to be visible. Such a prospect also needs items for
- * its notes and appointments.
- */
+/** Maximum number of prospects in a page that become visible or hidden. Their notes and appointments need items, too. */
 const MOVES_AT_ONCE = 64;
-/** How many of the selected records are in the page. */
 export interface Taken {
   /** Number of records with all their items in the page. */
   readonly records: number;
@@ -45,16 +41,15 @@ export interface Taken {
   readonly partial: PartialChange | undefined;
 }
 
-/** Data of the company that is already known when the records of a page are read. */
 export interface KnownOfCompany {
-  /** The version of the company's names (statuses, tags and users). */
+  /** The version of the dictionary. */
   readonly namesVersion: number;
   readonly namesOf: () => Promise<Dictionary>;
   /** Undefined if later chunks of the log may contain newer changes of the records. */
   readonly end: EndOfLog | undefined;
 }
 
-/** Adds the items of the records to the page, in their order, as far as they fit. */
+/** Adds the items in the order of the records, as far as they fit. */
 export async function addRecords(
   making: Making,
   types: readonly ChangeType[],
@@ -92,20 +87,14 @@ export async function addRecords(
   return { records: records.length, partial: undefined };
 }
 
-/**
- * Returns the first records, up to the one with which the page would have more than `moves` moves. A move is a prospect that becomes
- * visible or ceases to be visible. The rows of later records need not be read, because the page ends before them.
- */
+/** Returns the records before the one with which the page would have more than `moves` moves, because the page ends there. */
 function beforeMove(records: readonly Selected[], moves: number): readonly Selected[] {
   let left = moves;
   const end = records.findIndex(({ moves: isMoving }) => isMoving && --left < 0);
   return end === -1 ? records : records.slice(0, end);
 }
 
-/**
- * Returns true if the last page ended within this change. If there is a newer change of the same record, the items of the record are added
- * from the beginning, because the newer change may have hidden what the client already has.
- */
+/** True if the last page ended within this change. A newer change may have hidden what the client has, so its items begin again. */
 const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
   partial?.key.id === id && partial.key.version === version;
 
@@ -127,13 +116,10 @@ async function readRows(
   return { making, types, names, ...rows };
 }
 
-/**
- * Maximum number of times that the dictionary (statuses, tags and users) is read. The reads are not isolated from a transaction that is
- * running: they may already see its entry in the log, but not yet its other rows.
- */
+/** Maximum number of reads of the dictionary. They are not isolated from a transaction whose entry in the log is already visible. */
 const NAMES_TRIES = 5;
 
-/** Returns a dictionary that contains the selected statuses, tags and users in their versions or later ones. */
+/** The dictionary contains the selected statuses, tags and users in their versions or later ones. */
 async function namesWith(
   { context, caller }: Making,
   known: Dictionary,
@@ -155,10 +141,7 @@ async function namesWith(
   return names;
 }
 
-/**
- * Adds all items of the record. Returns undefined if they fit. Otherwise returns where the next page continues, or "unchanged" if not even
- * one item fits.
- */
+/** Returns undefined if all items fit, where the next page continues otherwise, or "unchanged" if not even one item fits. */
 async function addRecord(
   rows: Rows,
   record: Selected,
@@ -227,7 +210,7 @@ async function ownItem(
   }
 }
 
-/** Returns the version of the prospect of this note or appointment. Returns undefined if the caller may not see the prospect. */
+/** Returns undefined if the caller may not see the prospect. */
 function parentVersionOf(
   caller: Caller,
   { prospects, seen }: RecordRows,

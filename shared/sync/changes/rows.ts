@@ -10,7 +10,7 @@ import { noteKey, rowsAt, type WantedRow } from "#shared/sync/changes/attached.t
 import type { Selected } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/** Rows by the id of the record. A row that does not exist is missing. */
+/** By record id. A row that does not exist is missing. */
 export interface RecordRows {
   readonly prospects: ReadonlyMap<number, ListedRow>;
   readonly notes: ReadonlyMap<number, StoredNote>;
@@ -23,13 +23,11 @@ export interface RecordRows {
 /** What the log says if it contains no later changes than those that were read. */
 export interface EndOfLog {
   /**
-   * All changes that the client has were made before this time, in milliseconds since 1970. A change that was made before it, too, may
-   * appear in the log after them, because DynamoDB does not isolate a Query from transactions.
+   * All changes that the client has were made before this time, in milliseconds since 1970. An earlier change may appear in the log after
+   * them, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
-  /**
-   * Ids of prospects whose notes and appointments a change in the log may have shown or hidden. The client may already have this change.
-   */
+  /** Prospects whose notes and appointments a change in the log may have shown or hidden, even if the client has this change. */
   readonly moved: ReadonlySet<number>;
 }
 
@@ -44,10 +42,7 @@ interface SelectedAttached extends Selected {
 const isPresentAttached = (record: Selected): record is SelectedAttached =>
   (record.change.kind === "note" || record.change.kind === "appointment") && !record.change.isDeleted;
 
-/**
- * Returns true if the log shows that the caller may see the note or appointment. It contains the assignee of the prospect at the time of
- * the change. It also shows whether the prospect was reassigned, deleted or restored since.
- */
+/** The log contains the prospect's assignee at the time of the change, and later assignments, deletions and restores. */
 function isSeen(caller: Caller, change: AttachedChange, end: EndOfLog | undefined): boolean {
   if (end === undefined || end.moved.has(change.prospectId)) return false;
   const own = visibleAssignee(caller);
@@ -55,13 +50,11 @@ function isSeen(caller: Caller, change: AttachedChange, end: EndOfLog | undefine
 }
 
 /**
- * Reads the rows of the records, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to
- * a user who may not see it any more. If the log may contain newer changes than the selected ones (`end` is undefined), and the caller sees
- * only some prospects, the current rows are read. The rows of the prospects of notes and appointments, which decide who may see these, must
- * be current, unless the log shows that the caller may see them. The rows then only give the version of the prospect, which is a part of
- * the version of the item.
+ * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
+ * not see it any more. If `end` is undefined and the caller sees only some prospects, the current rows are therefore read. The prospects of
+ * notes and appointments must be current too, unless the log shows that the caller may see them.
  *
- * @param namesVersion the version of the company's names (statuses, tags and users)
+ * @param namesVersion the version of the dictionary
  */
 export async function readRecordRows(
   table: Reads,

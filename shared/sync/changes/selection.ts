@@ -1,7 +1,6 @@
 /**
- * Selects the records of one page of `GET /api/changes`. First come the records whose changes a flush has copied into chunks of the change
- * log. Then come those whose changes are only in unflushed entries (entries of the search index that no flush has processed yet). A record
- * with several changes is selected once, at the first of them, because its item in the page shows the current state of the record.
+ * Selects the records of one page of `GET /api/changes`: first those with changes in chunks of the log, and then those with unflushed
+ * changes only. A record is selected once, at its first change, because its item shows its current state.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type {
@@ -20,24 +19,20 @@ import type { Stage } from "#shared/sync/changes/stages.ts";
 
 export interface Selected {
   readonly id: number;
-  /** The newest version of the record that the log contains. The row that is read for the item must have at least this version. */
+  /** The newest version in the log. The row that is read for the item must have at least this version. */
   version: number;
-  /** The newest change of the record. */
   change: Change;
   /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
   moves: boolean;
-  /** The position in the change log before the record's first change. Undefined if all its changes are unflushed. */
+  /** The position before the record's first change. Undefined if all its changes are unflushed. */
   readonly before: Position | undefined;
 }
 
-/**
- * Many records that change together: the new records of an import, or the records that show a renamed or recoloured status, tag or user, or
- * the records that showed a deleted tag. A page with such records contains no other records.
- */
+/** Records that change together, such as those of an import or those that show a renamed tag. They do not share a page with others. */
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** `before` and `after` are the positions in the log before and after the change. Both are undefined if the change is unflushed. */
+  /** The positions before and after the change. Both are undefined if the change is unflushed. */
   readonly before?: Position;
   readonly after?: Position;
 }
@@ -52,7 +47,7 @@ export const typeOf = {
   user: "users",
 } as const satisfies Record<Change["kind"], ChangeType>;
 
-/** Decides which changes in the log concern a caller, and which other records the caller must get because of a change. */
+/** Decides which changes concern a caller, and which other records the caller must get because of a change. */
 export class Interest {
   readonly #caller: Caller;
   readonly #types: ReadonlySet<ChangeType>;
@@ -79,29 +74,25 @@ export class Interest {
     }
   };
 
-  /**
-   * Returns true if a device of the caller may have a copy of the deleted note or appointment, or if this is not known. A user to whom the
-   * prospect was assigned before may have one, too.
-   */
+  /** Also returns true if this is not known. A user to whom the prospect was assigned before may have a copy, too. */
   #mayHold({ heldBy }: NoteChange | AppointmentChange): boolean {
     const own = visibleAssignee(this.#caller);
     return own === undefined || heldBy === undefined || heldBy.includes(own);
   }
 
-  /** True if the client wants notes or appointments. */
   get hasAttached(): boolean {
     return this.#types.has("notes") || this.#types.has("appointments");
   }
 
-  /** Returns true if the caller saw the prospect before the change or sees it after the change, or if this is not known. */
+  /** True if the caller saw the prospect before the change or sees it after the change, or if this is not known. */
   #sees({ before, after }: Pick<ProspectChange, "before" | "after">): boolean {
     const own = visibleAssignee(this.#caller);
     return own === undefined || after === own || before === own || before === undefined;
   }
 
   /**
-   * Returns true if this change makes the prospect's notes and appointments visible to the caller, or hides them, or if this is not known.
-   * For a new prospect (version 1) the result is false, because its notes and appointments have separate entries in the log.
+   * Returns true if the prospect's notes and appointments become visible or hidden, or if this is not known. For a new prospect the result
+   * is false, because its notes and appointments have separate entries in the log.
    */
   moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
     if (version === 1 || !this.hasAttached) return false;
@@ -111,9 +102,8 @@ export class Interest {
   }
 
   /**
-   * Returns the stages (reads of records of one type) that read the other records which show the changed name of a status, tag or user. If
-   * the client also wants the type of the changed record, the first stage reads this record. The list is empty if the name has not changed
-   * or no wanted type shows it.
+   * Returns the reads of the other records that show the changed name. If the client also wants the changed record, the first stage reads
+   * it.
    */
   stagesOf(change: Change): readonly Stage[] {
     if (!("isShownElsewhere" in change) || !change.isShownElsewhere) return [];
@@ -127,7 +117,6 @@ export class Interest {
   }
 }
 
-/** Maps a kind of record to the stages (reads of records of one type) that read the records which show its name. */
 const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> = {
   territory: () => [],
   status: (id) => [{ type: "prospects", where: { statusIds: new Set([id]) } }],
@@ -140,28 +129,21 @@ const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> 
   ],
 };
 
-/**
- * Finds the names of statuses, tags and users that have changed several times. The records that show such a name are read only for its last
- * change, because their items show the present name anyway.
- */
+/** The records that show a name are read only for its last change, because their items show the present name anyway. */
 export class Renames {
   readonly #changes: () => readonly Change[];
   readonly #begun: ChangeKey | undefined;
   #newest: ReadonlyMap<number, number> | undefined;
 
   /**
-   * `changes` returns the changes of the log that are already read. `begun` is the change whose records the client has begun to read. These
-   * records are read to the end, even if the name has changed again meanwhile. Otherwise the client would begin with the first record at
-   * every change of the name, and might never reach the last record.
+   * `begun` is the change whose records the client has begun to read. They are read to the end, even if the name has changed again.
+   * Otherwise the client would begin again at every change of the name, and might never reach the last record.
    */
   constructor(changes: () => readonly Change[], begun: ChangeKey | undefined) {
     [this.#changes, this.#begun] = [changes, begun];
   }
 
-  /**
-   * Returns true if the log contains a later change of the same name. This change can be skipped, because the later one selects the records
-   * that show the name.
-   */
+  /** A change can be skipped if the log contains a later change of the same name. */
   readonly isSuperseded = (change: Change): boolean => {
     if (!isRename(change) || (this.#begun !== undefined && byKey(change, this.#begun) === 0)) return false;
     this.#newest ??= new Map(
@@ -184,7 +166,6 @@ export class Selection {
   readonly #moved = new Set<number>();
   #isFull = false;
   #readOfChunk = 0;
-  /** The position up to which the log has been read. */
   position: Position;
   /** If set, the page consists of these records only. */
   bulk: Bulk | undefined;
@@ -201,10 +182,7 @@ export class Selection {
     return this.#isFull;
   }
 
-  /**
-   * Ids of the prospects whose notes and appointments a change may have shown or hidden. Considers all changes that were read, also those
-   * that the page does not contain, and those that the client already has.
-   */
+  /** Prospects whose notes and appointments a change may have shown or hidden. Considers all changes that were read. */
   get moved(): ReadonlySet<number> {
     return this.#moved;
   }
@@ -213,7 +191,7 @@ export class Selection {
     if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(change.id);
   }
 
-  /** Selects the record and returns true. If the page is full, selects nothing and returns false. */
+  /** Returns false if the page is full. */
   #add(change: Change, before?: Position): boolean {
     const { id, version } = change;
     const moves = change.kind === "prospect" && this.#interest.moves(change);
@@ -231,13 +209,13 @@ export class Selection {
     return true;
   }
 
-  /** Makes the page consist of these records, which change together. If the page already has other records, it ends before them. */
+  /** If the page already has other records, it ends before these. */
   #take(bulk: Bulk): void {
     if (this.#records.size > 0) this.#isFull = true;
     else this.bulk = bulk;
   }
 
-  /** Reads chunks (rows of the change log) until the page is full, or until the next change is one of many records that change together. */
+  /** Ends when the page is full, or before a change of many records. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
     for await (const { version, part, parts, changes, range, at } of chunks) {
@@ -273,9 +251,7 @@ export class Selection {
   }
 
   /**
-   * Selects the records of unflushed changes that the client does not have. `changes` must be sorted. The loop does not end when the page
-   * is full: it also notes newer versions of the selected records, because the rows that are read for them must have at least these
-   * versions.
+   * `changes` must be sorted. The loop does not end when the page is full, because it also notes newer versions of the selected records.
    */
   addUnflushed(changes: readonly Change[], { isDelivered }: Known): void {
     for (const change of changes) this.#watch(change);

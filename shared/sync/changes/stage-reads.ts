@@ -10,10 +10,9 @@ import { type Agendas, allAgendas } from "#shared/sync/changes/agendas.ts";
 import type { Making } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 
-/** The criteria by which a stage selects prospects. */
 export type Where = Pick<Criteria, "statusIds" | "tagIds" | "assigneeIds">;
 
-/** The reads that the stages of one page share. The search index is read at most once for each different `where`. */
+/** The search index is read at most once for each different `where`. */
 export class StageReads {
   readonly making: Making;
   readonly #types: readonly ChangeType[];
@@ -38,14 +37,14 @@ export class StageReads {
     return found;
   }
 
-  /** Returns the notes of the prospects that `found` returns. The types of the page must include notes. */
+  /** The types of the page must include notes. */
   async notes(where?: Where): Promise<LiveNotes> {
     const { notes } = await this.found(where);
     if (notes === undefined) throw new Error("the page has no notes");
     return notes;
   }
 
-  /** Returns all appointments of the company by month. Call it only for a user who may see all prospects. */
+  /** Call it only for a user who may see all prospects. */
   async agendas(): Promise<Agendas> {
     const { names, head } = await this.found();
     const { context, caller } = this.making;
@@ -53,7 +52,6 @@ export class StageReads {
     return this.#agendas;
   }
 
-  /** Returns the versions of all prospects that the caller may see. */
   async visible(): Promise<NewestVersions> {
     const { matches } = await this.found();
     this.#visible ??= versionsOf(matches);
@@ -61,10 +59,7 @@ export class StageReads {
   }
 }
 
-/**
- * Adds the criteria of `where` to the criteria for what the caller may see. If both limit the assignees, only those that both allow remain.
- * Otherwise a user who may see only own prospects would see the prospects of the assignees in `where`.
- */
+/** If both limit the assignees, only those that both allow remain, so that a user sees only prospects that the user may see. */
 function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria {
   if (wanted === undefined) return { ...criteria, ...where };
   const { assigneeIds: visible } = criteria;

@@ -1,7 +1,4 @@
-/**
- * Reads many records, one type after the other. The records are all that the caller may see, or those that an import wrote, or those that
- * show the changed name of a status, tag or user. A page may end after any record, and the next page continues there.
- */
+/** Reads many records, one type after the other. A page may end after any record, and the next page continues there. */
 import { matchesAfter } from "#shared/company-index/search/page.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
@@ -41,8 +38,8 @@ export interface Stage {
 }
 
 /**
- * Fills the page with records, beginning at `from`. Returns the place after the last record of the page, or undefined if all stages have
- * ended. The page may have room left although the stages have not ended, because one request reads a limited number of rows.
+ * Returns the place after the last record, or undefined if all stages have ended. The page may have room left although the stages have not
+ * ended, because one request reads a limited number of rows.
  */
 export async function readStages(
   reads: StageReads,
@@ -70,10 +67,7 @@ export async function readStages(
   return at < stages.length ? { stage: at, after } : undefined;
 }
 
-/**
- * Maximum number of reads of one page. The page ends after them, even if it has room left. Eight are enough: 1 000 prospects need two
- * reads, and each of the six other types needs one.
- */
+/** Maximum number of reads of one page. 1 000 prospects need two reads, and each of the six other types needs one. */
 export const MOST_READS = 8;
 
 interface Entry {
@@ -93,9 +87,8 @@ type Reader = (reads: StageReads, stage: Stage, after: Order | undefined, limit:
 const isShown = ({ item: { op } }: TimedItem): boolean => op === "upsert";
 
 /**
- * Reads the prospects in the order of their ids. A prospect that the caller may see during the whole snapshot is therefore in exactly one
- * page, whatever is written meanwhile. Any other prospect has changed since the snapshot began, so the changes after the snapshot contain
- * it.
+ * Reads by id, so a prospect that the caller may see during the whole snapshot is in exactly one page. Any other prospect has changed since
+ * the snapshot began, so the changes after the snapshot contain it.
  */
 const readProspects: Reader = async (reads, stage, after, limit) => {
   if (stage.showing !== undefined) return readProspectsShowing(reads, stage, after, limit);
@@ -160,7 +153,6 @@ const readAppointments: Reader = async (reads, { showing }, after, limit) => {
   return { entries, isEnd };
 };
 
-/** Number of notes that are read at a time. */
 const NOTES_AT_ONCE = 250;
 
 /** The search index contains the ids of all notes, so no row is read for a prospect without notes. */
@@ -199,8 +191,7 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
       entries.push({ order, item: shows(row, showing) ? noteItem(row, version(id), names) : undefined });
     }
     if (hasMore) return { entries, isEnd: false };
-    // This entry without an item says that all notes of the prospect are read, so that the next page begins at the next prospect. Without
-    // it, a prospect whose notes fill a page exactly would be selected again by every following page.
+    // Without this entry, a prospect whose notes fill a page exactly would be selected again by every following page.
     entries.push({ order: [id + 1, 0, 0], item: undefined });
   }
   return { entries, isEnd: some.length === prospects.length && prospects.length < most };

@@ -11,7 +11,7 @@ import { type Operation, type OperationType, operations, type SentOperation } fr
 
 const isType = (type: unknown): type is OperationType => typeof type === "string" && Object.hasOwn(operations, type);
 
-/** Returns the operation with its validated fields. Throws `validation_failed` if its type is unknown or a field is not valid. */
+/** Throws `validation_failed` if the type is unknown or a field is not valid. */
 export function readOperation(sent: SentOperation): Operation {
   if (!isType(sent.type)) {
     const message = `must be one of ${Object.keys(operations).join(", ")}`;
@@ -22,17 +22,16 @@ export function readOperation(sent: SentOperation): Operation {
   return validate("body", operations[sent.type], sent);
 }
 
-/** Returns true if the service stores the operation's `occurredAt`: with a status change, a note or an appointment. */
+/** True if the service stores the operation's `occurredAt`. */
 const isFact = (operation: Operation): boolean =>
   operation.type === "prospect.create"
     ? operation.fields.currentStatusId != null
     : operation.type !== "prospect.update" || operation.fields.currentStatusId !== undefined;
 
 /**
- * Throws `validation_failed` if the operation's `occurredAt` is in the future, or if the operation is a fact (`isFact`) and too old. Other
- * operations are accepted at any age: a phone that was offline for months must still be able to send them. This check is not part of
- * `readOperation`, which an operation must pass even if it was applied before. A device may repeat such an operation when it has become too
- * old, and must then get the result `duplicate` instead of an error.
+ * Throws `validation_failed` if `occurredAt` is in the future, or too old for a fact (`isFact`). Other operations are accepted at any age,
+ * because a phone may be offline for months. `readOperation` does not check this: an old operation that was applied before must get the
+ * result `duplicate`.
  */
 function requirePast(operation: Operation, nowMs: number): void {
   const { occurredAt } = { occurredAt: undefined, ...operation };
@@ -46,10 +45,7 @@ function requirePast(operation: Operation, nowMs: number): void {
   });
 }
 
-/**
- * Applies an operation. All writes go through `context.commit`, which also writes the receipt. `id` is the record that the operation names.
- * It is undefined for a prospect that the operation creates.
- */
+/** All writes go through `context.commit`, which also writes the receipt. `id` is undefined for a prospect that the operation creates. */
 export async function apply(
   context: ApiContext,
   caller: Caller,

@@ -1,7 +1,4 @@
-/**
- * Applies the operations of one batch. Operations on the same record are applied one after the other, and stop at the first failure.
- * Operations on different records are applied concurrently and do not depend on each other.
- */
+/** Applies the operations of one batch: on the same record in order up to the first failure, and on different records concurrently. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -18,17 +15,13 @@ import { applied, Blocked, failed, type Result, retry } from "#shared/sync/opera
 import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
-/**
- * Milliseconds before the deadline of the request at which the batch stops, so that time is left for the response. An operation without a
- * result then gets the outcome `retry`.
- */
+/** Milliseconds for the response. An operation that has no result by then gets the outcome `retry`. */
 const ANSWER_MS = 1_000;
 
 interface Step {
   /** The position of the operation in the batch. */
   readonly at: number;
   readonly sent: SentOperation;
-  /** The validated operation, or the reason why it is not valid. */
   readonly operation: Operation | ApiError;
 }
 
@@ -73,17 +66,14 @@ function readOrFault(sent: SentOperation): Operation | ApiError {
   }
 }
 
-/** Returns the id that the device has sent for the record, or undefined if it is missing or not valid. */
+/** Returns undefined if the id is missing or not valid. */
 const idOf = ({ sent: { id } }: Step): number | undefined => z.safeParse(Id, id).data;
 
-/** Returns the `clientRecordId` of the operation's prospect in lower case, or undefined if it is missing or not valid. */
+/** In lower case. Undefined if it is missing or not valid. */
 const clientRecordOf = ({ sent: { type, clientRecordId } }: Step): string | undefined =>
   type === "appointment.update" ? undefined : z.safeParse(Uuid, clientRecordId).data?.toLowerCase();
 
-/**
- * Returns a name for the record on which an operation works, made from the id that the device has sent. An operation without a valid id gets
- * a name that no other operation has.
- */
+/** Names the record by the id that the device has sent. An operation without a valid id gets a name of its own. */
 function nameOf(step: Step): string {
   const id = idOf(step);
   const record = step.sent.type === "appointment.update" ? "appointment" : "prospect";
@@ -91,9 +81,8 @@ function nameOf(step: Step): string {
 }
 
 /**
- * Returns each `clientRecordId` that must be looked up in the table. If the batch itself creates the prospect, no look-up is needed. The
- * exception is a batch in which another operation names its prospect by `id`. An earlier request may have created the prospect already, and
- * then the `id` and the `clientRecordId` may name the same prospect. Only the table can tell.
+ * No look-up is needed if the batch itself creates the prospect, unless another operation names its prospect by `id`. An earlier request
+ * may have created the prospect, and only the table knows whether both ids name the same one.
  */
 function namesToFind(steps: readonly Step[]): Set<string> {
   const names = new Set(steps.flatMap((step) => clientRecordOf(step) ?? []));
@@ -104,10 +93,7 @@ function namesToFind(steps: readonly Step[]): Set<string> {
   return new Set([...names].filter((name) => !created.has(name)));
 }
 
-/**
- * Groups the operations by record. An `id` and a `clientRecordId` may name the same prospect. `found` contains the id for each
- * `clientRecordId` that the table knows.
- */
+/** An `id` and a `clientRecordId` may name the same prospect. `found` contains the id for each `clientRecordId` that the table knows. */
 function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
   const chains = new Map<string, Chain>();
   for (const step of steps) {
@@ -132,8 +118,7 @@ async function applyChain(
     // An operation without a result gets the outcome `retry`. This operation and all later ones on the record have none.
     if (isStopped()) return;
     const result = await applyStep(batch, chain, step, isBlocked);
-    // A conflict returns the current record. If the response has no room for it, the operation gets no result and therefore the outcome
-    // `retry`. This is safe, because nothing was written: the device sends the operation again, and gets the record then.
+    // Without room for the current record, the operation gets the outcome `retry`. Nothing was written, so the device can send it again.
     if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
     if (result.record !== undefined && room.bytes < 0) return;
     results.set(step.at, result);
@@ -172,10 +157,10 @@ async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, is
   } catch (error) {
     // If the transaction has committed, the operation is applied, even if a read after it has failed.
     if (receipt.written() === undefined) {
-      // The error may be misleading. For example, an earlier request has applied this operation, and the prospect was deleted afterwards.
-      // The repeated operation then fails with `not_found`. `check` finds the receipt in this case and throws HasReceipt.
+      // The error may be misleading. An operation that was applied earlier may fail with `not_found`, because the prospect was deleted
+      // since. In this case, `check` finds the receipt and throws HasReceipt.
       if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
-      // A creation is rejected if a prospect already has the same `clientRecordId`. The result then contains the id of this prospect.
+      // If a prospect already has the same `clientRecordId`, the result contains its id.
       if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {
         chain.recordId ??= (await findClientRecords(context, caller, new Set([nameOf(step)]))).get(nameOf(step));
       }

@@ -1,7 +1,4 @@
-/**
- * Receipts of operations. The transaction that applies an operation also writes its receipt, on the condition that there is none yet. An
- * operation that is sent several times, even concurrently, is therefore applied once.
- */
+/** Receipts of operations. A transaction writes its receipt if there is none yet, so a repeated operation is applied only once. */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -14,12 +11,12 @@ import { Id } from "#shared/schema.ts";
 
 export const StoredReceipt = z.object({
   type: z.literal("receipt"),
-  /** A hash of the operation. It shows whether the same `opId` was used for another operation. */
+  /** It shows whether the same `opId` was used for another operation. */
   fingerprint: z.string(),
-  /** The id of the record that the operation has written, and the record's version after this write. */
+  /** The record that the operation has written, and its version after this write. */
   id: Id,
   version: z.int(),
-  /** DynamoDB's TTL deletes the row after this time, in seconds since 1970. */
+  /** DynamoDB's TTL, in seconds since 1970. */
   expiresAt: z.int(),
 });
 
@@ -34,17 +31,14 @@ export class HasReceipt extends Error {
 }
 
 export interface Receipts {
-  /**
-   * A context whose `commit` also writes the receipt. If there is a receipt already, `commit` writes nothing and throws as `check` does.
-   */
+  /** Its `commit` also writes the receipt. If there is one already, it writes nothing and throws as `check` does. */
   readonly context: ApiContext;
-  /** Returns the record that the last commit has written. Returns undefined before a commit. */
+  /** Undefined before a commit. */
   readonly written: () => Written | undefined;
   /** Throws HasReceipt if the operation has a receipt. Throws `idempotency_mismatch` if another operation has used its `opId`. */
   readonly check: () => Promise<void>;
 }
 
-/** Prepares the receipt of one operation. */
 export function receiptOf(
   context: ApiContext,
   { companyId, userId }: Caller,
@@ -70,15 +64,12 @@ export function receiptOf(
     const stored: z.infer<typeof StoredReceipt> = { type: "receipt", fingerprint, id, version, expiresAt };
     const receipt = { put: { ...key, ...stored }, when: absent } satisfies Write;
     try {
-      // A transaction costs twice as many write units as a single write. A receipt without other writes is therefore written without a
-      // transaction.
       if (writes.length === 0) await context.table.write(receipt);
       else await context.table.transact([...writes, receipt]);
     } catch (error) {
       const failure = failedAt(error, writes.length);
       if (failure === undefined) throw error;
-      // The condition failed because a receipt exists, and DynamoDB returns its row with the error. If the row is missing, the receipt was
-      // deleted since. The operation is then tried again.
+      // DynamoDB returns the existing receipt with the error. Without a row, it was deleted since, and the operation is tried again.
       if (failure.item === undefined) throw new ConditionFailed([]);
       found(failure.item);
     }
@@ -95,7 +86,7 @@ export function receiptOf(
   };
 }
 
-/** Returns JSON text that does not depend on the order of an object's keys. */
+/** The text does not depend on the order of an object's keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === "object" && part !== null && !Array.isArray(part)

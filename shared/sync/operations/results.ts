@@ -10,7 +10,7 @@ import { Appointment, Prospect } from "#shared/prospects/schema.ts";
 import { HasReceipt } from "#shared/sync/operations/receipts.ts";
 import type { OperationResult } from "#shared/sync/operations/schema.ts";
 
-/** An operation that was not tried, because an earlier operation on the same record of the batch has failed. */
+/** An earlier operation on the same record of the batch has failed. */
 export class Blocked extends Error {
   override readonly name = "Blocked";
 }
@@ -25,16 +25,13 @@ export const applied = ({ id, version }: Written): Result => ({
 
 export const retry = (id: number | null): Result => ({ outcome: "retry", id, version: null });
 
-/** Where an operation is: its request and its position in the batch. */
 export interface Place {
   readonly requestId: string;
-  /** The position in the batch. */
   readonly at: number;
-  /** The record that the operation names, or null if it is not known. */
+  /** Null if it is not known. */
   readonly id: number | null;
 }
 
-/** Returns the result of an operation that has ended with this error. */
 export function failed(error: unknown, { requestId, at, id }: Place): Result {
   if (error instanceof HasReceipt) return { ...applied(error.written), outcome: "duplicate" };
   if (error instanceof Blocked) return { outcome: "blocked", id, version: null };
@@ -52,14 +49,11 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
   outcome: "conflict",
   id,
   version: shownVersion(version),
-  // `record` is a stored row. Parsing removes the fields that the API does not show.
+  // Parsing removes the fields that the API does not show.
   record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
 });
 
-/**
- * Matches the pointers to fields of the operation itself. The functions that the endpoints for single records also use return pointers into
- * the request body of their endpoint. In an operation, this body is the field `fields`, so such a pointer gets the prefix `/fields`.
- */
+/** Pointers into the operation itself. Any other pointer is into the body of the endpoint for single records, which is `fields` here. */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
 function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {

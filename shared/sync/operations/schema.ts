@@ -23,7 +23,7 @@ const oneName = z.refine<{ id?: unknown; clientRecordId?: unknown }>(
   { error: "must be sent, or clientRecordId instead, but not both", path: ["id"] },
 );
 
-/** Maps the type of an operation to its schema. Each operation is validated alone, so that a faulty one does not reject the others. */
+/** Each operation is validated alone, so that a faulty one does not reject the others. */
 export const operations = {
   "prospect.create": z.object({
     type: z.literal("prospect.create"),
@@ -56,7 +56,7 @@ export const operations = {
 export type OperationType = keyof typeof operations;
 export type Operation = { [Type in OperationType]: z.output<(typeof operations)[Type]> }[OperationType];
 
-/** Returns the schema of a field that the OpenAPI document describes, but that is validated only when its operation is applied. */
+/** The OpenAPI document describes the field, but it is validated only when its operation is applied. */
 const later = (schema: Record<string, unknown>) => z.optional(z.unknown().check(z.meta(schema)));
 
 export const SentOperation = named(
@@ -134,8 +134,7 @@ export const OperationResult = named(
     outcome: Outcome,
     id: z.nullable(Id),
     version: z.nullable(z.int()),
-    // The OpenAPI document does not say whether this is a `Prospect` or an `Appointment`, because code generators make poor code for a
-    // union.
+    // Code generators make poor code for a union of `Prospect` and `Appointment`.
     record: z.optional(
       z.custom<Prospect | Appointment>(isObject).check(z.meta({ type: "object", additionalProperties: true })),
     ),
