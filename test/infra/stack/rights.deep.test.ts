@@ -140,14 +140,10 @@ describe("rights", () => {
     });
     const sessions = only("console-sessions");
     const webhooks = only("webhook-secrets");
-    // `sync/changes` must also decrypt older cursors. They were made before cursors had a data key of their own, and are encrypted with the
-    // data key of webhook secrets.
-    const tagged = { tags: ["sync-cursors", "webhook-secrets"] };
     expect(granted).toEqual([
       { file: "session/callback", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...sessions },
       { file: "session/refresh", actions: ["kms:Decrypt"], ...sessions },
-      { file: "sync/changes", actions: ["kms:Decrypt"], ...webhooks, ...tagged },
-      { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...only("sync-cursors"), ...tagged },
+      { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...only("sync-cursors") },
       { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
       { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
       { file: "authorize", actions: ["kms:Decrypt"], ...sessions },
