@@ -76,7 +76,7 @@ function isRunning(pid: number): boolean {
 
 export default defineConfig({
   test: {
-    maxWorkers: 3,
+    maxWorkers: 2,
     reporters: ["default", new Summary()],
     tags: [{ name: "sized", description: "runs at the size of the project: short, or wide before a release" }],
     projects: [

@@ -18,7 +18,7 @@ export interface Exchange {
  * The server closes a connection that has been idle for this time. Clients close idle connections earlier. Otherwise a client could send a
  * request on a connection that the server is just closing.
  */
-const KEEP_ALIVE_MS = 65_000;
+export const KEEP_ALIVE_MS = 65_000;
 
 /** Returns a server that forwards each request to `target`. It calls `onExchange` after each complete answer. */
 export function copying(target: string, onExchange: (exchange: Exchange) => void): Server {

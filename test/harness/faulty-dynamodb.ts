@@ -12,6 +12,7 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { type DynamoDbServer, startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { KEEP_ALIVE_MS } from "./exchanges.ts";
 import { plainClient } from "./plain-dynamodb.ts";
 
 type Json = Record<string, unknown>;
@@ -82,7 +83,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   const server = idle.pop() ?? (await startDynamoDb(undefined));
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
-  const proxy = createServer(async (request, response) => {
+  const proxy = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
     const body = z.parse(JsonBody, JSON.parse(await text(request)));
     calls.push(operation);

@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { KEEP_ALIVE_MS } from "./exchanges.ts";
 
 /**
  * A planned failure of one request. `cut` breaks the connection after `after` bytes of the request's or the answer's body. `hold` means
@@ -41,7 +42,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   const planned: { call: string; failure: Failure }[] = [];
   const events = new EventTarget();
 
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     response.on("error", () => undefined);
     handle(request, response).catch(() => response.destroy());
   });

@@ -109,11 +109,6 @@ const rare: readonly RareGrants[] = [
     reason: "The index was flushed or changed since the function last read it: test/company-index/manifest.test.ts.",
   },
   {
-    files: ["sync/changes"],
-    grants: ["GetItem dataKeys"],
-    reason: "A cursor was made before cursors had data keys of their own: test/sync/cursor.test.ts.",
-  },
-  {
     files: ["jobs/bulk"],
     grants: ["GetItem prospects"],
     reason: "A prospect changes after the job has read it, and is read again: test/jobs/bulk.test.ts.",

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { KEEP_ALIVE_MS } from "./exchanges.ts";
 
 const Text = z.object({ S: z.string() });
 const Keyed = z.looseObject({ pk: Text });
@@ -68,7 +69,7 @@ export async function startThrottledDynamoDb(
     return true;
   }
 
-  const server = createServer(async (request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
     const body = await text(request);
     const forward = async (changed: string): Promise<string> => {
