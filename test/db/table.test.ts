@@ -27,9 +27,9 @@ describe("reading", () => {
     const rows = Array.from({ length: 20 }, (_, n) => row(pk, n));
     await db.direct.batchPut(rows);
     db.plan(() => ({ kind: "ask", change: (body) => ({ ...body, Limit: limit }) }));
-    expect(await all(db.table.query({ pk }))).toEqual(rows);
-    expect(await all(db.table.query({ pk, newestFirst: true }))).toEqual(rows.toReversed());
-    expect(await all(db.table.query({ pk, begins: "001" }))).toEqual(rows.slice(10));
+    expect(await all(db.sdk.query({ pk }))).toEqual(rows);
+    expect(await all(db.sdk.query({ pk, newestFirst: true }))).toEqual(rows.toReversed());
+    expect(await all(db.sdk.query({ pk, begins: "001" }))).toEqual(rows.slice(10));
   });
 
   test("a batch get asks again for unprocessed keys", async () => {
@@ -37,13 +37,13 @@ describe("reading", () => {
     const rows = Array.from({ length: 230 }, (_, n) => row(pk, n));
     await db.direct.batchPut(rows);
     db.plan((_, number) => (number < 9 ? { kind: "part", share: 0.3 } : pass));
-    const found = await db.table.batchGet([...rows, row(pk, 999)]);
+    const found = await db.sdk.batchGet([...rows, row(pk, 999)]);
     expect(found.toSorted((a, b) => Number(a.n) - Number(b.n))).toEqual(rows);
   });
 
   test("a batch without progress fails with TableBusy", async () => {
     db.plan(() => ({ kind: "part", share: 0 }));
-    await expect(db.table.batchGet([row(partition(), 1)])).rejects.toBeInstanceOf(TableBusy);
+    await expect(db.sdk.batchGet([row(partition(), 1)])).rejects.toBeInstanceOf(TableBusy);
     expect(db.calls.length).toBeGreaterThan(3);
   });
 
@@ -51,7 +51,7 @@ describe("reading", () => {
     const pk = partition();
     await db.direct.batchPut([row(pk, 1)]);
     db.plan((_, number) => (number === 1 ? throttle : number === 2 ? serverError : pass));
-    expect(await db.table.get(row(pk, 1))).toEqual(row(pk, 1));
+    expect(await db.sdk.get(row(pk, 1))).toEqual(row(pk, 1));
     expect(db.calls).toHaveLength(3);
   });
 });
@@ -66,7 +66,7 @@ describe("writing", () => {
       change: { set: { n: -1 } },
       when: equals("n", isWrong(n) ? n + 1 : n),
     }));
-    const refused = await updateEach(db.table, updates);
+    const refused = await updateEach(db.sdk, updates);
     expect(refused).toEqual(updates.filter((_, n) => isWrong(n)));
     const after = await all(db.direct.query({ pk }));
     expect(after.map(({ n }) => n)).toEqual(updates.map((_, n) => (isWrong(n) ? n : -1)));
@@ -76,23 +76,23 @@ describe("writing", () => {
     const pk = partition();
     const rows = Array.from({ length: 60 }, (_, n) => row(pk, n));
     db.plan((_, number) => (number < 8 ? { kind: "part", share: 0.4 } : pass));
-    await db.table.batchPut(rows);
+    await db.sdk.batchPut(rows);
     expect(await all(db.direct.query({ pk }))).toEqual(rows);
   });
 
   test("a conditional put recognises its own write after a lost reply", async () => {
     const put = row(partition(), 1);
     db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
-    await db.table.write({ put, when: absent });
+    await db.sdk.write({ put, when: absent });
     expect(await db.direct.get(put)).toMatchObject(put);
-    await expect(db.table.write({ put, when: absent })).rejects.toBeInstanceOf(ConditionFailed);
+    await expect(db.sdk.write({ put, when: absent })).rejects.toBeInstanceOf(ConditionFailed);
   });
 
   test("a conditional update whose reply is lost takes effect once", async () => {
     const key = row(partition(), 1);
     await db.direct.write({ put: key });
     db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
-    const item = await db.table.write({ update: key, change: { set: { n: 2 } }, when: equals("n", 1) });
+    const item = await db.sdk.write({ update: key, change: { set: { n: 2 } }, when: equals("n", 1) });
     expect(item).toMatchObject({ n: 2 });
     expect(db.calls).toEqual(["UpdateItem", "UpdateItem"]);
   });
@@ -101,14 +101,14 @@ describe("writing", () => {
     const key = row(partition(), 1);
     await db.direct.write({ put: key });
     db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
-    await db.table.transact([{ update: key, change: { add: { n: 1 } }, when: present }]);
+    await db.sdk.transact([{ update: key, change: { add: { n: 1 } }, when: present }]);
     expect(await db.direct.get(key)).toMatchObject({ n: 2 });
   });
 
   test("a failed condition is reported with the number of its write and the stored item, and nothing is written", async () => {
     const pk = partition();
     await db.direct.write({ put: row(pk, 1) });
-    const failure = db.table.transact([
+    const failure = db.sdk.transact([
       { put: row(pk, 2), when: absent },
       { put: { ...row(pk, 1), n: 9 }, when: absent },
     ]);
@@ -126,9 +126,9 @@ describe("writing", () => {
     // DynamoDB gives no reason for this cancelled transaction. The client must retry the transaction, and must not report a failed
     // condition or invalid input.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
-    await db.table.transact([{ put, when: absent }]);
+    await db.sdk.transact([{ put, when: absent }]);
     db.plan(() => cancelled);
-    await expect(db.table.transact([{ put }])).rejects.toBeInstanceOf(TableBusy);
+    await expect(db.sdk.transact([{ put }])).rejects.toBeInstanceOf(TableBusy);
   });
 
   test("fifty optimistic writers of one record lose no update", async () => {
@@ -147,7 +147,7 @@ describe("writing", () => {
 describe("ids", () => {
   test("four concurrent processes that each take fifty ids never take the same id, even with lost replies", async () => {
     db.plan((_, number) => (number <= 6 ? { kind: "lose reply" } : pass));
-    const processes = Array.from({ length: 4 }, () => leaseIds(db.table));
+    const processes = Array.from({ length: 4 }, () => leaseIds(db.sdk));
     const taken = await Promise.all(
       processes.flatMap((ids) => [
         ...Array.from({ length: 50 }, () => ids.next()),
@@ -160,7 +160,7 @@ describe("ids", () => {
   });
 
   test("the id ranges of a company contain all its prospect ids and no id of another company", async () => {
-    const ids = leaseIds(db.table);
+    const ids = leaseIds(db.sdk);
     const taken = [await ids.nextProspect(41), ...(await ids.takeProspects(41, 300)), await ids.nextProspect(41)];
     const foreign = await ids.nextProspect(42);
     const ranges = await all(db.direct.query(keys.prospectRanges(41)));
@@ -175,9 +175,9 @@ test("the meter counts requests, units, and the requests that wait for each othe
   const pk = partition();
   await db.direct.batchPut([row(pk, 1), row(pk, 2)]);
   const { usage } = await metered(async () => {
-    await Promise.all([db.table.get(row(pk, 1)), db.table.get(row(pk, 2))]);
-    await db.table.write({ update: row(pk, 1), change: { set: { n: 5 } } });
-    await Promise.all([db.table.get(row(pk, 1)), all(db.table.query({ pk }))]);
+    await Promise.all([db.sdk.get(row(pk, 1)), db.sdk.get(row(pk, 2))]);
+    await db.sdk.write({ update: row(pk, 1), change: { set: { n: 5 } } });
+    await Promise.all([db.sdk.get(row(pk, 1)), all(db.sdk.query({ pk }))]);
   });
   expect(usage).toEqual({ requests: 5, readUnits: 4, writeUnits: 1, rounds: 3 });
 });

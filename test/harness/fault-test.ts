@@ -28,8 +28,8 @@ export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb 
     get table() {
       return server().table;
     },
-    get hasty() {
-      return server().hasty;
+    get sdk() {
+      return server().sdk;
     },
     get direct() {
       return server().direct;

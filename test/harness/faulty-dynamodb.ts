@@ -1,9 +1,10 @@
 /**
- * A real DynamoDB server behind a proxy. The proxy can refuse requests with an error, delay them, change them, lose their replies, and
- * forward only a part of a batch.
+ * A real DynamoDB server behind planned faults. A fault can refuse requests with an error, delay them, change them, lose their replies, and
+ * forward only a part of a batch. It affects the small client in the process of the test, and all clients of a proxy.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
+import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
@@ -13,11 +14,9 @@ import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { type DynamoDbServer, startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { KEEP_ALIVE_MS } from "./exchanges.ts";
-import { plainClient } from "./plain-dynamodb.ts";
+import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
 
-type Json = Record<string, unknown>;
-
-/** What the proxy does with one request to DynamoDB. */
+/** What happens to one request to DynamoDB. */
 export type Fault =
   | { readonly kind: "pass" }
   | { readonly kind: "error"; readonly code: string; readonly status: number }
@@ -50,15 +49,16 @@ export const serverError: Fault = { kind: "error", code: "InternalServerError", 
 export const conflict: Fault = { kind: "error", code: "TransactionConflictException", status: 400 };
 
 export interface FaultyDynamoDb {
+  /** The proxy, for a client that sends HTTP requests. */
   readonly endpoint: string;
-  readonly table: Table;
   /**
-   * The same table, also through the proxy, but with the small client that `plainClient` returns. This client repeats a failed request as
-   * often as the client of `table`, but does not wait between the attempts. With such waits, a test in which many requests fail takes ten
-   * times as long.
+   * The table behind the faults. Its small client (see `plainClient`) calls the faults in the process of the test. It repeats a failed
+   * request as often as the SDK, but does not wait between the attempts.
    */
-  readonly hasty: Table;
-  /** The same table, with the small client and without the proxy, so that no fault affects it. */
+  readonly table: Table;
+  /** The same table with the client of the SDK, which waits between attempts and has time-outs. */
+  readonly sdk: Table;
+  /** The same table, with the small client, and no fault affects it. */
   readonly direct: Table;
   readonly directEndpoint: string;
   /** The operation of each request since `plan` was last called, in order. */
@@ -83,13 +83,22 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   const server = idle.pop() ?? (await startDynamoDb(undefined));
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
-  const proxy = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
-    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
-    const body = z.parse(JsonBody, JSON.parse(await text(request)));
+  const direct = sendTo(server.endpoint);
+  // A call that happens meanwhile belongs to no request, so the table does not count it as a call of the request that is delayed.
+  const outside = AsyncLocalStorage.snapshot();
+  const faulty: Send = (operation, body) => {
     calls.push(operation);
     const fault = plan(operation, calls.length, body);
-    const forward = (changed: Json) => send(server.endpoint, request.headers, changed);
-    await apply(fault, operation, body, forward, response);
+    return outside(() => apply(fault, operation, body, (changed) => direct(operation, changed)));
+  };
+  const proxy = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
+    try {
+      const { status, content } = await faulty(operation, z.parse(JsonBody, JSON.parse(await text(request))));
+      response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(content);
+    } catch {
+      response.destroy();
+    }
   });
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
@@ -99,12 +108,11 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   await createTable(server.endpoint);
   const connect = (at: string, settings: ClientSettings = {}) =>
     unsigned(dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings }));
-  const open = (at: string, settings?: ClientSettings): Table => openTable(TABLE, connect(at, settings));
   return {
     endpoint,
-    table: open(endpoint, patient),
-    hasty: openTable(TABLE, plainClient(endpoint)),
-    direct: openTable(TABLE, plainClient(server.endpoint)),
+    table: openTable(TABLE, plainClient(faulty)),
+    sdk: openTable(TABLE, connect(endpoint, patient)),
+    direct: openTable(TABLE, plainClient(direct)),
     directEndpoint: server.endpoint,
     calls,
     plan: (next) => {
@@ -165,51 +173,44 @@ function hasHeaders(request: unknown): request is { headers: Record<string, stri
   return typeof request === "object" && request !== null && "headers" in request;
 }
 
+/** The connection breaks before the reply. The SDK reports it with the same code. */
+const lostReply = (): Error => Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+
 async function apply(
   fault: Fault,
   operation: string,
   body: Json,
-  forward: (body: Json) => Promise<{ status: number; text: string }>,
-  response: ServerResponse,
-): Promise<void> {
-  const answer = (status: number, content: string): void => {
-    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(content);
-  };
+  forward: (body: Json) => Promise<Reply>,
+): Promise<Reply> {
   switch (fault.kind) {
-    case "error":
-      return answer(
-        fault.status,
-        JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${fault.code}`, message: "as planned" }),
-      );
+    case "error": {
+      const type = `com.amazonaws.dynamodb.v20120810#${fault.code}`;
+      return { status: fault.status, content: JSON.stringify({ __type: type, message: "as planned" }) };
+    }
     case "lose reply":
       await forward(body);
-      response.destroy();
-      return;
+      throw lostReply();
     case "hang":
-      return;
+      return new Promise(() => undefined);
     case "late": {
-      const result = await forward(fault.change?.(body) ?? body);
+      const reply = await forward(fault.change?.(body) ?? body);
       await fault.meanwhile();
-      return answer(result.status, result.text);
+      return reply;
     }
     case "part": {
       if (operation === "BatchExecuteStatement")
-        return answer(200, JSON.stringify(await carryOut(body, fault.share, forward)));
+        return { status: 200, content: JSON.stringify(await carryOut(body, fault.share, forward)) };
       const { sent, left } = split(operation, body, fault.share);
       const name = operation === "BatchGetItem" ? "UnprocessedKeys" : "UnprocessedItems";
-      if (fault.share === 0) return answer(200, JSON.stringify({ [name]: body.RequestItems }));
-      const result = await forward(sent);
-      return answer(result.status, JSON.stringify({ ...z.parse(JsonBody, JSON.parse(result.text)), [name]: left }));
+      if (fault.share === 0) return { status: 200, content: JSON.stringify({ [name]: body.RequestItems }) };
+      const { status, content } = await forward(sent);
+      return { status, content: JSON.stringify({ ...z.parse(JsonBody, JSON.parse(content)), [name]: left }) };
     }
-    case "early": {
+    case "early":
       await fault.meanwhile();
-      const result = await forward(body);
-      return answer(result.status, result.text);
-    }
-    default: {
-      const result = await forward(fault.kind === "ask" ? fault.change(body) : body);
-      return answer(result.status, result.text);
-    }
+      return forward(body);
+    default:
+      return forward(fault.kind === "ask" ? fault.change(body) : body);
   }
 }
 
@@ -217,12 +218,12 @@ const Statements = z.object({ Statements: z.array(z.unknown()) });
 const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
 
 /** Forwards only a share of a batch of PartiQL statements to DynamoDB. The reply lists the other statements as throttled. */
-async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
+async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<Reply>): Promise<Json> {
   const all = z.parse(Statements, body).Statements;
   const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));
   const throttled = all.slice(sent.length).map(() => ({ Error: { Code: "ThrottlingError", Message: "as planned" } }));
   if (sent.length === 0) return { Responses: throttled };
-  const carried = z.parse(Carried, JSON.parse((await forward({ ...body, Statements: sent })).text));
+  const carried = z.parse(Carried, JSON.parse((await forward({ ...body, Statements: sent })).content));
   return { ...carried, Responses: [...carried.Responses, ...throttled] };
 }
 
@@ -242,21 +243,6 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
   }
   const [sent, left] = cut(Object.values(z.parse(Writes, body).RequestItems)[0] ?? []);
   return { sent: { ...body, RequestItems: { [TABLE]: sent } }, left: left.length === 0 ? {} : { [TABLE]: left } };
-}
-
-async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
-  const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  // The proxy uses Node's HTTP client, because it needs only a quarter of the processor time of `fetch`.
-  sendHttp(endpoint, {
-    method: "POST",
-    headers: { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },
-  })
-    .once("response", resolve)
-    .once("error", reject)
-    .end(JSON.stringify(body));
-  const answer = await promise;
-  return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 
 export async function createTable(endpoint: string, name = TABLE): Promise<void> {

@@ -9,6 +9,9 @@ import { sharedProcess } from "./shared-process.ts";
 /** The service divides its delays, for example those of retries, by this factor. The tests then wait for seconds instead of minutes. */
 const TIME_SCALE = 60;
 
+/** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
+const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
+
 const isShared = process.argv.includes("--shared");
 const logs = watchLogs();
 const service = await startLocal({
@@ -16,6 +19,7 @@ const service = await startLocal({
   webhookUrlPolicy: "local",
   timeScale: TIME_SCALE,
   allowedOrigins: ["https://app.example.com"],
+  throttles: { requests: REQUESTS, company: REQUESTS },
   demo: true,
   // In environments of their own, the functions have their own rights and the bundles of a deployment.
   ...(isShared ? { startThread: sharedProcess() } : { enforceRights: true, asDeployed: true }),

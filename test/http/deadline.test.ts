@@ -25,7 +25,7 @@ test("after its answer, an endpoint writes nothing more", async () => {
   const answered = Promise.withResolvers<void>();
   let working: Promise<unknown> = Promise.resolve();
   const handler = endpoint(contract, () => {
-    working = answered.promise.then(() => db.table.write({ put: { pk: "late", sk: "1" } }));
+    working = answered.promise.then(() => db.sdk.write({ put: { pk: "late", sk: "1" } }));
     return working;
   });
   // The endpoint answers one second before the time-out, so in this test it answers after 50 ms.
@@ -43,7 +43,7 @@ test("at the deadline, a running call of the table is aborted and its retries do
   db.plan(() => ({ kind: "hang" }));
   const reading = stoppedAt(
     () => 50,
-    () => db.table.get({ pk: "x", sk: "1" }),
+    () => db.sdk.get({ pk: "x", sk: "1" }),
   );
   await expect(reading).rejects.toThrow(DeadlinePassed);
   expect(db.calls.length).toBeLessThanOrEqual(1);

@@ -51,7 +51,7 @@ interface Stage {
  * cannot change the fourth kind: one prospect that already has the maximum number of tags.
  */
 async function newStage(count: number): Promise<Stage> {
-  const harness = faultyJobs(db, now, () => db.hasty);
+  const harness = faultyJobs(db, now);
   const context = harness.sound();
   const { caller, repId } = await newCompany(context);
   const tags: number[] = [];
@@ -82,7 +82,7 @@ function rowsOf({ harness, caller: { companyId }, ids }: Stage): Promise<StoredP
 
 /** Repeats a request as a client does: until it is answered with a success. */
 async function answered<T>(request: (context: ApiContext) => Promise<T>): Promise<T> {
-  const context = contextOn(db.hasty, { now: () => now.ms });
+  const context = contextOn(db.table, { now: () => now.ms });
   for (let tries = 0; tries < 200; tries++) {
     try {
       return await request(context);

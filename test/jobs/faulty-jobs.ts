@@ -10,7 +10,6 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import type { Table } from "#shared/db/table.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
@@ -128,14 +127,7 @@ const runners = {
 
 const ample = (): number => 900_000;
 
-/**
- * `faultyTable` returns the table that the context `faulty` uses, for example a table whose client does not wait before it repeats a call.
- */
-export function faultyJobs(
-  db: FaultyDynamoDb,
-  now: { ms: number },
-  faultyTable: () => Table = () => db.table,
-): FaultyJobs {
+export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs {
   const clock: Clock = { now: () => now.ms };
   const bucket = memoryBucket();
   const queue: JobMessage[] = [];
@@ -161,7 +153,7 @@ export function faultyJobs(
     bucket,
     queue,
     sound,
-    faulty: () => on(contextOn(faultyTable(), clock)),
+    faulty: () => on(contextOn(db.table, clock)),
     run,
     uploaded: async (caller, bytes, input = {}) => {
       const { id } = await beginImport(sound(), links, caller, input);

@@ -32,7 +32,7 @@ const sound = (): Promise<TimedStage> =>
 
 async function faulty(): Promise<TimedStage> {
   const stage = await sound();
-  return { ...stage, disturbed: contextOn(db.hasty, stage.context.clock) };
+  return { ...stage, disturbed: contextOn(db.table, stage.context.clock) };
 }
 
 test.each([

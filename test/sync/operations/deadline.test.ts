@@ -29,12 +29,12 @@ test("operations that do not fit into the time of the request get the outcome re
   const endsAt = Date.now() + 6_000;
   const { results } = await stoppedAt(
     () => endsAt - Date.now(),
-    () => applyBatch({ context: contextOn(db.table), caller, requestId: "first" }, batch),
+    () => applyBatch({ context: contextOn(db.sdk), caller, requestId: "first" }, batch),
   );
   db.plan(() => pass);
   const first = results.map(({ outcome }) => outcome).sort();
   expect(first).toEqual(["applied", "retry", "retry", "retry"]);
 
-  const again = await applyBatch({ context: contextOn(db.table), caller, requestId: "again" }, batch);
+  const again = await applyBatch({ context: contextOn(db.sdk), caller, requestId: "again" }, batch);
   expect(again.results.map(({ outcome }) => outcome).sort()).toEqual(["applied", "applied", "applied", "duplicate"]);
 });

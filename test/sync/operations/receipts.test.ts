@@ -25,7 +25,7 @@ const db = faultyDynamoDb();
 
 /** A stage whose context uses the table through the proxy, so that its calls can fail. */
 async function stage() {
-  const { context, owner } = await newTimedStage(db, (clock) => contextOn(db.table, clock));
+  const { context, owner } = await newTimedStage(db, (clock) => contextOn(db.sdk, clock));
   const send = async (...operations: readonly SentOperation[]) => {
     const batch = { deviceId: "tablet", operations: [...operations] };
     return (await applyBatch({ context, caller: owner, requestId: "r" }, batch)).results;
