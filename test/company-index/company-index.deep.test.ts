@@ -92,20 +92,6 @@ describe("reads", () => {
       await records.expectFound(openCompanyIndex(db.table));
     }
   });
-
-  test("stay exact after 10 000 writes without a flush", async () => {
-    const records = newRecords();
-    await records.writeMany(2_500, 4);
-    expect((await readUnflushed(db.direct, records.companyId)).keys).toHaveLength(10_000);
-    await records.remove(7);
-    await records.note(500, 8, "DOG");
-    const warm = openCompanyIndex(db.direct);
-    await records.expectFound(warm);
-    await flushAll(db.direct, records.companyId);
-    await records.expectFound(warm);
-    await records.expectFound();
-    await records.expectClean();
-  });
 });
 
 describe("a flush", () => {

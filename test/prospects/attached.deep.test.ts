@@ -23,6 +23,7 @@ import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -237,8 +238,9 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 
+const kinds = sized({ short: ["killed before", "killed after"], wide: Object.keys(faults) });
 const cases = Object.keys(operations)
-  .flatMap((name) => Object.keys(faults).map((fault) => [name, fault] as const))
+  .flatMap((name) => kinds.map((fault) => [name, fault] as const))
   .map((names, turn) => [...names, turn] as const);
 
 test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, turn) => {

@@ -23,7 +23,7 @@ import { newStage, newTimedStage } from "./stage.ts";
 const db = faultyDynamoDb();
 const all = { least: 1, settleMs: 0 };
 test("clients hold what the lists show although every fifth call of the table fails", { tags: ["sized"] }, async () => {
-  const numRuns = sized({ short: 2, wide: 10 });
+  const numRuns = sized({ short: 1, wide: 10 });
   const short = scripts(5, 20);
   const play = fc.asyncProperty(sized({ short, wide: scripts(5, 40) }), async (groups) => {
     db.plan(() => pass);

@@ -17,7 +17,7 @@ import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 
 /** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
-const WRITES = sized({ short: 140, wide: 1_000 });
+const WRITES = sized({ short: 70, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 240_000;
 

@@ -1,201 +1,257 @@
-/**
- * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher or the sender
- * is killed at any of its calls. Also tests the memory of the publisher.
- */
-import { once } from "node:events";
-import { Worker } from "node:worker_threads";
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { BYTES_PER_MESSAGE, MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-events.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { Killed, killable } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { sized } from "../harness/tier.ts";
-import { consume, deliveriesOf, sweepOwn } from "./delivery-pipeline.ts";
-import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
+import { consume, deliveriesOf, drain, sweepOwn } from "./delivery-pipeline.ts";
+import { counted, expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
-// Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
-const db = faultyDynamoDb("test");
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const WEBHOOKS = 3;
-/**
- * Number of registrations of each webhook. The three webhooks together have 102 matches. Only an event with more than 100 matches becomes a
- * fan-out.
- */
-const EACH = 34;
-const MATCHES = WEBHOOKS * EACH;
+const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
+  publishChanges(context, batchReads(context), changes);
 
-const pipeline = (delayMinutes = 0): Promise<FanOutPipeline> =>
-  newFanOutPipeline(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
-
-/** Publishes each change again after each kill, as Lambda does with a stream record. */
-async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void> {
-  for (const version of versions) {
-    for (;;) {
-      try {
-        const context = killable(at.context);
-        await publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
-        break;
-      } catch (error) {
-        if (!(error instanceof Killed)) throw error;
-      }
-    }
-  }
-}
-
-async function idsOf({ companyId, webhookIds }: FanOutPipeline): Promise<string[]> {
+async function allDeliveries({ companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
-  return found.flat().map(({ id }) => id);
+  return found.flat();
 }
 
-/** Expects that each match of the event has one delivery, and that each delivery has a queue message. */
-async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
-  const ids = await idsOf(at);
-  expect(ids, label).toHaveLength(MATCHES);
-  expect(new Set(queued), label).toEqual(new Set(ids));
-  expect(await expectReconciled(at, label)).toMatchObject({ matched: MATCHES, waiting: MATCHES, expanding: 0 });
-}
+const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
+  createRegistration(contextOn(db.direct), companyId, webhookId, {
+    event: "territory.updated",
+    filter: null,
+    delayMinutes: 0,
+    triggerMode: "automatic",
+    manualTriggerButtonText: null,
+  });
 
-describe("a kill at each call", () => {
-  test.each(["before", "after"] as const)(
-    "%s it takes effect leaves one delivery for each match",
-    { tags: "sized" },
-    async (when) => {
-      const calm = await pipeline();
-      await publish(calm, 2);
-      await expandAll(calm);
-      for (const number of killPointsOf(calm.calls.length, when === "before" ? 0 : 3)) {
-        const at = await pipeline();
-        at.kill = { at: number, when };
-        await publish(at, 2);
-        await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
-      }
-    },
-  );
+const Body = z.object({ registrationId: z.int(), data: z.unknown() });
 
-  test.each(["before", "after"] as const)(
-    "%s it takes effect, with a delay, leaves each event in the window of each registration",
-    { tags: "sized" },
-    async (when) => {
-      const calm = await pipeline(10);
-      await publish(calm, 2, 3);
-      await expandAll(calm);
-      // The larger test (`wide`) uses only every fifth kill point, because the same calls repeat for each registration.
-      const every = sized({ short: 1, wide: 5 });
-      const kills = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
-      expect(kills.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));
-      for (const number of kills) {
-        const at = await pipeline(10);
-        at.kill = { at: number, when };
-        await publish(at, 2, 3);
-        await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
-      }
-    },
-  );
+describe("the publisher", () => {
+  test("writes three rows and 300 KB for the largest event with 2 000 matches, and sends one message", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 40, each: 50 });
+    const { context, written } = counted(at.context);
+    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    expect(written.rows).toBe(3);
+    expect(written.bytes).toBeLessThan(300_000);
+    expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
+    // One message creates only some of the deliveries. Their number depends on their size.
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await consume(at, first.message, false);
+    const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
+    expect(made).toBeGreaterThan(50);
+    expect(made).toBeLessThan(BYTES_PER_MESSAGE / 200_000);
+    expect(await expectReconciled(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
+  });
 
-  test("that also loses the queue leaves the rest to the sweeper", { tags: "sized" }, async () => {
-    const calm = await pipeline();
-    await publish(calm, 2);
-    await expandAll(calm);
-    for (const number of killPointsOf(calm.calls.length, 2)) {
-      const at = await pipeline();
-      at.kill = { at: number, when: "after" };
-      await publish(at, 2);
-      const queued: string[] = [];
-      for (let minute = 0; minute < 13; minute++) {
-        queued.push(...(await expandOnce(at)));
-        at.clock += 60_000;
-        await sweepOwn({ ...at, context: { ...at.context, table: db.direct } });
-      }
-      await expectAll(at, queued, String(number));
+  test("writes at most three rows for each of thirty such events, and publishes another company's event immediately", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 10, each: 20 });
+    const other = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
+    const { context, written } = counted(at.context);
+    const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
+    await publish({ context }, ...changes, territoryChange(other.companyId, 2));
+    expect(written.rows).toBeLessThanOrEqual(3 * 30 + 2);
+    expect(written.mostBytes).toBeLessThan(200_000);
+    const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
+    expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    expect(at.queue.filter(({ message }) => message.companyId === other.companyId)).toHaveLength(1);
+  });
+
+  test("makes only a bounded number of a company's deliveries itself and leaves the rest to the queue", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
+    const { context, written } = counted(at.context);
+    await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
+    // The publisher itself may write 200 deliveries of a company for one batch. It does so for the first two events, which have 90
+    // deliveries each. For these two events together, it also writes one row with which reconciliation checks that no delivery is lost.
+    // Each of the other 23 events becomes a fan-out, whose deliveries are created later. The publisher writes only three rows for it: the
+    // event's data, a row for reconciliation, and the row of the fan-out.
+    expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
+    await expandAll(at);
+    expect(await allDeliveries(at)).toHaveLength(25 * 90);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 25 * 90, waiting: 25 * 90, expanding: 0 });
+  });
+});
+
+test("each match makes one delivery, with the same bytes as without a fan-out in every attempt and in the log", async () => {
+  const at = await newFanOutPipeline(db, { webhooks: 3, each: 40 });
+  // The receiver refuses the first attempt of some deliveries. The last digit of their id decides which ones these are.
+  at.answers = ({ headers }) => ({
+    status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
+  });
+  const change = territoryChange(at.companyId, 2);
+  await publish(at, change);
+  expect(await allDeliveries(at)).toEqual([]);
+  await drain(at, 5_000);
+  const made = await allDeliveries(at);
+  expect(made).toHaveLength(120);
+  expect(made.every(({ body, sharedData }) => body === undefined && sharedData === true)).toBe(true);
+  const bodies = new Map<string, Set<string>>();
+  for (const { headers, body } of at.posts) {
+    const id = headers["X-Service-Delivery"] ?? "";
+    bodies.set(id, (bodies.get(id) ?? new Set()).add(body));
+  }
+  expect(bodies.size).toBe(120);
+  const registered = new Set<number>();
+  for (const { id, event, createdAt, companyId, webhookId, registrationId } of made) {
+    const [body = "", ...others] = bodies.get(id) ?? [];
+    expect(others).toEqual([]);
+    const { data, registrationId: inBody } = Body.parse(JSON.parse(body));
+    registered.add(inBody);
+    const head = { id, event, createdAt, companyId, webhookId, registrationId };
+    const rest = { trigger: "automatic", triggeredBy: null, eventCount: 1, data };
+    expect(body).toBe(JSON.stringify({ ...head, ...rest }));
+  }
+  expect(registered.size).toBe(120);
+  const [one] = made;
+  if (one === undefined) throw new Error("no delivery");
+  const shown = await readDelivery(contextOn(db.direct), at.companyId, one.webhookId, one.id);
+  expect([shown.body]).toEqual([...(bodies.get(one.id) ?? [])]);
+  expect(at.posts.length).toBeGreaterThan(120);
+  expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120, attempts: at.posts.length });
+});
+
+describe("with a delay", () => {
+  test("the events of a window are one delivery for each registration, with shared data", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 40, delayMinutes: 10 });
+    for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version, 3, version));
+    await expandAll(at);
+    const made = await allDeliveries(at);
+    expect(made).toHaveLength(120);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 120, waiting: 120, expanding: 0 });
+    at.clock += 11 * 60_000;
+    await sweepOwn(at);
+    await drain(at, 5_000);
+    expect(at.posts).toHaveLength(120);
+    const Window = z.object({
+      eventCount: z.int(),
+      events: z.array(z.object({ data: z.unknown() })),
+      data: z.unknown(),
+    });
+    for (const { body } of at.posts) {
+      const { eventCount, events, data } = Window.parse(JSON.parse(body));
+      expect(eventCount).toBe(3);
+      expect(data).toEqual(events.at(-1)?.data);
+      expect(data).toMatchObject({ territory: { name: "North 4" } });
+    }
+    expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120 });
+  });
+
+  test("bodies with shared data keep their size limit", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 1, each: 2, delayMinutes: 10 });
+    for (let version = 2; version < 12; version++) {
+      await publish(at, territoryChange(at.companyId, version, limits.polygonPointsMax, version));
+    }
+    await drain(at);
+    const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.windowBodyBytes);
+    expect(sizes.length).toBeGreaterThan(2);
+    await expectReconciled(at);
+  });
+});
+
+describe("repeats and concurrent changes", () => {
+  test("a record that is repeated as a fan-out makes no delivery that a killed publisher has already made", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 2, each: 50 });
+    const change = territoryChange(at.companyId, 2);
+    await publish(at, change);
+    const before = at.queue.splice(0).length;
+    // The event had 100 matches, one too few for a fan-out. With one more registration, the repeated event becomes a fan-out.
+    await addRegistration(at);
+    await publish(at, change);
+    await expandAll(at);
+    expect(before).toBe(100);
+    expect(await allDeliveries(at)).toHaveLength(101);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 101, waiting: 101 });
+  });
+});
+
+describe("a message of a fan-out", () => {
+  test("makes a bounded number of deliveries of small events, and the next message follows a second later", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 12, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await consume(at, first.message, false);
+    expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
+    expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
+    // SQS may deliver a message twice. The second message must change nothing.
+    await consume(at, first.message, true);
+    expect(await expectReconciled(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
+  });
+
+  test("loses no event that arrives while the previous event finishes", { tags: "sized" }, async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    const calls = at.calls.length;
+    await consume(at, first.message, false);
+    const steps = at.calls.length - calls;
+    for (const step of killPointsOf(steps, 0)) {
+      const again = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+      await publish(again, territoryChange(again.companyId, 2));
+      const work = async (): Promise<void> => {
+        const plain = { ...again.context, table: db.direct };
+        await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
+        // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
+        // While the function of the previous message still holds the lease, the new message has no effect.
+        const own = again.queue.splice(
+          again.queue.findLastIndex(({ message }) => "fanOut" in message),
+          1,
+        );
+        for (const { message } of own) await consume({ context: plain }, message, false);
+      };
+      again.meanwhile = { at: again.calls.length + step, work };
+      await expandAll(again);
+      expect(await expectReconciled(again, String(step))).toMatchObject({ matched: 300, waiting: 300, expanding: 0 });
     }
   });
 });
 
-/**
- * Processes the messages of fan-outs, which create the deliveries of events with many matches. After a kill, the queue loses its messages.
- * Only the sweeper, which replaces lost messages, can then continue the work. Returns the ids of the deliveries that were queued.
- */
-async function expandOnce(at: FanOutPipeline): Promise<string[]> {
-  const queued: string[] = [];
-  for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {
-    at.clock = Math.max(at.clock, next.at);
-    if ("deliveryId" in next.message) queued.push(next.message.deliveryId);
-    else {
-      await consume(at, next.message, next.isRepeat).catch((error: unknown) => {
-        if (!(error instanceof Killed)) throw error;
-        at.queue.length = 0;
-      });
-    }
-  }
-  return queued;
-}
+describe("reconciliation reports", () => {
+  const eventId = "4711-2-territory.updated";
+  const rowKey = (at: FanOutPipeline) =>
+    fanOutKeys.fanOut({ companyId: at.companyId }, iso(Date.UTC(2026, 5, 1)), eventId);
 
-test("a function that continues after its lease expired, concurrently with the next owner, makes no second delivery", {
-  tags: "sized",
-}, async () => {
-  const calm = await pipeline();
-  await publish(calm, 2);
-  const before = calm.calls.length;
-  await expandAll(calm);
-  for (const step of killPointsOf(calm.calls.length - before, 5)) {
-    const number = before + step;
-    const at = await pipeline();
-    await publish(at, 2);
-    const [message] = at.queue.map((entry) => entry.message);
-    if (message === undefined) throw new Error("no message");
-    const work = async (): Promise<void> => {
-      at.clock += 25_000;
-      await consume({ context: { ...at.context, table: db.direct } }, message, true);
-    };
-    at.meanwhile = { at: number, work };
-    await expectAll(at, await expandAll(at), `${calm.calls[number - 1]} (${number})`);
-  }
-});
+  test("a lost fan-out row, a fan-out that does not move, lost data and lost deliveries", async () => {
+    const lost = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    await publish(lost, territoryChange(lost.companyId, 2));
+    await db.direct.batchRemove([rowKey(lost)]);
+    expect((await reconcileNow(lost)).faults).toEqual([`event ${eventId}: its fan-out is expected and has no row`]);
 
-test("each match makes one delivery, although batches are repeated with other boundaries and in other orders", async () => {
-  const at = await pipeline();
-  const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
-  if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");
-  for (const batch of [[first, second], [third], [second, third, first], [first]]) {
-    await publishChanges(at.context, batchReads(at.context), batch);
-  }
-  const queued = await expandAll(at);
-  await publishChanges(at.context, batchReads(at.context), [third, first]);
-  await expandAll(at);
-  expect(new Set(queued).size).toBe(3 * MATCHES);
-  expect(await idsOf(at)).toHaveLength(3 * MATCHES);
-  expect(await reconcileNow(at)).toMatchObject({ faults: [], matched: 3 * MATCHES, expanding: 0 });
-});
+    const stuck = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    await publish(stuck, territoryChange(stuck.companyId, 2));
+    stuck.clock += 16 * 60_000;
+    expect((await reconcileNow(stuck)).faults).toEqual([
+      `event ${eventId}: its fan-out has not moved for a quarter of an hour`,
+    ]);
 
-const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
-
-test("a heap of 256 MB suffices to publish full batches of the largest event for 2 000 registrations with the largest filter", async () => {
-  const filter = JSON.stringify({ "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) });
-  expect(filter.length).toBeGreaterThan(limits.filterBytes * 0.9);
-  expect(filter.length).toBeLessThanOrEqual(limits.filterBytes);
-  const at = await newFanOutPipeline(db, {
-    webhooks: limits.webhooksPerCompany,
-    each: limits.registrationsPerWebhook,
-    filter,
+    const empty = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    await publish(empty, territoryChange(empty.companyId, 2));
+    await expandAll(empty);
+    await db.direct.batchRemove([fanOutKeys.eventData(empty.companyId, eventId)]);
+    const { faults } = await reconcileNow(empty);
+    expect(faults).toHaveLength(150);
+    expect(faults[0]).toContain("the data of its event is gone");
+    const [one] = await allDeliveries(empty);
+    if (one === undefined) throw new Error("no delivery");
+    await db.direct.batchRemove([keys.delivery(empty.companyId, one.webhookId, one.id)]);
+    expect((await reconcileNow(empty)).faults).toContain(`${one.id}: is expected and has no row`);
   });
-  const { companyId } = at;
-  const points = limits.polygonPointsMax;
-  const workerData = { endpoint: db.directEndpoint, companyId, batches: 2, records: 41, points };
-  const resourceLimits = { maxOldGenerationSizeMb: 208, maxYoungGenerationSizeMb: 48 };
-  const worker = new Worker(new URL("./publishing-worker.ts", import.meta.url), { workerData, resourceLimits });
-  const [published] = await once(worker, "message");
-  const { messages, failed, bytes } = Published.parse(published);
-  expect(failed).toBe(0);
-  // Lambda passes at most 6 MB of records in one batch, so this batch is nearly as large as possible.
-  expect(bytes).toBeGreaterThan(5_500_000);
-  // The publisher publishes at most 25 events together, and sends one message for them. Each of the two batches has 41 records and
-  // therefore causes two messages.
-  expect(messages).toBe(2 * 2);
-  expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2 * 41 * 2_000 });
 });

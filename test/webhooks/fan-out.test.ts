@@ -1,29 +1,23 @@
 /**
- * Tests that an event with many matching registrations (a fan-out) bounds the publisher's work, and that each match gets one delivery
- * with the same bytes as without a fan-out.
+ * Tests that each registration that matches an event gets one delivery if the event has many matches (a fan-out), also after repeats and
+ * deletions.
  */
 import { deflateRawSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
-import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { packedBody } from "#shared/webhooks/delivery.ts";
 import { StoredEventData } from "#shared/webhooks/event-data.ts";
-import { BYTES_PER_MESSAGE, MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { consume, deliveriesOf, drain, sweepOwn } from "./delivery-pipeline.ts";
 import { counted, expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
-import { expectReconciled, reconcileNow } from "./reconciled.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -47,54 +41,7 @@ const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipel
     manualTriggerButtonText: null,
   });
 
-const Body = z.object({ registrationId: z.int(), data: z.unknown() });
-
 describe("the publisher", () => {
-  test("writes three rows and 300 KB for the largest event with 2 000 matches, and sends one message", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 40, each: 50 });
-    const { context, written } = counted(at.context);
-    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
-    expect(written.rows).toBe(3);
-    expect(written.bytes).toBeLessThan(300_000);
-    expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
-    expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
-    // One message creates only some of the deliveries. Their number depends on their size.
-    const [first] = at.queue.splice(0);
-    if (first === undefined) throw new Error("no message");
-    await consume(at, first.message, false);
-    const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
-    expect(made).toBeGreaterThan(50);
-    expect(made).toBeLessThan(BYTES_PER_MESSAGE / 200_000);
-    expect(await expectReconciled(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
-  });
-
-  test("writes at most three rows for each of thirty such events, and publishes another company's event immediately", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 10, each: 20 });
-    const other = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
-    const { context, written } = counted(at.context);
-    const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
-    await publish({ context }, ...changes, territoryChange(other.companyId, 2));
-    expect(written.rows).toBeLessThanOrEqual(3 * 30 + 2);
-    expect(written.mostBytes).toBeLessThan(200_000);
-    const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
-    expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
-    expect(at.queue.filter(({ message }) => message.companyId === other.companyId)).toHaveLength(1);
-  });
-
-  test("makes only a bounded number of a company's deliveries itself and leaves the rest to the queue", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
-    const { context, written } = counted(at.context);
-    await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // The publisher itself may write 200 deliveries of a company for one batch. It does so for the first two events, which have 90
-    // deliveries each. For these two events together, it also writes one row with which reconciliation checks that no delivery is lost.
-    // Each of the other 23 events becomes a fan-out, whose deliveries are created later. The publisher writes only three rows for it: the
-    // event's data, a row for reconciliation, and the row of the fan-out.
-    expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
-    await expandAll(at);
-    expect(await allDeliveries(at)).toHaveLength(25 * 90);
-    expect(await expectReconciled(at)).toMatchObject({ matched: 25 * 90, waiting: 25 * 90, expanding: 0 });
-  });
-
   test("stores large data once even for few matches", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 1, each: 10 });
     const { context, written } = counted(at.context);
@@ -113,44 +60,6 @@ describe("the publisher", () => {
   });
 });
 
-test("each match makes one delivery, with the same bytes as without a fan-out in every attempt and in the log", async () => {
-  const at = await newFanOutPipeline(db, { webhooks: 3, each: 40 });
-  // The receiver refuses the first attempt of some deliveries. The last digit of their id decides which ones these are.
-  at.answers = ({ headers }) => ({
-    status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
-  });
-  const change = territoryChange(at.companyId, 2);
-  await publish(at, change);
-  expect(await allDeliveries(at)).toEqual([]);
-  await drain(at, 5_000);
-  const made = await allDeliveries(at);
-  expect(made).toHaveLength(120);
-  expect(made.every(({ body, sharedData }) => body === undefined && sharedData === true)).toBe(true);
-  const bodies = new Map<string, Set<string>>();
-  for (const { headers, body } of at.posts) {
-    const id = headers["X-Service-Delivery"] ?? "";
-    bodies.set(id, (bodies.get(id) ?? new Set()).add(body));
-  }
-  expect(bodies.size).toBe(120);
-  const registered = new Set<number>();
-  for (const { id, event, createdAt, companyId, webhookId, registrationId } of made) {
-    const [body = "", ...others] = bodies.get(id) ?? [];
-    expect(others).toEqual([]);
-    const { data, registrationId: inBody } = Body.parse(JSON.parse(body));
-    registered.add(inBody);
-    const head = { id, event, createdAt, companyId, webhookId, registrationId };
-    const rest = { trigger: "automatic", triggeredBy: null, eventCount: 1, data };
-    expect(body).toBe(JSON.stringify({ ...head, ...rest }));
-  }
-  expect(registered.size).toBe(120);
-  const [one] = made;
-  if (one === undefined) throw new Error("no delivery");
-  const shown = await readDelivery(contextOn(db.direct), at.companyId, one.webhookId, one.id);
-  expect([shown.body]).toEqual([...(bodies.get(one.id) ?? [])]);
-  expect(at.posts.length).toBeGreaterThan(120);
-  expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120, attempts: at.posts.length });
-});
-
 test("event data expires later than each delivery that refers to it", async () => {
   const at = await newFanOutPipeline(db, { webhooks: 3, each: 50, delayMinutes: limits.delayMinutesMax });
   await publish(at, territoryChange(at.companyId, 2));
@@ -159,45 +68,6 @@ test("event data expires later than each delivery that refers to it", async () =
   const eventId = "4711-2-territory.updated";
   const data = StoredEventData.parse(await db.direct.get(fanOutKeys.eventData(at.companyId, eventId)));
   for (const { expiresAt } of made) expect(data.expiresAt).toBeGreaterThan(expiresAt);
-});
-
-describe("with a delay", () => {
-  test("the events of a window are one delivery for each registration, with shared data", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 3, each: 40, delayMinutes: 10 });
-    for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version, 3, version));
-    await expandAll(at);
-    const made = await allDeliveries(at);
-    expect(made).toHaveLength(120);
-    expect(await expectReconciled(at)).toMatchObject({ matched: 120, waiting: 120, expanding: 0 });
-    at.clock += 11 * 60_000;
-    await sweepOwn(at);
-    await drain(at, 5_000);
-    expect(at.posts).toHaveLength(120);
-    const Window = z.object({
-      eventCount: z.int(),
-      events: z.array(z.object({ data: z.unknown() })),
-      data: z.unknown(),
-    });
-    for (const { body } of at.posts) {
-      const { eventCount, events, data } = Window.parse(JSON.parse(body));
-      expect(eventCount).toBe(3);
-      expect(data).toEqual(events.at(-1)?.data);
-      expect(data).toMatchObject({ territory: { name: "North 4" } });
-    }
-    expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120 });
-  });
-
-  test("bodies with shared data keep their size limit", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 1, each: 2, delayMinutes: 10 });
-    for (let version = 2; version < 12; version++) {
-      await publish(at, territoryChange(at.companyId, version, limits.polygonPointsMax, version));
-    }
-    await drain(at);
-    const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.windowBodyBytes);
-    expect(sizes.length).toBeGreaterThan(2);
-    await expectReconciled(at);
-  });
 });
 
 describe("repeats and concurrent changes", () => {
@@ -227,20 +97,6 @@ describe("repeats and concurrent changes", () => {
     expect(await allDeliveries(at)).toHaveLength(150);
   });
 
-  test("a record that is repeated as a fan-out makes no delivery that a killed publisher has already made", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 2, each: 50 });
-    const change = territoryChange(at.companyId, 2);
-    await publish(at, change);
-    const before = at.queue.splice(0).length;
-    // The event had 100 matches, one too few for a fan-out. With one more registration, the repeated event becomes a fan-out.
-    await addRegistration(at);
-    await publish(at, change);
-    await expandAll(at);
-    expect(before).toBe(100);
-    expect(await allDeliveries(at)).toHaveLength(101);
-    expect(await expectReconciled(at)).toMatchObject({ matched: 101, waiting: 101 });
-  });
-
   test("a webhook deleted during the fan-out gets no request", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
@@ -265,19 +121,6 @@ describe("a message of a fan-out", () => {
     expect(new Set(queued).size).toBe(150);
   });
 
-  test("makes a bounded number of deliveries of small events, and the next message follows a second later", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 12, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
-    const [first] = at.queue.splice(0);
-    if (first === undefined) throw new Error("no message");
-    await consume(at, first.message, false);
-    expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
-    expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
-    // SQS may deliver a message twice. The second message must change nothing.
-    await consume(at, first.message, true);
-    expect(await expectReconciled(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
-  });
-
   test("makes deliveries for all webhooks in turn, so that consecutive deliveries are for different webhooks", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 15 });
     await publish(at, territoryChange(at.companyId, 2));
@@ -287,34 +130,6 @@ describe("a message of a fan-out", () => {
     const webhookIds = at.queue.flatMap(({ message }) => ("deliveryId" in message ? [message.webhookId] : []));
     for (let from = 0; from < webhookIds.length; from += 10) {
       expect(new Set(webhookIds.slice(from, from + 10)).size).toBe(10);
-    }
-  });
-
-  test("loses no event that arrives while the previous event finishes", { tags: "sized" }, async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
-    const [first] = at.queue.splice(0);
-    if (first === undefined) throw new Error("no message");
-    const calls = at.calls.length;
-    await consume(at, first.message, false);
-    const steps = at.calls.length - calls;
-    for (const step of killPointsOf(steps, 0)) {
-      const again = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-      await publish(again, territoryChange(again.companyId, 2));
-      const work = async (): Promise<void> => {
-        const plain = { ...again.context, table: db.direct };
-        await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
-        // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
-        // While the function of the previous message still holds the lease, the new message has no effect.
-        const own = again.queue.splice(
-          again.queue.findLastIndex(({ message }) => "fanOut" in message),
-          1,
-        );
-        for (const { message } of own) await consume({ context: plain }, message, false);
-      };
-      again.meanwhile = { at: again.calls.length + step, work };
-      await expandAll(again);
-      expect(await expectReconciled(again, String(step))).toMatchObject({ matched: 300, waiting: 300, expanding: 0 });
     }
   });
 });
@@ -329,37 +144,5 @@ describe("the sweeper", () => {
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(await expandAll(at)).toHaveLength(450);
     expect(await expectReconciled(at)).toMatchObject({ matched: 450, waiting: 450, expanding: 0 });
-  });
-});
-
-describe("reconciliation reports", () => {
-  const eventId = "4711-2-territory.updated";
-  const rowKey = (at: FanOutPipeline) =>
-    fanOutKeys.fanOut({ companyId: at.companyId }, iso(Date.UTC(2026, 5, 1)), eventId);
-
-  test("a lost fan-out row, a fan-out that does not move, lost data and lost deliveries", async () => {
-    const lost = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(lost, territoryChange(lost.companyId, 2));
-    await db.direct.batchRemove([rowKey(lost)]);
-    expect((await reconcileNow(lost)).faults).toEqual([`event ${eventId}: its fan-out is expected and has no row`]);
-
-    const stuck = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(stuck, territoryChange(stuck.companyId, 2));
-    stuck.clock += 16 * 60_000;
-    expect((await reconcileNow(stuck)).faults).toEqual([
-      `event ${eventId}: its fan-out has not moved for a quarter of an hour`,
-    ]);
-
-    const empty = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(empty, territoryChange(empty.companyId, 2));
-    await expandAll(empty);
-    await db.direct.batchRemove([fanOutKeys.eventData(empty.companyId, eventId)]);
-    const { faults } = await reconcileNow(empty);
-    expect(faults).toHaveLength(150);
-    expect(faults[0]).toContain("the data of its event is gone");
-    const [one] = await allDeliveries(empty);
-    if (one === undefined) throw new Error("no delivery");
-    await db.direct.batchRemove([keys.delivery(empty.companyId, one.webhookId, one.id)]);
-    expect((await reconcileNow(empty)).faults).toContain(`${one.id}: is expected and has no row`);
   });
 });

@@ -1,9 +1,3 @@
-/** Tests that reconciliation finds no fault in undamaged data, and reports each kind of damage. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -15,7 +9,6 @@ import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts"
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation, type Hook } from "./delivery-simulation.ts";
 
@@ -220,47 +213,4 @@ test("a row that is missing only during the first check is no fault", async () =
     wait: () => db.direct.batchPut([deliveryItem(delivery)]),
   });
   expect(found.faults).toEqual([]);
-});
-
-test("the command prints the counts, and exits with 1 if it finds a fault", async () => {
-  const outputs = createServer((_, response) => {
-    response.end(
-      JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
-    );
-  }).listen(0, "127.0.0.1");
-  await once(outputs, "listening");
-  const address = outputs.address();
-  const PORT = String(typeof address === "object" ? address?.port : "");
-  const run = async (...args: string[]) => {
-    const child = spawn(process.execPath, ["infra/cli/webhooks.ts", ...args], {
-      cwd: fileURLToPath(new URL("../..", import.meta.url)),
-      env: { ...process.env, PORT },
-    });
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    return { stdout, stderr, code };
-  };
-  // The reconcile command reads the real clock, so the deliveries must have real times.
-  const now = new DeliverySimulation(db, 10);
-  now.clock = Date.now();
-  const fresh = await now.hook();
-  await now.publish(fresh, 1, 3);
-  await now.runUntil(now.clock + 2_000);
-  const [lost] = await deliveriesOf(db, fresh);
-  if (lost === undefined) throw new Error("no delivery");
-  const sound = await run("reconcile", "--company", String(fresh.companyId));
-  await db.direct.batchRemove([keyOf(lost)]);
-  const [faulty, unknown, wrong] = await Promise.all([
-    run("reconcile", "--company", String(fresh.companyId)),
-    run("reconcile", "--company", "999999999"),
-    run("reconcile"),
-  ]);
-  outputs.close();
-  expect(faulty.code).toBe(1);
-  expect(faulty.stdout).toContain(`${lost.id}: is expected and has no row\n`);
-  expect(faulty.stdout).toMatch(/\nmatched +3\n= delivered +2\n\+ waiting +0\n/);
-  expect(sound).toMatchObject({ code: 0, stderr: `target: local service at http://127.0.0.1:${PORT}\n` });
-  expect(sound.stdout).toMatch(/^company \d+\nmatched +3\n= delivered +3\n[\s\S]*faults +0\n$/);
-  expect(unknown).toMatchObject({ code: 1, stdout: "" });
-  expect(wrong.code).toBe(2);
-  expect(wrong.stderr).toContain("npm run webhooks -- reconcile --company N");
 });

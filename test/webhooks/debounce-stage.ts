@@ -1,0 +1,80 @@
+/** The stage of the tests of debounce windows: a pipeline with a delay, changes of a prospect, and what the receiver got. */
+import { expect } from "vitest";
+import * as z from "zod/mini";
+import type { EventContext } from "#shared/context.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-events.ts";
+import { createdProspect, Killed, type Pipeline, START } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
+
+export const MINUTE = 60_000;
+export const DELAY = 10;
+
+/** Returns the change of a prospect to this version, `minutes` minutes after the start of the test. */
+export function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
+  const row = (v: number) => ({
+    ...createdProspect(companyId, id),
+    name: `name ${v}`,
+    customFieldData: filler === undefined ? null : JSON.stringify({ filler, v }),
+    updatedAt: new Date(START + minutes * MINUTE).toISOString(),
+    version: v,
+  });
+  return { before: prospectItem(row(version - 1)), after: prospectItem(row(version)) };
+}
+
+export const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
+
+/** Publishes each stream record. After each kill, it publishes the record again, as Lambda does. */
+export async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
+  for (const row of rows) {
+    for (;;) {
+      try {
+        await publishIn(at.context, row);
+        break;
+      } catch (error) {
+        if (!(error instanceof Killed)) throw error;
+      }
+    }
+  }
+}
+
+export const Body = z.object({
+  id: z.string(),
+  createdAt: z.string(),
+  eventCount: z.int(),
+  data: z.object({ prospect: z.object({ id: z.int(), name: z.string() }) }),
+  events: z.array(
+    z.object({
+      id: z.string(),
+      createdAt: z.string(),
+      data: z.object({ prospect: z.object({ id: z.int(), name: z.string() }) }),
+    }),
+  ),
+});
+
+/** Returns the body of each delivery. Fails the test if two posts of the same delivery have different bodies. */
+export function bodies(at: Pipeline): z.infer<typeof Body>[] {
+  const byId = new Map<string, string>();
+  for (const { headers, body } of at.posts) {
+    const id = headers["X-Service-Delivery"] ?? "";
+    expect(byId.get(id) ?? body).toBe(body);
+    byId.set(id, body);
+  }
+  return [...byId.values()].map((body) => z.parse(Body, JSON.parse(body)));
+}
+
+export const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
+export const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
+
+/** Expects that each of these versions of the prospect is in exactly one body, and that reconciliation finds no fault. */
+export async function expectEachOnce(at: Pipeline, versions: readonly number[], label?: string): Promise<void> {
+  const found = bodies(at).flatMap(namesIn).toSorted();
+  expect(found, label).toEqual(names(...versions).toSorted());
+  for (const { eventCount, events, data } of bodies(at)) {
+    expect(eventCount, label).toBe(events.length);
+    expect(data, label).toEqual(events.at(-1)?.data);
+  }
+  const { matched, delivered } = await expectReconciled(at, label);
+  expect({ matched, delivered }, label).toEqual({ matched: bodies(at).length, delivered: bodies(at).length });
+}

@@ -1,0 +1,201 @@
+/**
+ * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher or the sender
+ * is killed at any of its calls. Also tests the memory of the publisher.
+ */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import * as limits from "#shared/limits.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { Killed, killable } from "../harness/killable.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
+import { consume, deliveriesOf, sweepOwn } from "./delivery-pipeline.ts";
+import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
+import { expectReconciled, reconcileNow } from "./reconciled.ts";
+
+// Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
+const db = faultyDynamoDb("test");
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+});
+
+const WEBHOOKS = 3;
+/**
+ * Number of registrations of each webhook. The three webhooks together have 102 matches. Only an event with more than 100 matches becomes a
+ * fan-out.
+ */
+const EACH = 34;
+const MATCHES = WEBHOOKS * EACH;
+
+const pipeline = (delayMinutes = 0): Promise<FanOutPipeline> =>
+  newFanOutPipeline(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
+
+/** Publishes each change again after each kill, as Lambda does with a stream record. */
+async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void> {
+  for (const version of versions) {
+    for (;;) {
+      try {
+        const context = killable(at.context);
+        await publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
+        break;
+      } catch (error) {
+        if (!(error instanceof Killed)) throw error;
+      }
+    }
+  }
+}
+
+async function idsOf({ companyId, webhookIds }: FanOutPipeline): Promise<string[]> {
+  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
+  return found.flat().map(({ id }) => id);
+}
+
+/** Expects that each match of the event has one delivery, and that each delivery has a queue message. */
+async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
+  const ids = await idsOf(at);
+  expect(ids, label).toHaveLength(MATCHES);
+  expect(new Set(queued), label).toEqual(new Set(ids));
+  expect(await expectReconciled(at, label)).toMatchObject({ matched: MATCHES, waiting: MATCHES, expanding: 0 });
+}
+
+describe("a kill at each call", () => {
+  test.each(["before", "after"] as const)(
+    "%s it takes effect leaves one delivery for each match",
+    { tags: "sized" },
+    async (when) => {
+      const calm = await pipeline();
+      await publish(calm, 2);
+      await expandAll(calm);
+      for (const number of killPointsOf(calm.calls.length, when === "before" ? 0 : 3)) {
+        const at = await pipeline();
+        at.kill = { at: number, when };
+        await publish(at, 2);
+        await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
+      }
+    },
+  );
+
+  test.each(["before", "after"] as const)(
+    "%s it takes effect, with a delay, leaves each event in the window of each registration",
+    { tags: "sized" },
+    async (when) => {
+      const calm = await pipeline(10);
+      await publish(calm, 2, 3);
+      await expandAll(calm);
+      // The larger test (`wide`) uses only every fifth kill point, because the same calls repeat for each registration.
+      const every = sized({ short: 1, wide: 5 });
+      const kills = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
+      expect(kills.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));
+      for (const number of kills) {
+        const at = await pipeline(10);
+        at.kill = { at: number, when };
+        await publish(at, 2, 3);
+        await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
+      }
+    },
+  );
+
+  test("that also loses the queue leaves the rest to the sweeper", { tags: "sized" }, async () => {
+    const calm = await pipeline();
+    await publish(calm, 2);
+    await expandAll(calm);
+    for (const number of killPointsOf(calm.calls.length, 2)) {
+      const at = await pipeline();
+      at.kill = { at: number, when: "after" };
+      await publish(at, 2);
+      const queued: string[] = [];
+      for (let minute = 0; minute < 13; minute++) {
+        queued.push(...(await expandOnce(at)));
+        at.clock += 60_000;
+        await sweepOwn({ ...at, context: { ...at.context, table: db.direct } });
+      }
+      await expectAll(at, queued, String(number));
+    }
+  });
+});
+
+/**
+ * Processes the messages of fan-outs, which create the deliveries of events with many matches. After a kill, the queue loses its messages.
+ * Only the sweeper, which replaces lost messages, can then continue the work. Returns the ids of the deliveries that were queued.
+ */
+async function expandOnce(at: FanOutPipeline): Promise<string[]> {
+  const queued: string[] = [];
+  for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {
+    at.clock = Math.max(at.clock, next.at);
+    if ("deliveryId" in next.message) queued.push(next.message.deliveryId);
+    else {
+      await consume(at, next.message, next.isRepeat).catch((error: unknown) => {
+        if (!(error instanceof Killed)) throw error;
+        at.queue.length = 0;
+      });
+    }
+  }
+  return queued;
+}
+
+test("a function that continues after its lease expired, concurrently with the next owner, makes no second delivery", {
+  tags: "sized",
+}, async () => {
+  const calm = await pipeline();
+  await publish(calm, 2);
+  const before = calm.calls.length;
+  await expandAll(calm);
+  for (const step of killPointsOf(calm.calls.length - before, 5)) {
+    const number = before + step;
+    const at = await pipeline();
+    await publish(at, 2);
+    const [message] = at.queue.map((entry) => entry.message);
+    if (message === undefined) throw new Error("no message");
+    const work = async (): Promise<void> => {
+      at.clock += 25_000;
+      await consume({ context: { ...at.context, table: db.direct } }, message, true);
+    };
+    at.meanwhile = { at: number, work };
+    await expectAll(at, await expandAll(at), `${calm.calls[number - 1]} (${number})`);
+  }
+});
+
+test("each match makes one delivery, although batches are repeated with other boundaries and in other orders", async () => {
+  const at = await pipeline();
+  const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
+  if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");
+  for (const batch of [[first, second], [third], [second, third, first], [first]]) {
+    await publishChanges(at.context, batchReads(at.context), batch);
+  }
+  const queued = await expandAll(at);
+  await publishChanges(at.context, batchReads(at.context), [third, first]);
+  await expandAll(at);
+  expect(new Set(queued).size).toBe(3 * MATCHES);
+  expect(await idsOf(at)).toHaveLength(3 * MATCHES);
+  expect(await reconcileNow(at)).toMatchObject({ faults: [], matched: 3 * MATCHES, expanding: 0 });
+});
+
+const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
+
+test("a heap of 256 MB suffices to publish full batches of the largest event for 2 000 registrations with the largest filter", async () => {
+  const filter = JSON.stringify({ "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) });
+  expect(filter.length).toBeGreaterThan(limits.filterBytes * 0.9);
+  expect(filter.length).toBeLessThanOrEqual(limits.filterBytes);
+  const at = await newFanOutPipeline(db, {
+    webhooks: limits.webhooksPerCompany,
+    each: limits.registrationsPerWebhook,
+    filter,
+  });
+  const { companyId } = at;
+  const points = limits.polygonPointsMax;
+  const workerData = { endpoint: db.directEndpoint, companyId, batches: 2, records: 41, points };
+  const resourceLimits = { maxOldGenerationSizeMb: 208, maxYoungGenerationSizeMb: 48 };
+  const worker = new Worker(new URL("./publishing-worker.ts", import.meta.url), { workerData, resourceLimits });
+  const [published] = await once(worker, "message");
+  const { messages, failed, bytes } = Published.parse(published);
+  expect(failed).toBe(0);
+  // Lambda passes at most 6 MB of records in one batch, so this batch is nearly as large as possible.
+  expect(bytes).toBeGreaterThan(5_500_000);
+  // The publisher publishes at most 25 events together, and sends one message for them. Each of the two batches has 41 records and
+  // therefore causes two messages.
+  expect(messages).toBe(2 * 2);
+  expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2 * 41 * 2_000 });
+});
