@@ -61,7 +61,7 @@ const rare: readonly RareGrants[] = [
   {
     files: ["events/sweep", "index/flush"],
     grants: ["UpdateItem flushRequests", "PutItem flushRequests"],
-    reason: "A company writes nothing for a minute: test/company-index/old-entries.test.ts.",
+    reason: "A company writes nothing for a minute: test/company-index/old-entries.deep.test.ts.",
   },
   {
     files: ["webhooks/rotate-secret"],
@@ -106,7 +106,8 @@ const rare: readonly RareGrants[] = [
       "reports/activity",
     ],
     grants: ["BatchGetItem manifests", "BatchGetItem segments"],
-    reason: "The index was flushed or changed since the function last read it: test/company-index/manifest.test.ts.",
+    reason:
+      "The index was flushed or changed since the function last read it: test/company-index/manifest.deep.test.ts.",
   },
   {
     files: ["jobs/bulk"],
@@ -147,7 +148,7 @@ const rare: readonly RareGrants[] = [
     ],
     grants: ["PutItem indexTexts", "BatchGetItem indexTexts", "Query indexTexts"],
     reason:
-      "A text of more than 256 bytes has a row of its own until the flush: test/company-index/long-texts.deep.test.ts, test/company-index/long-texts.api.test.ts.",
+      "A text of more than 256 bytes has a row of its own until the flush: test/company-index/long-texts.long.test.ts, test/company-index/long-texts.api.test.ts.",
   },
   {
     files: ["prospects/bulk", "territories/runs"],

@@ -1,3 +1,7 @@
+/**
+ * Tests that a fan-out (an event with many matching registrations) bounds the publisher's work, also with delays, the largest events and
+ * lost rows, and that each match gets one delivery with the same bytes as without a fan-out.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";

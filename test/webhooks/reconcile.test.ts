@@ -1,3 +1,4 @@
+/** Tests that reconciliation finds no fault in undamaged data, and reports each kind of damage. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
