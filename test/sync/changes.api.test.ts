@@ -279,7 +279,7 @@ test("after a flush, a device gets each changed prospect as the list shows it", 
       return rounds;
     })
     .toBe(3);
-  const list = bodyOf(await team.owner("GET", "/api/prospects?pageSize=100"), 200, List);
+  const list = bodyOf(await team.owner("GET", "/api/prospects?pageSize=500"), 200, List);
   const byId = (a: { readonly id: number }, b: { readonly id: number }): number => a.id - b.id;
   expect(items.toSorted(byId).map(({ data }) => data)).toEqual(list.items.toSorted(byId));
 });
