@@ -1,6 +1,6 @@
 /**
  * Does what README.md and docs/ tell a newcomer, in a fresh clone. It runs every shell block as written, and compares the output with
- * the answers in the documents. It stops at the first difference.
+ * the answers in the documents. Then it runs the smoke test on the service of the README. It stops at the first difference.
  *
  * The words after the three backticks of a block say what happens with the block:
  * - `sh` runs. If the block prints `ready` or `listening on`, it serves requests. It then keeps running, and the next blocks run in a new
@@ -19,7 +19,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { optionsOrExit } from "../infra/command/options.ts";
 
 const usage = `npm run newcomer
-    does in a fresh clone what the documents tell a newcomer, and compares the results with the documents
+    does in a fresh clone what the documents tell a newcomer, compares the results with the documents, and runs the smoke test
 exit code 0: success, 1: a difference or a failed test, 2: wrong usage`;
 optionsOrExit({}, usage);
 
@@ -172,6 +172,8 @@ async function main(): Promise<void> {
   if (stdout !== "") console.log("note   the clone has no changes that are not committed");
   await follow("README.md");
   for (const document of documents().filter((file) => file !== "README.md")) await follow(document);
+  // The service that the README starts still runs.
+  await step("npm run smoke", () => new Terminal(clone).run("npm run --silent smoke"));
 }
 
 try {
