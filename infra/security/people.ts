@@ -304,7 +304,7 @@ export function peopleSection(): string {
     "",
     "[A test](../test/security/people.deep.test.ts) runs the commands of the on-call person and of the eraser, and compares the actions of their",
     "requests with this table. It knows the actions of `aws` commands from the models of the AWS SDK, and those of EventBridge and Service Quotas",
-    "from a [list](../test/harness/aws-cli.ts). [Another test](../test/infra/stack/deploy.deep.test.ts) deploys, destroys and adopts with the real",
+    "from a [list](../test/harness/aws-cli.ts). [Another test](../test/infra/stack/deploy.long.test.ts) deploys, destroys and adopts with the real",
     "command `cdk`. It compares the requests of the deployer with this table, and the requests of the roles with the template of `npx cdk",
     "bootstrap`. Without an AWS account, no test can show that IAM accepts a policy, that the patterns of the resources match, or which rights the",
     "role of CloudFormation needs.",

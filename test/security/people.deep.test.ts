@@ -266,7 +266,7 @@ test("the commands for companies and restores use exactly the rights of the eras
 
 test("the `aws` commands of the documents use exactly the rights of the deployer, except those of `cdk`", () => {
   const all = [...actionsOfAws("deploy.md", ["cloudformation", "cognito-idp", "lambda", "ssm"])];
-  // The test lists `sts:AssumeRole` itself, because it does not run `cdk`. deploy.deep.test.ts shows that `cdk` uses this right.
+  // The test lists `sts:AssumeRole` itself, because it does not run `cdk`. deploy.long.test.ts shows that `cdk` uses this right.
   expect(sorted(["sts:AssumeRole", ...all])).toEqual(sorted(observable("deployer")));
 });
 
