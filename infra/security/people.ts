@@ -302,7 +302,7 @@ export function peopleSection(): string {
     "The policies name tables, queues and stacks by the prefix `Canvassing`. A restored table must therefore have a name with this prefix. The",
     "policies name neither account nor region, and allow all user pools of the account, because AWS chooses the id of a pool.",
     "",
-    "[A test](../test/security/people.deep.test.ts) runs the commands of the on-call person and of the eraser, and compares the actions of their",
+    "[A test](../test/security/people.long.test.ts) runs the commands of the on-call person and of the eraser, and compares the actions of their",
     "requests with this table. It knows the actions of `aws` commands from the models of the AWS SDK, and those of EventBridge and Service Quotas",
     "from a [list](../test/harness/aws-cli.ts). [Another test](../test/infra/stack/deploy.long.test.ts) deploys, destroys and adopts with the real",
     "command `cdk`. It compares the requests of the deployer with this table, and the requests of the roles with the template of `npx cdk",
