@@ -1,6 +1,6 @@
 /**
- * Tests the maps of the console in a real browser: areas, territories, many prospects, failed tiles and the end of a session. What a map has
- * drawn is compared with what the lists of the API contain.
+ * Tests the maps of the console in a real browser: areas, territories, many prospects, failed tiles and the end of a session. What a map
+ * has drawn is compared with what the lists of the API contain.
  */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";

@@ -24,8 +24,8 @@ export async function csvImportStage() {
   });
 
   /**
-   * Writes a CSV file. All its rows have the same city, and no other file contains this city, so that a test can count the imported rows. The
-   * first `faulty` rows have no coordinates.
+   * Writes a CSV file. All its rows have the same city, and no other file contains this city, so that a test can count the imported rows.
+   * The first `faulty` rows have no coordinates.
    */
   function newFile({ rows = ROWS, faulty = 0 } = {}): { file: string; city: string } {
     const city = uniqueName();

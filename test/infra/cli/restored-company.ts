@@ -115,8 +115,8 @@ export function restoredCompany() {
   }
 
   /**
-   * Updates a client's copy of the prospects' names (`known`), and returns the client's new cursor. If its cursor is not valid any more, the
-   * client begins again with an empty copy.
+   * Updates a client's copy of the prospects' names (`known`), and returns the client's new cursor. If its cursor is not valid any more,
+   * the client begins again with an empty copy.
    */
   async function synced(cursor: string | undefined, known: Map<number, unknown>): Promise<string> {
     let next = cursor;
