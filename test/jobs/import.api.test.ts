@@ -148,7 +148,7 @@ test("10 000 rows with an error each are reported; one row more is refused", asy
 });
 
 /**
- * Number of faulty rows of the file, which also has one valid row. answer-limits.api.deep.test.ts tests a file with the maximum number of
+ * Number of faulty rows of the file, which also has one valid row. answer-limits.long.test.ts tests a file with the maximum number of
  * faulty rows.
  */
 const FAULTY = 1_999;

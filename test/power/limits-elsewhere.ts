@@ -38,7 +38,7 @@ export const others = {
   importMatchBlocks: { internal: "the number of id blocks that matching reads" },
   jobRows: { internal: "the number of rows at which the check of an uploaded file stops" },
   rowFault: { elsewhere: "test/jobs/row-faults.deep.test.ts" },
-  bulkSamples: { elsewhere: "test/http/answer-limits.deep.test.ts" },
+  bulkSamples: { elsewhere: "test/http/answer-limits.long.test.ts" },
   jobErrors: { internal: "the number of faulty rows that the answer about a job lists" },
   fileLinkSeconds: { internal: "the time for which a presigned URL is valid" },
   uploadMs: { internal: "the time after which an import without a file is given up" },

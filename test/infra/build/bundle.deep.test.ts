@@ -1,34 +1,25 @@
 /**
- * Tests that each function bundle can be loaded without other files, is small and starts fast. Also tests the answers of the functions that
- * serve documents.
+ * Tests that each function bundle is small and contains no code that it does not need. Also tests the answers of the functions that serve
+ * documents.
  */
-import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
-import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup } from "../../../infra/build/bundle.ts";
-import { cachedBundle } from "../../../infra/build/bundle-cache.ts";
+import { BUNDLE_BUDGET_BYTES, budgetGroup } from "../../../infra/build/bundle.ts";
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
 import { keyServiceUsers, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
 import { functionFiles } from "../../../infra/synth.ts";
+import { builtBundles } from "./built-bundles.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));
-let bundles: Map<string, Bundle>;
-beforeAll(async () => {
-  bundles = await cachedBundle(functionFiles(), directory);
-});
+const { directory, addressOf, bundles } = builtBundles();
 
 const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
 const Answer = z.object({ statusCode: z.number(), headers: z.record(z.string(), z.string()), body: z.string() });
-
-const addressOf = (file: string) => pathToFileURL(join(directory, file, "index.mjs")).href;
 
 async function get(file: string, resource: string, stage = "") {
   const module: unknown = await import(addressOf(file));
@@ -36,41 +27,6 @@ async function get(file: string, resource: string, stage = "") {
   const requestContext = { requestId: "request-1", path: `${stage}${resource}` };
   return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
 }
-
-const Loaded = z.object({
-  started: z.array(z.object({ handler: z.string(), bytes: z.number(), calls: z.number() })),
-  nodeModules: z.array(z.string()),
-});
-let known: z.infer<typeof Loaded> | undefined;
-
-/** Loads all bundles in a separate process without environment variables. This takes seconds, so all tests use the result of one run. */
-function loaded(): z.infer<typeof Loaded> {
-  if (known !== undefined) return known;
-  const script = join(import.meta.dirname, "started-code.ts");
-  const run = spawnSync(process.execPath, [script, ...functionFiles().map(addressOf)], { encoding: "utf8", env: {} });
-  expect(run.stderr).toBe("");
-  known = Loaded.parse(JSON.parse(run.stdout));
-  return known;
-}
-
-/**
- * Maximum number of Node's built-in modules that all bundles together may load. Each module makes the start slower. The modules that every
- * Node.js process loads, and those of the inspector, which counts the executed code, are not counted.
- */
-const NODE_MODULES = 130;
-
-describe("bundles", () => {
-  it("load without any environment, with few modules of Node, and export a handler", () => {
-    const { started, nodeModules } = loaded();
-    expect(nodeModules.length).toBeGreaterThan(0);
-    expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
-    expect(
-      nodeModules.filter((name) => name.includes("undici")),
-      "parts of fetch",
-    ).toEqual([]);
-    expect(started.map(({ handler }) => handler)).toEqual(functionFiles().map(() => "function"));
-  });
-});
 
 /**
  * Large libraries that only a few functions need. A bundle may contain such a library only if the path of its function matches `functions`.
@@ -85,46 +41,23 @@ const heavy = [
   { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },
 ];
 
-/**
- * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
- * run bench` measures.
- */
-const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
-
 /** Returns the total bytes of the code files that are deployed with the function. */
 const codeBytes = (file: string): number =>
   readdirSync(join(directory, file), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.[cm]?js$/.test(name))
     .reduce((sum, name) => sum + statSync(join(directory, file, name)).size, 0);
 
-function exceeds(file: string, bytes: number, calls: number): boolean {
-  const made = bundles.get(file);
-  const limit = STARTED[made === undefined ? "table" : budgetGroup(made)];
-  return bytes > limit.bytes || calls > limit.calls;
-}
-
-/** Start times differ from run to run. These tests therefore limit what makes a start slow, because this is the same in every run. */
-describe("a bundle starts fast: it", () => {
-  it("executes little of its code", () => {
-    const files = functionFiles();
-    const { started } = loaded();
-    expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
-    const slow = started.flatMap(({ bytes, calls }, at) =>
-      exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
-    );
-    expect(slow).toEqual([]);
-  });
-
+describe("a bundle", () => {
   it("is small", () => {
-    const large = [...bundles]
+    const large = [...bundles()]
       .map(([file, made]) => ({ file, bytes: codeBytes(file), limit: BUNDLE_BUDGET_BYTES[budgetGroup(made)] }))
       .filter(({ bytes, limit }) => bytes > limit);
-    expect(bundles.size).toBe(functionFiles().length);
+    expect(bundles().size).toBe(functionFiles().length);
     expect(large).toEqual([]);
   });
 
   it("contains the KMS client only if the function has the right to use KMS", () => {
-    const holders = [...bundles].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
+    const holders = [...bundles()].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
     expect(new Set(holders.map(([file]) => file))).toEqual(keyServiceUsers);
   });
 
@@ -136,7 +69,7 @@ describe("a bundle starts fast: it", () => {
   });
 
   it("contains no locales, CSV or multipart code that it does not use", () => {
-    const needless = [...bundles].flatMap(([file, { modules }]) =>
+    const needless = [...bundles()].flatMap(([file, { modules }]) =>
       heavy
         .filter(({ functions }) => !functions.test(file))
         .flatMap((it) => modules.filter((path) => it.modules.test(path)).map((path) => `${file}: ${path}`)),

@@ -1,77 +1,11 @@
 /**
- * Tests the rule for the exit codes of all admin commands, benches and load tests, each in a process of its own: 0 for success, 1 for a
- * failure, and 2 for wrong usage. Only `npm run csv` also ends with 3, if the same command can resume its work.
+ * Tests the exit codes of one admin command, each in a process of its own: 0 for success, 1 for a failure, and 2 for wrong usage.
+ * Also tests that the list of commands for the release test is complete.
  */
-import { execFile } from "node:child_process";
-import { tmpdir } from "node:os";
-import { describe, expect, test } from "vitest";
-import { root } from "../../../infra/build/bundle.ts";
+import { expect, test } from "vitest";
 import { commandFiles } from "./commands.ts";
+import { expectHelp, expectNamedTarget, expectRefusedOption, failing } from "./exit-codes.ts";
 
-interface Ended {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** The environment of an operator who has neither AWS nor a local service. */
-const { PATH, NODE_COMPILE_CACHE } = process.env;
-const nowhere = {
-  ...{ PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9" },
-  ...{ AWS_EC2_METADATA_DISABLED: "true", AWS_REGION: "eu-west-1" },
-};
-
-const runFile = (file: string, args: readonly string[]): Promise<Ended> =>
-  new Promise((resolve) => {
-    execFile(process.execPath, [file, ...args], { cwd: root, env: nowhere }, (error, stdout, stderr) => {
-      resolve({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
-
-/**
- * The subcommands of these commands have different options. For each command, the list says with which subcommand the test passes a wrong
- * option.
- */
-const begins: Readonly<Record<string, readonly string[]>> = {
-  csv: ["import"],
-  company: ["suspend"],
-  restore: ["delete"],
-};
-
-describe.each(commandFiles())("npm run %s", (name, file) => {
-  test.concurrent("answers --help with its usage, its purpose and its exit codes", async () => {
-    const { status, stdout, stderr } = await runFile(file, ["--help"]);
-    expect([status, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(new RegExp(`^usage: npm run (?:--silent )?${name}(?:\\s|$)`));
-    // After each form of the command, an indented line says what the command does. It begins with a verb or with the name of a subcommand.
-    expect(stdout).not.toMatch(/^(?:usage: )?npm run .*\n(?! {4}[a-z])/m);
-    const named = /\nexit code (.+)$/s.exec(stdout)?.[1] ?? "";
-    expect([...named.matchAll(/(?:^|\W)(\d): /g)].map(([, code]) => code)).toEqual(
-      name === "csv" ? ["0", "1", "2", "3"] : ["0", "1", "2"],
-    );
-  });
-
-  test.concurrent("refuses an unknown option in one line, with exit code 2", async () => {
-    const { status, stdout, stderr } = await runFile(file, [...(begins[name] ?? []), "--no-such-option"]);
-    expect([status, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
-    expect(stderr).toContain("'--no-such-option'");
-    expect(stderr).toContain(`npm run ${name === "token" ? "--silent " : ""}${name} -- --help`);
-  });
-});
-
-/** Valid arguments for each admin command. The command accepts them, and then fails because there is no service. */
-const failing: Readonly<Record<string, readonly string[]>> = {
-  token: ["rep@acme.test"],
-  company: ["suspend", "--company", "1"],
-  restore: ["verify", "--table", "Restored"],
-  index: ["verify", "--company", "1"],
-  webhooks: ["reconcile", "--company", "1"],
-  senders: ["stop"],
-  "dead-letters": ["list"],
-  smoke: ["--base", "http://127.0.0.1:9"],
-  canary: ["create"],
-  csv: ["export", "all.csv", "--base", "http://127.0.0.1:9", "--token", "x"],
-};
 const files = new Map(commandFiles());
 
 test("each admin command that has a target is in the list above", () => {
@@ -79,21 +13,9 @@ test("each admin command that has a target is in the list above", () => {
   expect(admin.map(([name]) => name).toSorted()).toEqual(Object.keys(failing).toSorted());
 });
 
-describe.each(Object.entries(failing))("npm run %s without a service", (name, args) => {
-  test.concurrent("names its target first, and ends with exit code 1", async () => {
-    const { status, stdout, stderr } = await runFile(files.get(name) ?? "", args);
-    expect([status, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);
-    expect(stderr).toMatch(/^target: (?:local service|service|stack) /);
-  });
-});
-
-test.each([
-  ["token", ["rep@acme.test"]],
-  ["csv", ["export", "all.csv", "--as", "owner@acme.test"]],
-  ["smoke", []],
-])("npm run %s without the local service says how to start it", async (name, args) => {
-  const { stderr } = await runFile(files.get(name) ?? "", args);
-  expect(stderr).toContain(" answers at http://127.0.0.1:9: start ");
-  expect(stderr).toContain("npm start");
-  expect(stderr).not.toMatch(/ECONNREFUSED|\n\s+at /);
+test("npm run company answers --help, refuses an unknown option in one line, and names its target first without a service", async () => {
+  const file = files.get("company") ?? "";
+  await expectHelp("company", file);
+  await expectRefusedOption("company", file);
+  await expectNamedTarget("company", file);
 });

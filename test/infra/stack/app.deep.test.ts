@@ -1,84 +1,26 @@
-/**
- * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must find nothing in its templates. The app must refuse
- * wrong settings.
- */
+/** Tests that the CDK app refuses wrong settings, has both rule packs, and warns of alarms without a recipient. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue } from "aws-cdk-lib/aws-sqs";
-import { Stack } from "aws-cdk-lib/core";
+import { type AppProps, Stack } from "aws-cdk-lib/core";
 import { describe, expect, it } from "vitest";
-import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { createAlarmTopic } from "../../../infra/stack/alarms.ts";
 import { addRulePacks } from "../../../infra/stack/rules.ts";
 import { createApp } from "../../../infra/synth.ts";
-import { sized } from "../../harness/tier.ts";
 
-/**
- * The validation report. It contains only rule packs with findings, and no findings that the app accepts. If nothing is wrong, the list of
- * the report is therefore empty.
- */
-const Report = z.object({ pluginReports: z.array(z.unknown()) });
-
+/** The environment of the command `cdk`, without settings of AWS. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 const settings = { PATH, NODE_COMPILE_CACHE };
 
-const alarmEmail = "operator@example.com";
-const identities = [
-  {
-    identity: "its own user pool",
-    context: {
-      preset: "production",
-      alarmEmail,
-      stage: "test",
-      console: "true",
-      domain: "api.example.com",
-      certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
-    },
-  },
-  { identity: "another issuer", context: { alarmEmail, issuer: "https://id.example.com", audience: "web,mobile" } },
-  {
-    identity: "what another deployment left",
-    context: {
-      alarmEmail,
-      table: "Left",
-      bucket: "left-bucket",
-      secretsKey: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
-      userPool: "eu-west-1_Left",
-      userPoolClient: "left",
-    },
-  },
-];
+/** Options without the check of CloudFormation's rules, which takes seconds. */
+const quick = { treeMetadata: false, builtinCloudFormationValidation: false } as const satisfies AppProps;
 
 describe("cdk synth", () => {
-  it.each(identities.slice(0, sized({ short: 1, wide: identities.length })))(
-    "with $identity passes the rule packs and CloudFormation's rules without a warning",
-    { tags: "sized" },
-    ({ context }) => {
-      const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
-      const run = spawnSync(process.execPath, ["infra/app.ts"], {
-        cwd: root,
-        encoding: "utf8",
-        env: {
-          ...settings,
-          CDK_OUTDIR: outdir,
-          CDK_CONTEXT_JSON: JSON.stringify(context),
-          // Bundling takes most of the time. In the short tier (the small size of the tests, see tier.ts), the app therefore uses the
-          // bundles in the cache. The local service of the API tests has already created them.
-          CI_CACHED_BUNDLES: String(sized({ short: 1, wide: 0 })),
-        },
-      });
-      expect(run.stderr).toBe("");
-      expect(run.status).toBe(0);
-      const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
-      expect(pluginReports).toEqual([]);
-    },
-  );
-
   it("refuses a mistyped context key in one line, before it builds", () => {
     const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
     const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: JSON.stringify({ tabel: "Left" }) };
@@ -92,30 +34,9 @@ describe("cdk synth", () => {
     expect(readdirSync(outdir)).not.toContain("bundles");
   });
 
-  it.each([[{ CDK_DEFAULT_REGION: "eu-west-1", AWS_REGION: "us-east-2" }], [{ AWS_REGION: "eu-west-1" }]])(
-    "refuses a certificate of another region than the deployment, which %j names",
-    (environment) => {
-      const certificate = "arn:aws:acm:us-east-2:123456789012:certificate/1234abcd";
-      const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
-        cwd: root,
-        encoding: "utf8",
-        env: {
-          ...settings,
-          ...environment,
-          CDK_OUTDIR: mkdtempSync(join(tmpdir(), "canvassing-app-")),
-          CDK_CONTEXT_JSON: JSON.stringify({ domain: "api.example.com", certificate }),
-        },
-      });
-      expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 2]);
-      expect(stderr).toContain(
-        "context key certificate: its region is us-east-2, and the deployment's region is eu-west-1;",
-      );
-    },
-  );
-
   it("warns that alarms have no recipient, unless the deployment names an address", () => {
     const warnings = (alarmEmail?: string): string[] => {
-      const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
+      const app = createApp({ ...quick, outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
       createAlarmTopic(new Stack(app, "Alarms"), alarmEmail);
       const { messages } = app.synth().getStackByName("Alarms");
       return messages.map(({ level, entry }) => `${level}: ${String(entry.data)}`);
@@ -127,7 +48,7 @@ describe("cdk synth", () => {
   });
 
   it("applies both rule packs, so a queue with default settings violates a rule of each", async () => {
-    const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
+    const app = createApp({ ...quick, outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
     new Queue(new Stack(app, "Bare"), "Queue");
     await addRulePacks(app);
     expect(() => app.synth()).toThrow(/AwsSolutions-SQS3[\s\S]*Serverless-SQSRedrivePolicy/);

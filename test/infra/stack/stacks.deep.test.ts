@@ -37,7 +37,7 @@ const LONGEST_ARN = `arn:aws:lambda:ap-southeast-1:123456789012:function:${"f".r
 
 /**
  * Options that make the synthesis fast. With them, the CDK does not copy the bundles and does not check CloudFormation's rules, which
- * app.deep.test.ts checks.
+ * app.long.test.ts checks.
  */
 const quick = {
   treeMetadata: false,

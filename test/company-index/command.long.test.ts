@@ -1,0 +1,42 @@
+/** Tests the output and the exit codes of `npm run index` when it verifies and rebuilds an index. */
+import { expect, test } from "vitest";
+import { systemClock } from "#shared/clock.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { contextOn } from "#shared/context.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { indexInHand, pieceOf } from "./damage.ts";
+import { indexCommand, target } from "./index-command.ts";
+import { IndexedCompany } from "./indexed-company.ts";
+
+const { db, run } = indexCommand();
+
+test("the command verifies and rebuilds; it exits with 1 for faults and for an unknown company, and with 2 for wrong usage", async () => {
+  const owner = { email: "owner@index.test", firstName: "", lastName: "", sub: "owner" };
+  const made = await createCompany(contextOn(db.direct), { name: "Index", owner });
+  const company = new IndexedCompany(made.company.id, db.direct);
+  const N = String(company.id);
+  await company.stage(({ id }) => flush({ table: db.direct, clock: systemClock }, id, { least: 1, settleMs: 0 }));
+
+  const sound = `company ${N}: 8 prospects, 1 notes, 2 segments, 2 runs, 5 unflushed, 0 faults\n`;
+  expect(await run("verify", "--company", N)).toEqual({ stdout: sound, stderr: target, code: 0 });
+
+  const index = await indexInHand(db.direct, company.id);
+  await db.direct.batchRemove([pieceOf(index, index.segment.id, "geo")]);
+  const [faulty, wrong, unknown, nobody] = await Promise.all([
+    run("verify", "--company", N),
+    run("check", "--company", N),
+    run("verify", "--company", "999999999"),
+    run("rebuild"),
+  ]);
+  expect(faulty.code).toBe(1);
+  expect(faulty.stdout).toContain(`lacks a part of geo of ${index.segment.id}\n`);
+  expect(faulty.stdout).toMatch(/prospect \d+ is missing from the index\n/);
+  expect(faulty.stdout).toMatch(/, [1-9]\d* faults\n$/);
+  expect([wrong.code, unknown.code, nobody.code]).toEqual([2, 1, 2]);
+  expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild|repair-activity --company N");
+  expect(unknown.stderr).toContain("has no company 999999999");
+
+  const mended = "8 prospects, 1 notes, 1 segments, replaced 2 runs; 0 newer runs stay\n";
+  expect(await run("rebuild", "--company", N)).toMatchObject({ stdout: `company ${N}: ${mended}`, code: 0 });
+  expect(await run("verify", "--company", N)).toMatchObject({ code: 0 });
+});

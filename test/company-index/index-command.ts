@@ -1,0 +1,45 @@
+/** Runs `npm run index` as a separate process on a real table. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect } from "vitest";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { TABLE } from "../harness/faulty-dynamodb.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+export const target = expect.stringMatching(/^target: local service at http:\S+\n$/);
+
+/** Starts the table before the tests of a file. Call this function once, at the top of the file. */
+export function indexCommand() {
+  const db = faultyDynamoDb();
+  /** Simulates the endpoint of the local service that tells the command the address of the table. */
+  let outputs: Server;
+  beforeAll(async () => {
+    outputs = createServer((_, response) => {
+      response.end(
+        JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
+      );
+    }).listen(0, "127.0.0.1");
+    await once(outputs, "listening");
+  });
+  afterAll(async () => {
+    outputs.closeAllConnections();
+    outputs.close();
+  });
+
+  async function run(...args: string[]) {
+    const address = outputs.address();
+    const PORT = String(typeof address === "object" ? address?.port : "");
+    const child = spawn(process.execPath, ["infra/cli/company-index.ts", ...args], {
+      cwd: root,
+      env: { ...process.env, PORT },
+    });
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+    return { stdout, stderr, code };
+  }
+
+  return { db, run };
+}

@@ -1,0 +1,70 @@
+/** Tests that each function bundle can be loaded without other files, and executes little code when it is loaded. */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { budgetGroup } from "../../../infra/build/bundle.ts";
+import { functionFiles } from "../../../infra/synth.ts";
+import { builtBundles } from "./built-bundles.ts";
+
+const { addressOf, bundles } = builtBundles();
+
+const Loaded = z.object({
+  started: z.array(z.object({ handler: z.string(), bytes: z.number(), calls: z.number() })),
+  nodeModules: z.array(z.string()),
+});
+let known: z.infer<typeof Loaded> | undefined;
+
+/** Loads all bundles in a separate process without environment variables. This takes seconds, so all tests use the result of one run. */
+function loaded(): z.infer<typeof Loaded> {
+  if (known !== undefined) return known;
+  const script = join(import.meta.dirname, "started-code.ts");
+  const run = spawnSync(process.execPath, [script, ...functionFiles().map(addressOf)], { encoding: "utf8", env: {} });
+  expect(run.stderr).toBe("");
+  known = Loaded.parse(JSON.parse(run.stdout));
+  return known;
+}
+
+/**
+ * Maximum number of Node's built-in modules that all bundles together may load. Each module makes the start slower. The modules that every
+ * Node.js process loads, and those of the inspector, which counts the executed code, are not counted.
+ */
+const NODE_MODULES = 130;
+
+describe("bundles", () => {
+  it("load without any environment, with few modules of Node, and export a handler", () => {
+    const { started, nodeModules } = loaded();
+    expect(nodeModules.length).toBeGreaterThan(0);
+    expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
+    expect(
+      nodeModules.filter((name) => name.includes("undici")),
+      "parts of fetch",
+    ).toEqual([]);
+    expect(started.map(({ handler }) => handler)).toEqual(functionFiles().map(() => "function"));
+  });
+});
+
+/**
+ * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
+ * run bench` measures.
+ */
+const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
+
+function exceeds(file: string, bytes: number, calls: number): boolean {
+  const made = bundles().get(file);
+  const limit = STARTED[made === undefined ? "table" : budgetGroup(made)];
+  return bytes > limit.bytes || calls > limit.calls;
+}
+
+/** Start times differ from run to run. These tests therefore limit what makes a start slow, because this is the same in every run. */
+describe("a bundle starts fast: it", () => {
+  it("executes little of its code", () => {
+    const files = functionFiles();
+    const { started } = loaded();
+    expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
+    const slow = started.flatMap(({ bytes, calls }, at) =>
+      exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
+    );
+    expect(slow).toEqual([]);
+  });
+});

@@ -1,0 +1,111 @@
+/**
+ * Tests the erasure of a company that has rows in two tables, of a large company, and of a company whose user has an address of another
+ * company. Also tests repeated erasures.
+ */
+import { describe, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { eraseCompany, erasureOf, remainsOf } from "../../../infra/cli/company/erasure.ts";
+import { removeRows } from "../../../infra/cli/company/rows.ts";
+import { resume } from "../../../infra/cli/company/suspension.ts";
+import { Killed } from "../../harness/killable.ts";
+import { erasureStage, nothing } from "./company-erasure-stage.ts";
+
+const { scene, suspended } = erasureStage();
+
+/** Returns a company that is erased in the service's table, but not in the old table. */
+async function erasedInOneTable() {
+  const { context, copyToOld } = scene.get();
+  const { name, companyId } = await suspended();
+  const late = await copyToOld(companyId, name);
+  await eraseCompany({ ...context, others: [] }, companyId, name);
+  return { name, companyId, late };
+}
+
+describe("an erasure with a second table, as after a switch to a restored one", () => {
+  test("that is repeated erases a company that the second table still has", async () => {
+    const { context, users } = scene.get();
+    const { name, companyId, late } = await erasedInOneTable();
+    expect((await remainsOf(context, companyId)).others).toMatchObject({ "Canvassing-old": { company: 1, user: 3 } });
+    const first = await erasureOf(context.rows.table, companyId);
+    expect(await eraseCompany(context, companyId, name)).toEqual(first);
+    expect(await remainsOf(context, companyId)).toEqual(nothing);
+    expect(users.has(late)).toBe(false);
+  });
+
+  test("erases a company that only the second table has, if its name is confirmed", async () => {
+    const { context, users, copyToOld } = scene.get();
+    const { name, companyId } = await suspended();
+    await copyToOld(companyId, name);
+    await removeRows(context.rows, companyId, () => false);
+    await expect(eraseCompany(context, companyId, "Other")).rejects.toThrow("--confirm must be the name");
+    expect((await eraseCompany(context, companyId, name)).rows).toMatchObject({ company: 1, user: 3 });
+    expect(await remainsOf(context, companyId)).toEqual(nothing);
+    expect([...users.keys()].filter((email) => email.endsWith(`@${name}.test`))).toEqual([]);
+    expect(await erasureOf(context.rows.table, companyId)).toBeDefined();
+  });
+
+  test("keeps the other companies of the second table", async () => {
+    const { context, copyToOld } = scene.get();
+    const other = await suspended();
+    await copyToOld(other.companyId, other.name);
+    const before = await remainsOf(context, other.companyId);
+    const { name, companyId } = await suspended();
+    await copyToOld(companyId, name);
+    await eraseCompany(context, companyId, name);
+    expect(await remainsOf(context, other.companyId)).toEqual(before);
+  });
+});
+
+describe("an erasure", () => {
+  test("removes the rows of many pages in one pass", async () => {
+    const { context } = scene.get();
+    const text = "x".repeat(30_000);
+    const rows = Array.from({ length: 300 }, (_, i) => ({
+      pk: `C#7777777#P#${i % 9}`,
+      sk: `P#${i}`,
+      type: "test",
+      text,
+    }));
+    await context.rows.table.batchPut(rows);
+    expect(await removeRows(context.rows, 7_777_777, () => false)).toBe(300);
+    expect(await remainsOf(context, 7_777_777)).toEqual(nothing);
+  });
+
+  test("never frees an id: the next company has a higher one", async () => {
+    const { context } = scene.get();
+    const { name, companyId } = await suspended();
+    const highest = (await context.rows.table.get(keys.idCounter()))?.nextBlock;
+    await eraseCompany(context, companyId, name);
+    expect((await context.rows.table.get(keys.idCounter()))?.nextBlock).toBe(highest);
+    const owner = { email: `next@${name}.test`, firstName: "A", lastName: "B", sub: `next-${name}` };
+    const { company } = await createCompany(contextOn(context.rows.table), { name: "Next", owner });
+    expect(company.id).toBeGreaterThan(companyId);
+  });
+
+  test("keeps the pool's user of another company who has the same address", async () => {
+    const { context, users } = scene.get();
+    const { name, companyId } = await suspended();
+    users.set(`rep@${name}.test`, "subject of another company's user");
+    await eraseCompany(context, companyId, name);
+    expect(users.get(`rep@${name}.test`)).toBe("subject of another company's user");
+  });
+
+  test("that is repeated answers with the first report and removes nothing", async () => {
+    const { context } = scene.get();
+    const { name, companyId } = await suspended();
+    const first = await eraseCompany(context, companyId, name);
+    expect(await eraseCompany(context, companyId, name)).toEqual(first);
+  });
+
+  test("that has begun cannot be undone by resuming the company", async () => {
+    const { context, kills } = scene.get();
+    const { name, companyId } = await suspended();
+    kills.killAt = kills.calls + 14;
+    await expect(eraseCompany(context, companyId, name)).rejects.toThrow(Killed);
+    kills.killAt = Number.POSITIVE_INFINITY;
+    const { table } = context.rows;
+    await expect(resume({ table, clock: context.clock }, companyId)).rejects.toThrow("cannot be resumed");
+  });
+});

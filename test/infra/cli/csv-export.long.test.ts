@@ -1,0 +1,144 @@
+/** Tests the command that exports a CSV file, over a faulty connection. After a failure, the file must either be complete or not exist. */
+import { execFileSync } from "node:child_process";
+import { existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { startCsvWith } from "../../harness/csv-command.ts";
+import { BEGIN, csvExportStage, DOWNLOAD, STATE } from "./csv-export-stage.ts";
+
+const { as, proxy, folder, whole, newFile, args, run, start, siblings } = await csvExportStage();
+
+test("writes the bytes of the streamed export in place of an older file", async () => {
+  const file = newFile();
+  writeFileSync(file, "old");
+  const { code, stdout, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe(`${file}: 600 prospects\n`);
+  expect(readFileSync(file, "utf8")).toBe(whole);
+  expect(siblings(file)).toEqual([]);
+});
+
+test("accepts the filters of the list", async () => {
+  const file = newFile();
+  expect(await run(file, "--city", "denver", "--bbox=-106,39.01,-104,40")).toMatchObject({ code: 0 });
+  const { text } = await as.owner("GET", "/api/prospects/export?city=Denver&bbox=-106,39.01,-104,40");
+  expect(readFileSync(file, "utf8")).toBe(text);
+  expect(text.length).toBeLessThan(whole.length / 2);
+  expect(await run(file, "--near=39.01,-105", "--max-meters", "500")).toMatchObject({ code: 0 });
+  const near = await as.owner("GET", "/api/prospects/export?near=39.01,-105&maxMeters=500");
+  expect(readFileSync(file, "utf8")).toBe(near.text);
+  expect(near.text.length).toBeLessThan(whole.length / 2);
+});
+
+test("an answer that is too short but ends regularly is not accepted", async () => {
+  const file = newFile();
+  proxy.fail(DOWNLOAD, { shorten: 1_000 }, { shorten: 0 });
+  const { code, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
+  expect(readFileSync(file, "utf8")).toBe(whole);
+});
+
+test("reports that the bucket has lost the file; the same command makes a new export", async () => {
+  const file = newFile();
+  proxy.fail(DOWNLOAD, { answer: 404 });
+  expect(await run(file)).toMatchObject({ code: 1, stderr: expect.stringContaining("no longer has the file") });
+  expect(siblings(file)).toEqual([]);
+  expect(await run(file)).toMatchObject({ code: 0 });
+  expect(readFileSync(file, "utf8")).toBe(whole);
+});
+
+test("the same command resumes an export that was killed while it waited and interrupted while it received", async () => {
+  const file = newFile();
+  const count = (): number => proxy.calls.filter((call) => call === BEGIN).length;
+  const before = count();
+  proxy.fail(STATE, { hold: "request" });
+  const waiting = start(file);
+  await proxy.received(STATE);
+  waiting.child.kill("SIGKILL");
+  await waiting.ended;
+  proxy.fail(DOWNLOAD, { hold: "request" });
+  const receiving = start(file);
+  await proxy.received(DOWNLOAD);
+  receiving.child.kill("SIGINT");
+  expect(await receiving.ended).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("run the same command to resume"),
+  });
+  expect(existsSync(file)).toBe(false);
+  expect(await run(file)).toMatchObject({ code: 0 });
+  expect(count()).toBe(before + 1);
+  expect(readFileSync(file, "utf8")).toBe(whole);
+  expect(siblings(file)).toEqual([]);
+});
+
+test("a journal of another service, company or table is not used", async () => {
+  const count = (): number => proxy.calls.filter((call) => call === BEGIN).length;
+  for (const [change, begun] of [
+    [{}, 0],
+    [{ base: "http://127.0.0.1:1" }, 1],
+    [{ companyId: 1_000_000_000 }, 1],
+    [{ createdAt: "2020-01-01T00:00:00.000Z" }, 1],
+  ] as const) {
+    const file = newFile();
+    const journal = `${file}.export.json`;
+    proxy.fail(STATE, { hold: "request" });
+    const killed = start(file);
+    await proxy.received(STATE);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const [entry] = JSON.parse(readFileSync(journal, "utf8"));
+    writeFileSync(journal, JSON.stringify([{ ...entry, ...change }]));
+    const before = count();
+    expect(await run(file)).toMatchObject({ code: 0 });
+    expect({ change, begun: count() - before }).toEqual({ change, begun });
+    expect(readFileSync(file, "utf8")).toBe(whole);
+  }
+});
+
+test("a file may contain only the header; a wrong filter is reported", async () => {
+  const file = newFile();
+  expect(await run(file, "--city", "Nowhere")).toMatchObject({ code: 0, stdout: `${file}: 0 prospects\n` });
+  expect(readFileSync(file, "utf8")).toBe(whole.slice(0, whole.indexOf("\r\n") + 2));
+  const wrong = newFile();
+  expect(await run(wrong, "--bbox=5")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("bbox must be four numbers"),
+  });
+  expect(existsSync(wrong)).toBe(false);
+});
+
+test("a symbolic link and the mode of its target stay the same; a pipe or folder is not replaced", async () => {
+  const file = newFile();
+  const link = `${file}.link`;
+  writeFileSync(file, "old", { mode: 0o600 });
+  symlinkSync(file, link);
+  expect(await run(link)).toMatchObject({ code: 0 });
+  expect(readFileSync(file, "utf8")).toBe(whole);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  const pipe = `${file}.pipe`;
+  execFileSync("mkfifo", [pipe]);
+  for (const other of [pipe, folder]) {
+    const stderr = expect.stringContaining(`${other} is not a regular file and cannot be replaced\n`);
+    expect(await run(other)).toMatchObject({ code: 1, stderr });
+  }
+  expect(statSync(pipe).isFIFO()).toBe(true);
+});
+
+test("a local error ends the command at once, without another export", async () => {
+  const file = newFile();
+  const begun = (): number => proxy.calls.filter((call) => call === BEGIN).length;
+  const before = begun();
+  expect(await run(join(file, "..", "nowhere", "x.csv"))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("does not exist"),
+  });
+  expect(begun()).toBe(before);
+  // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full. The journal, in which the command stores its progress, is
+  // smaller than that.
+  const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
+  expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("is larger than a file may be") });
+  expect(begun()).toBe(before + 1);
+  expect(existsSync(file)).toBe(false);
+  expect(siblings(file)).toEqual([`${file.split("/").at(-1)}.export.json`]);
+});

@@ -1,0 +1,287 @@
+/**
+ * Tests the command that imports a CSV file, over a faulty connection. The file must be imported exactly once, no matter how often the
+ * command is interrupted.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { at, send, tokenOf } from "../../harness/client.ts";
+import { csv, pressCtrlC, startNpmCsv } from "../../harness/csv-command.ts";
+import { dataOf, uniqueName } from "../../harness/shapes.ts";
+import { csvImportStage, IMPORTS, ROWS } from "./csv-import-stage.ts";
+
+const { as, proxy, folder, newFile, args, run, start, present } = await csvImportStage();
+
+test("the same file with other options or by another user is another import, and with the same options it is the same import", async () => {
+  const { file, city } = newFile({ rows: 2 });
+  const mapped = ["--mapping", "city=", "--mapping", "name=name"] as const;
+  const turned = ["--mapping", "name=name", "--mapping", "city="] as const;
+  const byOwner = () => csv("import", file, "--base", proxy.url, "--as", as.owner.email);
+  for (const work of [() => run(file), byOwner, () => run(file, ...mapped)]) {
+    expect(await work()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^import \d+: 2 imported/) });
+  }
+  for (const work of [() => run(file), byOwner, () => run(file, ...mapped), () => run(file, ...turned)]) {
+    expect(await work()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^imported before, /) });
+  }
+  // The third import has ignored the column `city`. The search finds its prospects by their name, which contains the same word.
+  expect(await present(city)).toBe(6);
+});
+
+test("after faulty rows, the command says how to import the corrected rows, and this creates no good row again", async () => {
+  const name = uniqueName();
+  const file = join(folder, `${name}.csv`);
+  const write = (lat: string) =>
+    writeFileSync(file, `sourceId,name,lat,lng\n${name}-1,${name},1,2\n${name}-2,${name},${lat},2\n`);
+  write("x");
+  const first = await run(file);
+  expect(first.stdout).toContain(
+    "\n  the other rows are imported: write only the corrected rows into a new file and import it, or correct this file and add " +
+      "--match-by sourceId --on-match update (or --match-by emailAddress), so that the rows with this key are not created again\n",
+  );
+  write("1");
+  const update = ["--match-by", "sourceId", "--on-match", "update"] as const;
+  expect((await run(file, ...update)).stdout).toMatch(/^import \d+: 1 imported, 1 updated, 0 skipped\n$/);
+  expect(await present(name)).toBe(2);
+  write("y");
+  expect((await run(file, ...update)).stdout).toContain(
+    "\n  the other rows are imported: correct this file and run the same command\n",
+  );
+  expect((await run(file, "--dry-run")).stdout).not.toContain("the other rows");
+});
+
+test("a dry run writes nothing; a mapping renames columns; --errors saves more errors than one answer lists", async () => {
+  const { file, city } = newFile({ rows: 130, faulty: 120 });
+  const errors = `${file}.errors.csv`;
+  const dry = await run(file, "--dry-run", "--errors", errors);
+  expect(dry.stdout).toContain("10 would be imported, 120 skipped");
+  expect(dry.stdout).toContain("and 110 more\n");
+  expect(readFileSync(errors, "utf8").split("\r\n")).toHaveLength(122);
+  expect(await present(city)).toBe(0);
+  const other = newFile();
+  const text = readFileSync(other.file, "utf8").replace("name,lat", "Who?,lat");
+  writeFileSync(other.file, text);
+  const mapped = await run(other.file, "--mapping", "Who?=name", "--mapping", "city=");
+  expect(mapped).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/: 40 imported, 0 skipped\n {2}not read: city\n$/),
+  });
+  expect(await present(other.city)).toBe(ROWS);
+});
+
+test("rows without their last empty cells and rows of separators alone are no errors", async () => {
+  const { file, city } = newFile({ rows: 2 });
+  writeFileSync(file, `${readFileSync(file, "utf8")},,,\r\nBo,1,2\r\n,,\r\n`);
+  const stdout = expect.stringMatching(/: 3 (?:would be )?imported, 0 skipped\n$/);
+  expect(await run(file, "--dry-run")).toMatchObject({ code: 0, stdout });
+  expect(await run(file)).toMatchObject({ code: 0, stdout });
+  expect(await present(city)).toBe(2);
+});
+
+test("a broken upload and a lost answer of the bucket lead to one import", async () => {
+  const { file, city } = newFile();
+  proxy.fail("PUT /uploads", { cut: "request", after: 1 }, { answer: 503 }, { lose: "answer" });
+  const { code, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain("sending the file again");
+  expect(await present(city)).toBe(ROWS);
+});
+
+test("Ctrl-C explains how to resume, and the command behaves as explained", async () => {
+  const { file, city } = newFile();
+  proxy.fail("PUT /uploads", { hold: "request" });
+  const sending = start(file);
+  await proxy.received("PUT /uploads");
+  sending.child.kill("SIGINT");
+  expect(await sending.ended).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/import \d+ waits for its file/),
+  });
+  // A bucket answers 412 if it already has the file. The command then waits until the service has imported the file.
+  proxy.fail("PUT /uploads", { answer: 412 });
+  const waiting = start(file);
+  await proxy.received(`GET ${IMPORTS}/`, 3);
+  waiting.child.kill("SIGINT");
+  const { code, stderr } = await waiting.ended;
+  const id = Number(/import (\d+) continues in the service: run the same command to follow it/.exec(stderr)?.[1]);
+  expect(code).toBe(3);
+  // The file changes while the service still imports its old content. The command must then refuse to import the file.
+  writeFileSync(file, `${readFileSync(file, "utf8")}"${city}",39,-105,${city}\r\n`);
+  expect(await run(file)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`import ${id} with other content or options, or of another user, has not ended`),
+  });
+  dataOf(await as.importer.POST("/api/prospects/imports/{id}/cancel", at(id)));
+  expect(await run(file)).toMatchObject({ code: 0 });
+  expect(await present(city)).toBe(ROWS + 1);
+});
+
+test("Ctrl-C in a terminal, which npm and the command both get, ends the command once, with its own exit code", async () => {
+  const { file } = newFile();
+  proxy.fail("PUT /uploads", { hold: "request" });
+  const sending = startNpmCsv("import", ...args(file));
+  await proxy.received("PUT /uploads");
+  // npm forwards its signal to the command, which therefore gets the signal twice.
+  pressCtrlC(sending);
+  const { code, stderr } = await sending.ended;
+  expect(code, stderr).toBe(3);
+  expect(stderr).toMatch(/import \d+ waits for its file: run the same command to send it\n$/);
+  expect(stderr).not.toContain("    at ");
+});
+
+test("says that a file has no rows, and only then", async () => {
+  const { file } = newFile({ rows: 0 });
+  const text = "the file has no rows below its header";
+  for (const more of [["--dry-run"], []]) {
+    expect(await run(file, ...more)).toMatchObject({ code: 0, stdout: expect.stringContaining(text) });
+  }
+  expect((await run(newFile({ rows: 1 }).file)).stdout).not.toContain(text);
+});
+
+test("two commands at the same time lead to one import", async () => {
+  const { file, city } = newFile();
+  const both = await Promise.all([run(file), run(file)]);
+  expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  expect(await present(city)).toBe(ROWS);
+});
+
+test("a failed or cancelled import does not block the next one", async () => {
+  const { file, city } = newFile();
+  const text = readFileSync(file);
+  writeFileSync(file, Buffer.from([0x50, 0x4b, 0x03, 0x04, 0xff, 0xfe, 0x00]));
+  const [refused, again] = [await run(file), await run(file)];
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/import \d+ failed: .+/) });
+  expect(again.stderr).not.toBe(refused.stderr);
+  writeFileSync(file, text);
+  proxy.fail("PUT /uploads", { hold: "request" });
+  const interrupted = start(file);
+  await proxy.received("PUT /uploads");
+  interrupted.child.kill("SIGINT");
+  const id = Number(/import (\d+)/.exec((await interrupted.ended).stderr)?.[1]);
+  dataOf(await as.importer.POST("/api/prospects/imports/{id}/cancel", at(id)));
+  expect(await run(file)).toMatchObject({ code: 0 });
+  expect(await present(city)).toBe(ROWS);
+});
+
+test("prints the problem details of the service, and the usage after wrong options", async () => {
+  const { file } = newFile();
+  const base = ["--base", proxy.url] as const;
+  const denied = await csv("import", file, ...base, "--as", as.rep.email);
+  expect(denied).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^target: service at \S+\nYour role .*\(403, request .*\)\n$/),
+  });
+  const forged = await csv("import", file, ...base, "--token", "x");
+  expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining("(401, request") });
+  const nobody = await csv("import", file, "--base", "http://127.0.0.1:9", "--token", "x");
+  expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining("does not answer") });
+  for (const wrong of [[], ["import"], ["import", "a", "b"], ["move", file], ["import", file, "--mapping", "x"]]) {
+    const { code, stderr } = await csv(...wrong, ...base, "--as", as.owner.email);
+    expect({ code, stderr }, wrong.join(" ")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^usage: npm run csv|: see npm run csv -- --help\n$/m),
+    });
+  }
+});
+
+test("refuses an empty file, a pipe, and an error file that is the imported file, before it begins an import", async () => {
+  const { file } = newFile({ faulty: 1 });
+  const [empty, pipe, link] = [`${file}.empty`, `${file}.pipe`, `${file}.link`];
+  writeFileSync(empty, "");
+  execFileSync("mkfifo", [pipe]);
+  symlinkSync(file, link);
+  const content = readFileSync(file, "utf8");
+  const begunBefore = proxy.calls.filter((call) => call === `POST ${IMPORTS}`).length;
+  expect(await run(empty)).toMatchObject({ code: 1, stderr: expect.stringContaining(`\n${empty} is empty\n`) });
+  expect(await run(pipe)).toMatchObject({ code: 1, stderr: expect.stringContaining("is not a regular file") });
+  for (const same of [file, link]) {
+    expect(await run(file, "--errors", same)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is the file to be imported"),
+    });
+  }
+  expect(readFileSync(file, "utf8")).toBe(content);
+  expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
+});
+
+test("the commands of the document work in their order, and the second import updates what the first one exported", async () => {
+  const place = mkdtempSync(join(folder, "docs-"));
+  await run(newFile().file);
+  const text = readFileSync(join(import.meta.dirname, "../../../docs/csv.md"), "utf8");
+  const commands = [...text.matchAll(/^npm run csv -- (.+)$/gm)].map(([, command = ""]) => command);
+  expect(commands.length).toBeGreaterThan(2);
+  for (const command of commands) {
+    // The commands in the document contain a user of the demo data. The test replaces this user by its own owner.
+    const words = command.replace("owner@acme.test", as.owner.email).replace("new.csv", join(place, "new.csv"));
+    const { code, stdout, stderr } = await csv(...words.split(" "), "--base", proxy.url);
+    expect({ code, stderr }, command).toMatchObject({ code: 0 });
+    expect(stdout).toMatch(
+      /prospects\n$|^(?:dry run|import) \d+: 0 (?:would be )?imported, [\d,]+ (?:would be )?updated, 0 skipped/,
+    );
+  }
+});
+
+test("--mapping takes headers, --match-by updates, and the result names what was not read", async () => {
+  const { file, city } = newFile({ rows: 3 });
+  writeFileSync(file, readFileSync(file, "utf8").replace("name,lat,lng,city", "Who=is it,lat,lng,Town"));
+  const first = await run(file, "--mapping", "Who=is it=name", "--mapping", "town=CITY");
+  expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/: 3 imported, 0 skipped\n$/) });
+  expect(await present(city)).toBe(3);
+  const keyed = `${file}.keyed.csv`;
+  writeFileSync(keyed, Buffer.from(`sourceId;name;lat;lng;Farbe\n${city};${city} Zoë;39,5;-105;rot\n`, "latin1"));
+  const options = ["--match-by", "sourceId", "--on-match", "update"] as const;
+  expect((await run(keyed, ...options)).stdout).toMatch(
+    /: 1 imported, 0 updated, 0 skipped\n {2}read as windows-1252\n {2}not read: Farbe\n$/,
+  );
+  expect((await run(keyed, "--again", ...options)).stdout).toMatch(/: 0 imported, 1 updated, 0 skipped\n/);
+  expect((await run(keyed, ...options, "--dry-run")).stdout).toMatch(
+    /: 0 would be imported, 1 would be updated, 0 skipped\n/,
+  );
+});
+
+test.each([
+  ["a missing file", ["import", "/nowhere/prospects.csv"], "/nowhere/prospects.csv does not exist\n"],
+  ["a folder", ["import", tmpdir()], `${tmpdir()} is not a regular file\n`],
+  ["a missing folder", ["export", "/nowhere/all.csv"], "/nowhere does not exist\n"],
+])("%s is reported in a sentence", async (_, words, sentence) => {
+  const access = ["--base", proxy.url, "--as", as.owner.email];
+  expect(await csv(...words, ...access)).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: `target: service at ${proxy.url}\n${sentence}`,
+  });
+});
+
+test("wrong options are explained in sentences, and --help prints the options and columns", async () => {
+  const { file } = newFile();
+  for (const [wrong, sentence] of [
+    [["--mapping", "Who=nam"], "--mapping: there is no column nam. The columns are id, name, phone"],
+    [["--mapping", "__proto__=notes"], "--mapping: the header __proto__ cannot be mapped"],
+    [["--mapping", "Who"], '--mapping: write "HEADER=COLUMN" and not "Who"'],
+    [["--match-by", "id"], "--match-by and --on-match belong together"],
+    [
+      ["--match-by", "name", "--on-match", "update"],
+      '--match-by: must be id, sourceId or emailAddress, and not "name"',
+    ],
+  ] as const) {
+    expect(await run(file, ...wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
+  }
+  const help = await csv("--help");
+  expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("sourceId") });
+  const [, columns = ""] = /The columns of a file, in any order: (.+)\.\n/.exec(help.stdout) ?? [];
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const template = await send("GET", "/api/prospects/import/template.csv", { headers });
+  expect(columns.replaceAll(", ", ",")).toBe(template.text.trimEnd());
+});
+
+test("the command says when the service is away and when it is back", async () => {
+  const { file, city } = newFile();
+  proxy.fail(`GET ${IMPORTS}/`, { lose: "answer" }, { answer: 503 }, { lose: "answer" });
+  const { code, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
+  expect(stderr).toMatch(/trying again, Ctrl-C ends the command\n/);
+  expect(stderr).toContain("the service answers again\n");
+  expect(await present(city)).toBe(ROWS);
+});

@@ -1,0 +1,119 @@
+/** Tests a restore of one company that is killed, and what it means for new ids, for clients of the feed, for devices and for events. */
+import { describe, expect, test } from "vitest";
+import type { EventContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
+import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
+import { TABLE } from "../../harness/faulty-dynamodb.ts";
+import { Killed } from "../../harness/killable.ts";
+import { killPoints } from "../../harness/kills.ts";
+import { present } from "../../harness/shapes.ts";
+import { restoredCompany } from "./restored-company.ts";
+
+const { scene, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =
+  restoredCompany();
+
+describe("a restored company", () => {
+  test("gives new ids to new prospects, and lists them", async () => {
+    const { caller, before } = get();
+    const context = fresh();
+    const highest = Math.max(
+      ...(await rowsOf(caller.companyId)).flatMap(({ id }) => (typeof id === "number" ? [id] : [])),
+    );
+    const { id } = await createProspect(context, caller, { name: "New" });
+    expect(id).toBeGreaterThan(highest);
+    expect((await seen(fresh(), caller)).total).toBe(before.total + 1);
+    await quietly();
+    await restore();
+    expect((await seen(fresh(), caller)).total).toBe(before.total);
+  });
+
+  test("has clients of the feed with exactly the restored prospects, whenever they were in sync", async () => {
+    const { caller } = get();
+    const known = new Map<number, unknown>();
+    const earlier = await synced(undefined, known);
+    await damage();
+    const damaged = await synced(earlier, known);
+    await quietly();
+    await restore();
+    const { items } = await listProspects(fresh(), caller, ListQuery.parse({ pageSize: "50" }));
+    const listed = items
+      .map(({ id, name }) => [id, name])
+      .toSorted(([one], [another]) => Number(one) - Number(another));
+    for (const cursor of [earlier, damaged]) {
+      const copy = new Map(known);
+      await synced(cursor, copy);
+      expect([...copy].toSorted(([one], [another]) => one - another)).toEqual(listed);
+    }
+  });
+
+  test("takes an operation of a device again if the restore has undone it", async () => {
+    const { caller, before } = get();
+    expect([await push(early), await push(late), await push(late)]).toEqual(["duplicate", "applied", "duplicate"]);
+    await quietly();
+    await restore();
+    expect((await seen(fresh(), caller)).total).toBe(before.total);
+    expect([await push(early), await push(late)]).toEqual(["duplicate", "applied"]);
+    await quietly();
+    await restore();
+  });
+
+  test("causes no event by its restore, and an event by its next change", async () => {
+    const { caller, ids } = get();
+    await damage();
+    await quietly();
+    await restore();
+    const rows = await rowsOf(caller.companyId);
+    const brought = rows.filter((row) => row[RESTORED_AT] !== undefined);
+    expect(brought.length).toBeGreaterThan(0);
+    const { table } = scene.get().storeOf(TABLE);
+    const context = eventContext();
+    const deliveries = async () => (await rowsOf(caller.companyId)).filter(({ type }) => type === "delivery").length;
+    const none = await deliveries();
+    await publishChanges(
+      context,
+      batchReads(context),
+      brought.map((after) => ({ before: undefined, after })),
+    );
+    expect(await deliveries()).toBe(none);
+    const ben = keys.prospect(caller.companyId, ids[1] ?? 0);
+    const old = await table.get(ben);
+    time.now += 60_000;
+    await updateProspect(fresh(), caller, ids[1] ?? 0, { name: "Changed" });
+    await publishChanges(context, batchReads(context), [{ before: old, after: await table.get(ben) }]);
+    expect(await deliveries()).toBe(none + 1);
+    await quietly();
+    await restore();
+  });
+});
+
+const eventContext = (): EventContext => ({
+  ...fresh(),
+  wait: async () => undefined,
+  queue: { send: async () => undefined, returnIn: async () => undefined },
+  post: () => Promise.reject(new Error("nothing is sent")),
+  savePoisonRecord: () => Promise.reject(new Error("no poison record is expected")),
+  timeScale: 1,
+  senders: 2,
+});
+
+test("a restore that is killed at any call ends when it runs again", { tags: ["sized"] }, async () => {
+  const { caller, before } = get();
+  const { kills } = scene.get();
+  for (const call of killPoints(0)) {
+    await damage();
+    await quietly();
+    kills.killAt = kills.calls + call;
+    const first = await restore().catch((error: unknown) => error);
+    kills.killAt = Number.POSITIVE_INFINITY;
+    // The clock advances until the lock of a killed rebuild of the search index has expired.
+    time.now += QUIET_MS;
+    expect((await restore()).faults).toEqual([]);
+    expect(await seen(fresh(), caller)).toEqual(before);
+    if (!(first instanceof Killed)) break;
+  }
+  expect(present(before.prospects[0]).appointments).toHaveLength(1);
+});

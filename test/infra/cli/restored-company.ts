@@ -1,0 +1,193 @@
+/** Gives the tests a company, a table that was restored to an earlier time, and later changes of the company that a restore must undo. */
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeAll } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { ApiError } from "#shared/errors.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createNote, listNotes } from "#shared/prospects/notes.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { disableUser } from "#shared/reference/change-user.ts";
+import { createTag, deleteTag, listTags } from "#shared/reference/tags.ts";
+import { activityReport } from "#shared/reports/activity.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { applyBatch } from "#shared/sync/operations/batch.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
+import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
+import { companyPages } from "../../../infra/cli/company/rows.ts";
+import { resume, suspend } from "../../../infra/cli/company/suspension.ts";
+import { restoreCompany } from "../../../infra/cli/restore/company.ts";
+import { restoreTable } from "../../../infra/cli/restore/point-in-time.ts";
+import { TABLE } from "../../harness/faulty-dynamodb.ts";
+import { newCompany } from "../../harness/warm-function.ts";
+import { restorePoint, restoreScene } from "./restore-scene.ts";
+
+export const SOURCE = "Restored";
+
+/** Creates the company before the tests of a file. Call this function once, at the top of the file. */
+export function restoredCompany() {
+  const scene = restoreScene();
+  afterEach(() => {
+    scene.get().kills.killAt = Number.POSITIVE_INFINITY;
+  });
+
+  const time = { now: Date.UTC(2026, 5, 1, 12) };
+  const clock = { now: () => time.now };
+  /** Returns the context of a function with empty caches. */
+  const fresh = (): ApiContext => contextOn(scene.get().storeOf(TABLE).table, clock);
+
+  let caller: Caller;
+  let other: Caller;
+  let repId: number;
+  let ids: number[];
+
+  /** Returns the data of the company that the caller `by` sees. */
+  async function seen(context: ApiContext, by: Caller) {
+    const { items, total } = await listProspects(context, by, ListQuery.parse({ pageSize: "50" }));
+    const notes: string[] = [];
+    for (const { id } of items) for await (const { body } of listNotes(context, by, id)) notes.push(`${id} ${body}`);
+    const shown = items.map(({ id, name, tags, appointments }) => ({ id, name, tags, appointments }));
+    const query = { from: "2026-05-01", to: "2026-07-01", groupBy: "user", timezone: "UTC" } as const;
+    const { totals: activity, countedSince } = await activityReport(context, by, query);
+    const tags = (await listTags(context, by.companyId)).map(({ value }) => value).toSorted();
+    return {
+      total,
+      prospects: shown.toSorted((one, another) => one.id - another.id),
+      notes: notes.toSorted(),
+      tags,
+      activity,
+      countedSince,
+    };
+  }
+
+  async function rowsOf(companyId: number): Promise<Item[]> {
+    const rows: Item[] = [];
+    const scan = { segment: 0, segments: 1, consistency: "strong" } as const;
+    for await (const page of companyPages(scene.get().storeOf(TABLE), companyId, scan)) rows.push(...page.rows);
+    return rows;
+  }
+
+  async function fill(by: Caller): Promise<number[]> {
+    const context = fresh();
+    const tag = await createTag(context, by.companyId, { value: "Hot", color: "#FF0000" });
+    const made: number[] = [];
+    for (const name of ["Ann", "Ben", "Cid", "Dot"]) {
+      const { id } = await createProspect(context, by, { name });
+      await createNote(context, by, id, { body: `note on ${name}` });
+      await createAppointment(context, by, id, { title: name, startAt: "2030-01-01T10:00:00.000Z" });
+      await setTags(context, by, id, { tagIds: [tag.id] });
+      made.push(id);
+    }
+    return made;
+  }
+
+  /** Makes changes that an admin may want to undo: it deletes and updates prospects, and adds a prospect, notes and a tag. */
+  async function damage(): Promise<void> {
+    const context = fresh();
+    const [ann = 0, ben = 0, cid = 0] = ids;
+    await deleteProspect(context, caller, ann);
+    await updateProspect(context, caller, ben, { name: "Overwritten" });
+    const { id } = await createProspect(context, caller, { name: "From after" });
+    await createNote(context, caller, id, { body: "lost" });
+    await createNote(context, caller, cid, { body: "lost too" });
+    for (const { id: tag } of await listTags(context, caller.companyId))
+      await deleteTag(context, caller.companyId, tag);
+    await flush(context, caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
+    await updateProspect(fresh(), caller, cid, { name: "Unflushed" });
+  }
+
+  /** An operation that a device sends before the restore point. */
+  const early = pushedCreation();
+  /** An operation that a device sends after the restore point. */
+  const late = pushedCreation();
+
+  function pushedCreation() {
+    const fields = { name: "From a device" };
+    return [{ opId: randomUUID(), type: "prospect.create", clientRecordId: randomUUID(), fields }];
+  }
+
+  async function push(operations: ReturnType<typeof pushedCreation>): Promise<string | undefined> {
+    const batch = { context: fresh(), caller, requestId: "push" };
+    return (await applyBatch(batch, { deviceId: "tablet", operations })).results[0]?.outcome;
+  }
+
+  /**
+   * Updates a client's copy of the prospects' names (`known`), and returns the client's new cursor. If its cursor is not valid any more,
+   * the client begins again with an empty copy.
+   */
+  async function synced(cursor: string | undefined, known: Map<number, unknown>): Promise<string> {
+    let next = cursor;
+    for (;;) {
+      try {
+        const page = await readChanges(fresh(), caller, {
+          limit: 500,
+          types: next === undefined ? ["prospects"] : undefined,
+          cursor: next,
+        });
+        for (const { id, op, data } of page.items) {
+          if (op === "upsert") known.set(id, data?.name);
+          else known.delete(id);
+        }
+        next = page.cursor;
+        if (!page.hasMore) return next;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== "sync_reset_required") throw error;
+        next = undefined;
+        known.clear();
+      }
+    }
+  }
+
+  let before: Awaited<ReturnType<typeof seen>>;
+  beforeAll(async () => {
+    process.env.WEBHOOK_URL_POLICY = "local";
+    await restorePoint();
+    const company = await newCompany(fresh());
+    ({ caller, repId } = company);
+    other = (await newCompany(fresh())).caller;
+    const registration = {
+      filter: null,
+      delayMinutes: 0,
+      manualTriggerButtonText: null,
+      triggerMode: "automatic" as const,
+    };
+    const registrations = ["prospect.created", "prospect.updated", "note.created"].map((event) => ({
+      ...registration,
+      event,
+    }));
+    await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
+    // The facts that activity reports count are in three places at the restore point: in the sums of days, in the log of facts that are not
+    // summed up yet, and in the entries that are not yet flushed into the search index.
+    const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
+    ids = await fill(caller);
+    await flushed();
+    await push(early);
+    await flushed();
+    await createProspect(fresh(), caller, { name: "Eve" });
+    await fill(other);
+    before = await seen(fresh(), caller);
+    const at = await restorePoint();
+    const { context } = scene.get();
+    await restoreTable(context, { source: TABLE, target: SOURCE, at });
+    await disableUser(fresh(), caller, repId);
+  });
+
+  const restore = () => {
+    const { storeOf } = scene.get();
+    return restoreCompany({ live: storeOf(TABLE), restored: storeOf(SOURCE), clock, settleMs: 1 }, caller.companyId);
+  };
+
+  async function quietly(): Promise<void> {
+    const { table } = scene.get().storeOf(TABLE);
+    await resume({ table, clock }, caller.companyId);
+    await suspend({ table, clock }, caller.companyId);
+    time.now += QUIET_MS;
+  }
+
+  /** Returns the callers of two companies, a rep and the prospects of the first one, and what its caller saw at the restore point. */
+  const get = () => ({ caller, other, repId, ids, before });
+  return { scene, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
+}

@@ -1,0 +1,44 @@
+/** Starts the process of `npm start`, and runs other commands of the project. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** The data directory of the started processes. It is removed at the end of the test run, with all temporary files. */
+export const directory = mkdtempSync(path.join(tmpdir(), "canvassing-process-"));
+
+export interface Started {
+  readonly child: ChildProcess;
+  output(): string;
+  /** Resolves with the URL in the ready line. If the process ends before it prints this line, it rejects with the output of the process. */
+  readonly ready: Promise<string>;
+  readonly code: Promise<number | null>;
+}
+
+export function start(args: readonly string[], env: Record<string, string> = {}): Started {
+  const child = spawn(process.execPath, ["infra/local/start.ts", ...args], {
+    cwd: root,
+    env: { ...process.env, PORT: "0", DATA_DIR: directory, ...env },
+  });
+  let output = "";
+  const code = once(child, "exit").then(([exitCode]: (number | null)[]) => exitCode ?? null);
+  const ready = new Promise<string>((resolve, reject) => {
+    const hear = (text: Buffer): void => {
+      output += text.toString();
+      const url = /^ready (\S+)$/m.exec(output)?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout?.on("data", hear);
+    child.stderr?.on("data", hear);
+    child.once("exit", () => reject(new Error(output)));
+  });
+  ready.catch(() => undefined);
+  return { child, output: () => output, ready, code };
+}
+
+export const run = (file: string, args: readonly string[], env: Record<string, string>) =>
+  spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });

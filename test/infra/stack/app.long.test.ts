@@ -1,0 +1,91 @@
+/**
+ * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must find nothing in its templates. The app must refuse
+ * a certificate of another region.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { root } from "../../../infra/build/bundle.ts";
+
+/**
+ * The validation report. It contains only rule packs with findings, and no findings that the app accepts. If nothing is wrong, the list of
+ * the report is therefore empty.
+ */
+const Report = z.object({ pluginReports: z.array(z.unknown()) });
+
+/** The environment of the command `cdk`, without settings of AWS. */
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+const settings = { PATH, NODE_COMPILE_CACHE };
+
+const alarmEmail = "operator@example.com";
+const identities = [
+  {
+    identity: "its own user pool",
+    context: {
+      preset: "production",
+      alarmEmail,
+      stage: "test",
+      console: "true",
+      domain: "api.example.com",
+      certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
+    },
+  },
+  { identity: "another issuer", context: { alarmEmail, issuer: "https://id.example.com", audience: "web,mobile" } },
+  {
+    identity: "what another deployment left",
+    context: {
+      alarmEmail,
+      table: "Left",
+      bucket: "left-bucket",
+      secretsKey: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+      userPool: "eu-west-1_Left",
+      userPoolClient: "left",
+    },
+  },
+];
+
+describe("cdk synth", () => {
+  it.each(identities)(
+    "with $identity passes the rule packs and CloudFormation's rules without a warning",
+    ({ context }) => {
+      const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+      const run = spawnSync(process.execPath, ["infra/app.ts"], {
+        cwd: root,
+        encoding: "utf8",
+        env: {
+          ...settings,
+          CDK_OUTDIR: outdir,
+          CDK_CONTEXT_JSON: JSON.stringify(context),
+        },
+      });
+      expect(run.stderr).toBe("");
+      expect(run.status).toBe(0);
+      const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
+      expect(pluginReports).toEqual([]);
+    },
+  );
+
+  it.each([[{ CDK_DEFAULT_REGION: "eu-west-1", AWS_REGION: "us-east-2" }], [{ AWS_REGION: "eu-west-1" }]])(
+    "refuses a certificate of another region than the deployment, which %j names",
+    (environment) => {
+      const certificate = "arn:aws:acm:us-east-2:123456789012:certificate/1234abcd";
+      const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
+        cwd: root,
+        encoding: "utf8",
+        env: {
+          ...settings,
+          ...environment,
+          CDK_OUTDIR: mkdtempSync(join(tmpdir(), "canvassing-app-")),
+          CDK_CONTEXT_JSON: JSON.stringify({ domain: "api.example.com", certificate }),
+        },
+      });
+      expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 2]);
+      expect(stderr).toContain(
+        "context key certificate: its region is us-east-2, and the deployment's region is eu-west-1;",
+      );
+    },
+  );
+});

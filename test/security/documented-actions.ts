@@ -1,0 +1,27 @@
+/** Returns the IAM actions that a person needs: those of the documented `aws` commands, and those that the tests can observe. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../infra/build/bundle.ts";
+import { type Person, people } from "../../infra/security/people.ts";
+import { awsCall } from "../harness/aws-cli.ts";
+
+export const wordsOf = (command: string): string[] =>
+  [...command.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
+
+/** Returns the actions of the commands of the AWS CLI in a document, for the services in the list. */
+export function actionsOfAws(document: string, services: readonly string[]): string[] {
+  const text = readFileSync(join(root, "docs", document), "utf8");
+  const blocks = [...text.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n"));
+  const within = [...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command);
+  return [...blocks, ...within]
+    .filter((line) => line.startsWith("aws "))
+    .map((line) => awsCall(wordsOf(line)))
+    .filter(({ service: name }) => services.includes(name))
+    .map(({ action }) => action);
+}
+
+/** Returns the actions of a person that leave a trace in the tests. */
+export const observable = (person: Person): string[] =>
+  people[person].rights.filter(({ unseen }) => unseen === undefined).flatMap(({ actions }) => actions);
+
+export const sorted = (actions: readonly string[]): string[] => [...new Set(actions)].toSorted();
