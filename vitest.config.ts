@@ -76,7 +76,8 @@ function isRunning(pid: number): boolean {
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // Two processors: a third worker uses the time in which a test waits for a delivery or a process.
+    maxWorkers: 3,
     reporters: ["default", new Summary()],
     tags: [{ name: "sized", description: "runs at the size of the project: short, or wide before a release" }],
     projects: [

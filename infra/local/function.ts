@@ -41,6 +41,8 @@ export interface FunctionHost {
   readonly onInvoked: (failed: boolean) => void;
   /** Lambda's limit by default. Tests set a shorter limit. */
   readonly initTimeoutMs?: number;
+  /** Maximum number of environments of a function that serves requests. */
+  readonly requestEnvironments?: number | undefined;
 }
 
 export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {

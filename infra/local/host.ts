@@ -36,7 +36,7 @@ export function createFunctions(stack: Stack, host: FunctionHost): ReadonlyMap<s
     stack.functions.map((spec) => {
       const mapping = stack.eventSources.find(({ FunctionName }) => nameOfArn(FunctionName) === spec.name);
       const queueLimit = mapping !== undefined && isQueue(mapping) ? concurrencyOf(mapping) : MAX_ENVIRONMENTS.events;
-      const max = servesRequests(spec, stack.api) ? MAX_ENVIRONMENTS.api : queueLimit;
+      const max = servesRequests(spec, stack.api) ? (host.requestEnvironments ?? MAX_ENVIRONMENTS.api) : queueLimit;
       return [spec.name, createFunction(spec, max, host)];
     }),
   );

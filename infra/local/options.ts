@@ -54,6 +54,8 @@ export interface LocalOptions extends TemplateOptions {
    * minutes, and all idle environments together use about an eighth of this machine's memory.
    */
   readonly warmth?: Warmth;
+  /** Maximum number of environments of a function that serves requests. Further requests to the function wait. */
+  readonly requestEnvironments?: number;
   /** Starts the threads of execution environments. Tests replace this function with one that runs all functions in their own process. */
   readonly startThread?: (options: ThreadOptions) => Thread;
   /** If true, the output of the functions also goes to standard error. */

@@ -136,6 +136,7 @@ async function run(parts: Parts): Promise<LocalService> {
     worker: dir.worker,
     startThread: options.startThread,
     compileCache: dir.compileCache,
+    requestEnvironments: options.requestEnvironments,
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });

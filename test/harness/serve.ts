@@ -24,7 +24,9 @@ const service = await startLocal({
   // In environments of their own, the functions have their own rights and the bundles of a deployment.
   ...(isShared ? { startThread: sharedProcess() } : { enforceRights: true, asDeployed: true }),
   // An environment is a running instance of a Lambda function. The start of one costs as much processor time as ten requests. The tests
-  // call all functions again and again, so the service keeps idle environments.
+  // call all functions again and again, so the service keeps idle environments. Two environments of a function suffice to run it
+  // concurrently with itself.
+  requestEnvironments: 2,
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
   onLogLine: ({ file, text }) => logs.add(file, text),
   verbose: process.env.LOG === "1",

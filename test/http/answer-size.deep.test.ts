@@ -32,7 +32,7 @@ test("the limit counts the whole JSON of the function's answer, with escapes and
       if (payload > limits.bufferedAnswerBytes) expect(fits(body)).toBe(false);
       if (answerBytes(body) <= limits.bufferedAnswerBytes - 16 * 1024) expect(fits(body)).toBe(true);
     }),
-    { numRuns: 30 },
+    { numRuns: 10 },
   );
 });
 
