@@ -191,7 +191,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   const isSpreading = live.length > limits.prospectsChangedAtOnce;
   const now = iso(context.clock.now());
   const copies = isSpreading ? [] : live.flatMap((prospect) => copyWrites(prospect, address, caller, now));
-  await context.table.transact([addressWrite(stored, address, holders, now), ...copies]);
+  await context.table.transact([addressWrite(stored, address, holders, { isSpreading, now }), ...copies]);
   return { address, isSpreading };
 }
 
@@ -199,9 +199,14 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
  * The new row lists only holders that are not deleted. If all are deleted, it lists one of them for each assignee, because these decide who
  * sees the address.
  */
-function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
+function addressWrite(
+  stored: StoredAddress,
+  next: Address,
+  { live, deleted }: Holders,
+  { isSpreading: isLeft, now }: { readonly isSpreading: boolean; readonly now: string },
+): Write {
   const { id, ...fields } = next;
-  const isSpreading = live.length > limits.prospectsChangedAtOnce ? true : undefined;
+  const isSpreading = isLeft ? true : undefined;
   const oneOfEachAssignee = new Map(deleted.map((prospect) => [prospect.assignedToUserId, prospect])).values();
   const deciding = live.length > 0 ? live : [...oneOfEachAssignee];
   const prospectIds = deciding.length > 0 ? new Set(deciding.map((prospect) => prospect.id)) : undefined;

@@ -49,7 +49,7 @@ export const others = {
   subscriptionsCacheMs: { elsewhere: "test/webhooks/matching.test.ts" },
   subscriptionsSettleMs: { elsewhere: "test/webhooks/matching.test.ts" },
   secretOverlapMs: { internal: "the time for which the previous secret signs too: test/webhooks/signature.test.ts" },
-  windowBodyBytes: { elsewhere: "test/webhooks/fan-out.deep.test.ts" },
+  windowBodyBytes: { elsewhere: "test/webhooks/fan-out-size.long.test.ts" },
   inlineDataBytes: { internal: "the size from which the data of an event has its own row" },
   directMatches: { internal: "the number of matches from which deliveries are created by messages" },
   directMatchesTogether: { internal: "the number of deliveries that a batch of the stream creates itself" },

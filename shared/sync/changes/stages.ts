@@ -48,7 +48,7 @@ export async function readStages(
   page: PageItems,
 ): Promise<Place | undefined> {
   let { stage: at, after } = from;
-  for (let done = 0; at < stages.length && page.room > 0 && done < MOST_READS; done++) {
+  for (let done = 0; page.room > 0 && done < MOST_READS; done++) {
     const stage = stages[at];
     if (stage === undefined) break;
     const { entries, isEnd } = await readers[stage.type](reads, stage, after, page.room);
