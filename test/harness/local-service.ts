@@ -1,7 +1,7 @@
 /**
  * Starts one local service for the tests of all vitest projects. If only API tests run, one process has all functions, which saves most of
- * the processor time. If other projects run too, each function has environments of its own, with the rights that the template grants. If
- * BASE_URL is set, the tests use the service at this URL instead.
+ * the processor time. If other projects run too, each function has environments of its own, with the rights that the template grants. With
+ * the long tests, it also has its bundle of a deployment. If BASE_URL is set, the tests use the service at this URL instead.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -36,8 +36,10 @@ export async function setup({ vitest }: TestProject): Promise<(() => Promise<voi
     project.provide("signingKey", await keptSigningKey(baseUrl));
     return undefined;
   }
-  const isShared = vitest.projects.every(({ name }) => name === "unit" || name === "api");
-  const service = fork(join(import.meta.dirname, "serve.ts"), isShared ? ["--shared"] : []);
+  const names = vitest.projects.map(({ name }) => name);
+  const isShared = names.every((name) => name === "unit" || name === "api");
+  const mode = isShared ? ["--shared"] : names.includes("long") ? ["--deployed"] : [];
+  const service = fork(join(import.meta.dirname, "serve.ts"), mode);
   const ended = once(service, "exit").then(([code]) => z.parse(ExitCode, code));
   const { url, signingKey } = await readyOf(service, ended);
   project.provide("baseUrl", url);
