@@ -1,12 +1,10 @@
 /**
  * Runs all functions of the local service in the service's own process. They share their modules and their compiled code, so the API tests
- * need a fraction of the processor time. It ends no function that hangs.
+ * need a fraction of the processor time. It does not enforce rights and ends no function that hangs: the gate tests both in worker threads.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { subscribe } from "node:diagnostics_channel";
 import { EventEmitter } from "node:events";
 import { globSync } from "node:fs";
-import { ClientRequest } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "../../infra/build/bundle.ts";
@@ -16,7 +14,6 @@ import { serveInvocations } from "../../infra/local/runtime.ts";
 
 interface Invoked {
   readonly requestId: string;
-  readonly accessKey: string | undefined;
   readonly onLine: (line: string) => void;
 }
 
@@ -33,32 +30,6 @@ function separateLogs(): void {
       else invocation.onLine(line);
     },
   );
-}
-
-const ACCESS_KEY = "AWS_ACCESS_KEY_ID";
-
-/**
- * Makes each request to a local AWS server name the function whose invocation sends it, so that the server can check the rights of this
- * function. The functions share the clients of the SDK, which sign with one key. No local server verifies a signature.
- */
-function nameFunctions(): void {
-  subscribe("http.client.request.created", (message) => {
-    if (typeof message !== "object" || message === null || !("request" in message)) return;
-    const { request } = message;
-    const accessKey = invoked.getStore()?.accessKey;
-    if (!(request instanceof ClientRequest) || accessKey === undefined) return;
-    const signature = request.getHeader("authorization");
-    if (typeof signature !== "string") return;
-    request.setHeader("authorization", signature.replace(/Credential=[^/]+/, `Credential=${accessKey}`));
-  });
-  // Presigned URLs contain the key. The SDK reads it again for each URL, because the keys have expired.
-  process.env.AWS_CREDENTIAL_EXPIRATION = new Date().toISOString();
-  process.env = new Proxy(process.env, {
-    get: (variables, name) =>
-      (name === ACCESS_KEY ? invoked.getStore()?.accessKey : undefined) ?? variables[String(name)],
-    // Without this trap, a proxy would define the variable, which Node.js refuses.
-    set: (variables, name, value) => Reflect.set(variables, name, value),
-  });
 }
 
 /** Variables that have another value in each function. The shared process has none of them. */
@@ -88,8 +59,7 @@ async function loadAll(): Promise<void> {
 export function sharedProcess(): (options: ThreadOptions) => Thread {
   separateLogs();
   const known = new Map<string, string>();
-  process.env[ACCESS_KEY] = "all-functions";
-  nameFunctions();
+  process.env.AWS_ACCESS_KEY_ID = "all-functions";
   let all: Promise<unknown> | undefined;
   return ({ file, data, variables }) => {
     setVariables(variables, known);
@@ -109,7 +79,7 @@ export function sharedProcess(): (options: ThreadOptions) => Thread {
       port,
       data,
       load,
-      during: (requestId, work) => invoked.run({ requestId, accessKey: variables[ACCESS_KEY], onLine }, work),
+      during: (requestId, work) => invoked.run({ requestId, onLine }, work),
     }).catch((error: Error) => toService.emit("error", error));
     return Object.assign(toService, {
       postMessage: (message: ToWorker) => void toFunction.emit("message", message),
