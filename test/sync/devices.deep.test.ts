@@ -4,24 +4,7 @@ import * as z from "zod/mini";
 import type { Client } from "../harness/client.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-
-const Item = z.looseObject({
-  type: z.string(),
-  id: z.number(),
-  version: z.number(),
-  op: z.enum(["upsert", "remove"]),
-  reason: z.optional(z.string()),
-  data: z.optional(z.unknown()),
-});
-const Page = z.object({
-  phase: z.string(),
-  items: z.array(Item),
-  cursor: z.string(),
-  hasMore: z.boolean(),
-  total: z.optional(z.int()),
-});
-type Item = z.infer<typeof Item>;
-const List = z.object({ items: z.array(z.looseObject({ id: z.number() })), total: z.int() });
+import { type Item, List, Page } from "./feed-page.ts";
 
 const idOf = async (client: Client): Promise<number> =>
   bodyOf(await client("GET", "/api/me"), 200, z.object({ user: Identified })).user.id;

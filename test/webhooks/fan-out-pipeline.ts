@@ -11,13 +11,15 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { StoredTerritory } from "#shared/territories/territories.ts";
 import { packed } from "#shared/territories/territories.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
-import { consume, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { consume, deliveriesOf, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 
 export interface Subscribers {
   readonly webhooks: number;
@@ -172,3 +174,13 @@ const sizeOf = (item: object): number =>
     if (value instanceof Uint8Array) return sum + value.length;
     return sum + (value instanceof Set ? JSON.stringify([...value]) : (JSON.stringify(value) ?? "")).length;
   }, 0);
+
+export const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
+  publishChanges(context, batchReads(context), changes);
+
+/** Returns the deliveries of all webhooks of the pipeline. */
+export async function allDeliveriesOf(db: FaultyDynamoDb, at: FanOutPipeline): Promise<StoredDelivery[]> {
+  const { companyId, webhookIds } = at;
+  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
+  return found.flat();
+}

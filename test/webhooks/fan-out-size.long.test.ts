@@ -2,13 +2,18 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
-import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { BYTES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { consume, deliveriesOf, drain, sweepOwn } from "./delivery-pipeline.ts";
-import { counted, expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
+import { consume, drain, sweepOwn } from "./delivery-pipeline.ts";
+import {
+  allDeliveriesOf,
+  counted,
+  expandAll,
+  type FanOutPipeline,
+  newFanOutPipeline,
+  publish,
+  territoryChange,
+} from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -16,13 +21,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
-  publishChanges(context, batchReads(context), changes);
-
-async function allDeliveries({ companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
-  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
-  return found.flat();
-}
+const allDeliveries = (at: FanOutPipeline) => allDeliveriesOf(db, at);
 
 describe("the publisher", () => {
   test("writes three rows and 300 KB for the largest event with 2 000 matches, and sends one message", async () => {

@@ -9,15 +9,20 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { consume, deliveriesOf, drain } from "./delivery-pipeline.ts";
-import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
+import { consume, drain } from "./delivery-pipeline.ts";
+import {
+  allDeliveriesOf,
+  expandAll,
+  type FanOutPipeline,
+  newFanOutPipeline,
+  publish,
+  territoryChange,
+} from "./fan-out-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -25,13 +30,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
-  publishChanges(context, batchReads(context), changes);
-
-async function allDeliveries({ companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
-  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
-  return found.flat();
-}
+const allDeliveries = (at: FanOutPipeline) => allDeliveriesOf(db, at);
 
 const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
   createRegistration(contextOn(db.direct), companyId, webhookId, {

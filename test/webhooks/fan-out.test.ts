@@ -7,16 +7,21 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
-import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { packedBody } from "#shared/webhooks/delivery.ts";
 import { StoredEventData } from "#shared/webhooks/event-data.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { consume, deliveriesOf, drain, sweepOwn } from "./delivery-pipeline.ts";
-import { counted, expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
+import { consume, drain, sweepOwn } from "./delivery-pipeline.ts";
+import {
+  allDeliveriesOf,
+  counted,
+  expandAll,
+  type FanOutPipeline,
+  newFanOutPipeline,
+  publish,
+  territoryChange,
+} from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -24,13 +29,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
-  publishChanges(context, batchReads(context), changes);
-
-async function allDeliveries({ companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
-  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
-  return found.flat();
-}
+const allDeliveries = (at: FanOutPipeline) => allDeliveriesOf(db, at);
 
 const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
   createRegistration(contextOn(db.direct), companyId, webhookId, {
