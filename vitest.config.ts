@@ -1,8 +1,8 @@
 /**
  * Defines the four projects of the tests. The suffix of a test file alone decides in which project it runs:
  * - `.test.ts` (unit) calls the code in its own process. `npm test` and the gate run it.
- * - `.api.test.ts` (api) sends requests to a local service. `npm test` runs it against one process that has all functions, and the gate
- *   against a service that runs each function in environments of its own.
+ * - `.api.test.ts` (api) sends requests to a local service, which is one process with all functions. In the gate, each call of a function
+ *   needs the rights that the template grants to it.
  * - `.deep.test.ts` (deep) starts processes, browsers and services, simulates AWS, or simulates many crashes. The gate runs it.
  * - `.long.test.ts` (long) needs minutes to hours. It runs before a release.
  */
@@ -33,6 +33,8 @@ const shared = {
   expect: { poll: { timeout: LIMIT_MS - 60_000 } },
   env: { LOG_LEVEL: "error" },
   setupFiles: ["test/harness/seed.ts"],
+  // Node.js loads the modules as Lambda does. The tests need no transformed modules, because they mock none.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
   testTimeout: LIMIT_MS,
   hookTimeout: LIMIT_MS,
 };

@@ -33,8 +33,10 @@ export const create = (fields: object = {}, clientRecordId: string = randomUUID(
 
 /** Sends the operations until each of them is applied. Returns the number of requests. */
 export async function pushAll(client: Client, operations: readonly object[]): Promise<number> {
+  let last = "";
   for (let requests = 1; requests < 100; requests++) {
     const answer = await push(client, operations);
+    last = `${answer.status} ${answer.text}`;
     // After status 429 or 5xx, the device sends all operations again. An operation that was applied nevertheless then gets the outcome
     // `duplicate`.
     if (answer.status === 429 || answer.status >= 500) continue;
@@ -44,5 +46,5 @@ export async function pushAll(client: Client, operations: readonly object[]): Pr
     const failed = done.find((outcome) => !["applied", "duplicate", "retry"].includes(outcome));
     if (failed !== undefined) throw new Error(`an operation is ${failed}`);
   }
-  throw new Error("some operations were not applied after a hundred requests");
+  throw new Error(`some operations were not applied after a hundred requests. The last answer: ${last}`);
 }
