@@ -8,6 +8,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import { openReads, type Reads } from "#shared/db/reads.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
@@ -77,18 +78,10 @@ export const transactAny = async (table: Pick<Table, "transact">, writes: readon
   if (writes.length > 0) await table.transact(writes);
 };
 
-let opened: ApiContext | undefined;
-
 /** Opens no connection, so that importing the module costs nothing. */
-export function apiContext(): ApiContext {
-  opened ??= contextOn(openTable(setting("TABLE_NAME")));
-  return opened;
-}
-
-let openedForReads: ReadContext | undefined;
+export const apiContext = oncePerInstance((): ApiContext => contextOn(openTable(setting("TABLE_NAME"))));
 
 /** Endpoints that only read use it, so that their bundles contain no code for writes. */
-export function readContext(): ReadContext {
-  openedForReads ??= { table: openReads(setting("TABLE_NAME")), clock: systemClock };
-  return openedForReads;
-}
+export const readContext = oncePerInstance(
+  (): ReadContext => ({ table: openReads(setting("TABLE_NAME")), clock: systemClock }),
+);

@@ -10,6 +10,7 @@ import {
   resendInvitation,
 } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 
 export interface IdentityProvider {
   /** The inviter may choose the token subject if another system manages the users. */
@@ -63,12 +64,7 @@ export function userPool(id: string, client: CognitoIdentityProviderClient = cog
   };
 }
 
-let made: IdentityProvider | undefined;
-
-export function identityProvider(): IdentityProvider {
-  if (made === undefined) {
-    const userPoolId = setting("USER_POOL_ID");
-    made = userPoolId === undefined ? directoryOnly : userPool(userPoolId);
-  }
-  return made;
-}
+export const identityProvider = oncePerInstance((): IdentityProvider => {
+  const userPoolId = setting("USER_POOL_ID");
+  return userPoolId === undefined ? directoryOnly : userPool(userPoolId);
+});

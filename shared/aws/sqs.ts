@@ -11,6 +11,7 @@ import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts"
 import { Pace } from "#shared/aws/pace.ts";
 import { setting } from "#shared/config.ts";
 import { QueueBusy } from "#shared/errors.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -47,12 +48,7 @@ export interface DeliveryQueue {
 
 const BATCH = 10;
 
-let made: DeliveryQueue | undefined;
-
-export function deliveryQueue(): DeliveryQueue {
-  made ??= openQueue(setting("DELIVERY_QUEUE_URL"));
-  return made;
-}
+export const deliveryQueue = oncePerInstance((): DeliveryQueue => openQueue(setting("DELIVERY_QUEUE_URL")));
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
   const pace = new Pace(QueueBusy);

@@ -7,23 +7,21 @@ import { type JobId, type JobMessage, openJobQueues } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
 /** Attempts for one call to DynamoDB. They take at most 15 seconds, and no client waits for a job. */
 const ATTEMPTS = 5;
 
-let opened: JobContext | undefined;
-
 /** Opens the context at the first message, so that importing this module creates no AWS client. */
-function jobContext(): JobContext {
-  opened ??= {
+const jobContext = oncePerInstance(
+  (): JobContext => ({
     ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
     objects: openObjects(),
     jobs: openJobQueues(),
-  };
-  return opened;
-}
+  }),
+);
 
 type Run = (context: JobContext, key: JobId, remainingMs: () => number) => Promise<void>;
 

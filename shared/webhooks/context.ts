@@ -6,15 +6,13 @@ import { systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { EventContext } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 import { post } from "#shared/outbound/post.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-let opened: EventContext | undefined;
-
-export function eventContext(): EventContext {
-  if (opened !== undefined) return opened;
+export const eventContext = oncePerInstance((): EventContext => {
   const table = openTable(setting("TABLE_NAME"));
-  opened = {
+  return {
     table,
     secrets: secretsOn(table),
     clock: systemClock,
@@ -30,8 +28,7 @@ export function eventContext(): EventContext {
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
     savePoisonRecord: (record, reason) => enqueuePoisonRecord(setting("POISON_RECORDS_URL"), record, reason),
   };
-  return opened;
-}
+});
 
 /** Maximum bytes of a message body with the complete stream record. It is a little below the limit of SQS, 1 MiB. */
 const RECORD_BYTES = 1_000_000;

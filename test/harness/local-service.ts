@@ -1,7 +1,7 @@
 /**
- * Starts one local service for the tests of all vitest projects. If only API tests run, one process has all functions, which saves most of
- * the processor time. If other projects run too, each function has environments of its own, with the rights that the template grants. With
- * the long tests, it also has its bundle of a deployment. If BASE_URL is set, the tests use the service at this URL instead.
+ * Starts one local service for the tests of all vitest projects. One process has all functions, which saves most of the processor time. In
+ * the gate, each call of a function needs the rights that the template grants to it. With the long tests, each function also has worker
+ * threads of its own and its bundle of a deployment. If BASE_URL is set, the tests use the service at this URL instead.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -37,8 +37,8 @@ export async function setup({ vitest }: TestProject): Promise<(() => Promise<voi
     return undefined;
   }
   const names = vitest.projects.map(({ name }) => name);
-  const isShared = names.every((name) => name === "unit" || name === "api");
-  const mode = isShared ? ["--shared"] : names.includes("long") ? ["--deployed"] : [];
+  const withRights = names.includes("deep") || names.includes("long");
+  const mode = names.includes("long") ? ["--deployed"] : withRights ? ["--rights"] : [];
   const service = fork(join(import.meta.dirname, "serve.ts"), mode);
   const ended = once(service, "exit").then(([code]) => z.parse(ExitCode, code));
   const { url, signingKey } = await readyOf(service, ended);
@@ -50,7 +50,7 @@ export async function setup({ vitest }: TestProject): Promise<(() => Promise<voi
     const code = await ended;
     if (code !== 0) throw new Error(`the local service ended with ${code}`);
     if (leaks.length > 0) throw new Error(leaks.join("\n"));
-    if (!isShared && isWhole(vitest)) assertGrantsAreUsed(uses);
+    if (withRights && isWhole(vitest)) assertGrantsAreUsed(uses);
   };
 }
 

@@ -12,9 +12,9 @@ const TIME_SCALE = 60;
 /** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
 const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 
-const isShared = process.argv.includes("--shared");
-/** The functions have the bundles of a deployment. Their start costs five times as much processor time. */
+/** Each function has worker threads of its own and its bundle of a deployment. This costs four times as much processor time. */
 const asDeployed = process.argv.includes("--deployed");
+const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
 const service = await startLocal({
   port: 0,
@@ -23,8 +23,8 @@ const service = await startLocal({
   allowedOrigins: ["https://app.example.com"],
   throttles: { requests: REQUESTS, company: REQUESTS },
   demo: true,
-  // In environments of their own, the functions have their own rights.
-  ...(isShared ? { startThread: sharedProcess() } : { enforceRights: true, asDeployed }),
+  ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
+  enforceRights,
   // An environment is a running instance of a Lambda function. The start of one costs as much processor time as ten requests. The tests
   // call all functions again and again, so the service keeps idle environments. Two environments of a function suffice to run it
   // concurrently with itself.

@@ -1,12 +1,14 @@
 /**
  * Runs all functions of the local service in the service's own process. They share their modules and their compiled code, so the API tests
- * need a fraction of the processor time. It does not enforce rights and ends no function that hangs: the gate tests both in worker threads.
+ * need a fraction of the processor time. It ends no function that hangs.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { EventEmitter } from "node:events";
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { SignatureV4 } from "@smithy/signature-v4";
+import { instances } from "#shared/instance.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { replaceConsole } from "../../infra/local/console.ts";
 import type { FromWorker, Thread, ThreadOptions, ToWorker } from "../../infra/local/environment.ts";
@@ -14,6 +16,7 @@ import { serveInvocations } from "../../infra/local/runtime.ts";
 
 interface Invoked {
   readonly requestId: string;
+  readonly accessKey: string | undefined;
   readonly onLine: (line: string) => void;
 }
 
@@ -30,6 +33,29 @@ function separateLogs(): void {
       else invocation.onLine(line);
     },
   );
+}
+
+const ACCESS_KEY = "AWS_ACCESS_KEY_ID";
+/** The access key of all functions, because they share the clients of the SDK. */
+const SHARED_KEY = "all-functions";
+
+/**
+ * Makes each signed request and each presigned URL name the function whose invocation signs it, so that the local servers can check the
+ * rights of this function.
+ */
+function nameFunctions(): void {
+  const credentialProvider = async () => ({
+    accessKeyId: invoked.getStore()?.accessKey ?? SHARED_KEY,
+    secretAccessKey: "local",
+  });
+  for (const name of ["sign", "presign"] as const) {
+    const signing = SignatureV4.prototype[name];
+    Object.defineProperty(SignatureV4.prototype, name, {
+      value(this: SignatureV4, ...args: readonly unknown[]): unknown {
+        return Reflect.apply(signing, Object.assign(this, { credentialProvider }), args);
+      },
+    });
+  }
 }
 
 /** Variables that have another value in each function. The shared process has none of them. */
@@ -59,12 +85,15 @@ async function loadAll(): Promise<void> {
 export function sharedProcess(): (options: ThreadOptions) => Thread {
   separateLogs();
   const known = new Map<string, string>();
-  process.env.AWS_ACCESS_KEY_ID = "all-functions";
+  process.env[ACCESS_KEY] = SHARED_KEY;
+  nameFunctions();
   let all: Promise<unknown> | undefined;
   return ({ file, data, variables }) => {
     setVariables(variables, known);
     const toService = new EventEmitter<{ message: [FromWorker]; error: [Error]; exit: [] }>();
     const toFunction = new EventEmitter<{ message: [ToWorker] }>();
+    const accessKey = variables[ACCESS_KEY];
+    const instance = {};
     const port = {
       postMessage: (message: FromWorker) => void toService.emit("message", message),
       on: (event: "message", listener: (message: ToWorker) => void) => toFunction.on(event, listener),
@@ -79,7 +108,7 @@ export function sharedProcess(): (options: ThreadOptions) => Thread {
       port,
       data,
       load,
-      during: (requestId, work) => invoked.run({ requestId, onLine }, work),
+      during: (requestId, work) => instances.run(instance, () => invoked.run({ requestId, accessKey, onLine }, work)),
     }).catch((error: Error) => toService.emit("error", error));
     return Object.assign(toService, {
       postMessage: (message: ToWorker) => void toFunction.emit("message", message),

@@ -1,0 +1,20 @@
+/**
+ * Creates an object once for each instance of a function. Lambda runs one instance in a process. The tests run all functions in one
+ * process, and there each instance still has its own contexts and caches.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** The instance in which a call runs. It is not set in Lambda. */
+export const instances = new AsyncLocalStorage<object>();
+const only = {};
+
+/** Returns a function that creates the object at its first call in an instance. */
+export function oncePerInstance<T extends object>(create: () => T): () => T {
+  const created = new WeakMap<object, T>();
+  return () => {
+    const instance = instances.getStore() ?? only;
+    const made = created.get(instance) ?? create();
+    created.set(instance, made);
+    return made;
+  };
+}
