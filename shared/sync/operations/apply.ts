@@ -1,26 +1,46 @@
-/** Applies one operation with the same functions as the endpoints for single records. */
+/** Applies one operation with the same functions as the endpoints for single records, and makes its result. */
 import type { Caller } from "#shared/auth/caller.ts";
-import type { ApiContext } from "#shared/context.ts";
-import { ApiError } from "#shared/errors.ts";
+import type { ApiContext, Written } from "#shared/context.ts";
+import { ApiError, ConditionFailed, isTransient, Outdated } from "#shared/errors.ts";
+import { problemBody, problems } from "#shared/http/problem.ts";
 import { validate } from "#shared/http/validate.ts";
+import { isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
+import { errorFields, log } from "#shared/log.ts";
+import type { Fault, Problem } from "#shared/problem.ts";
 import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { createNote } from "#shared/prospects/notes.ts";
+import { shownVersion } from "#shared/prospects/record-version.ts";
+import { Appointment, Prospect } from "#shared/prospects/schema.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { type Operation, type OperationType, operations, type SentOperation } from "#shared/sync/operations/schema.ts";
+import { HasReceipt } from "#shared/sync/operations/receipts.ts";
+import {
+  type Operation,
+  type OperationResult,
+  operations,
+  type SentOperation,
+} from "#shared/sync/operations/schema.ts";
 
-const isType = (type: unknown): type is OperationType => typeof type === "string" && Object.hasOwn(operations, type);
+const isType = (type: unknown): type is Operation["type"] =>
+  typeof type === "string" && Object.hasOwn(operations, type);
 
-/** Throws `validation_failed` if the type is unknown or a field is not valid. */
-export function readOperation(sent: SentOperation): Operation {
-  if (!isType(sent.type)) {
+/** Returns `validation_failed` if the type is unknown or a field is not valid. */
+export function readOperation(sent: SentOperation): Operation | ApiError {
+  const { type } = sent;
+  if (!isType(type)) {
     const message = `must be one of ${Object.keys(operations).join(", ")}`;
-    throw new ApiError("validation_failed", `The type of the operation ${message}.`, {
-      faults: [{ pointer: "/type", code: "invalid_value", message }],
-    });
+    return invalid(`The type of the operation ${message}.`, { pointer: "/type", code: "invalid_value", message });
   }
-  return validate("body", operations[sent.type], sent);
+  try {
+    return validate("body", operations[type], sent);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
 }
+
+const invalid = (detail: string, fault: Fault): ApiError =>
+  new ApiError("validation_failed", detail, { faults: [fault] });
 
 /** True if the service stores the operation's `occurredAt`. */
 const isFact = (operation: Operation): boolean =>
@@ -40,9 +60,7 @@ function requirePast(operation: Operation, nowMs: number): void {
   if (ageMs >= 0 && (ageMs <= limits.factAgeMs || !isFact(operation))) return;
   const message =
     ageMs < 0 ? "must not be in the future" : `must not be older than ${limits.factAgeMs / 86_400_000} days`;
-  throw new ApiError("validation_failed", `occurredAt ${message}.`, {
-    faults: [{ pointer: "/occurredAt", code: "out_of_range", message }],
-  });
+  throw invalid(`occurredAt ${message}.`, { pointer: "/occurredAt", code: "out_of_range", message });
 }
 
 /** All writes go through `context.commit`, which also writes the receipt. `id` is undefined for a prospect that the operation creates. */
@@ -51,30 +69,73 @@ export async function apply(
   caller: Caller,
   operation: Operation,
   id: number | undefined,
-): Promise<void> {
+): Promise<unknown> {
   requirePast(operation, context.clock.now());
   if (operation.type === "prospect.create") {
     const { fields, clientRecordId, ...arrival } = operation;
-    await createProspect(context, caller, { ...fields, clientRecordId }, arrival);
-    return;
+    return createProspect(context, caller, { ...fields, clientRecordId }, arrival);
   }
   if (id === undefined) throw new ApiError("not_found", "There is no such prospect.");
   switch (operation.type) {
     case "prospect.update":
-      await updateProspect(context, caller, id, operation.fields, operation);
-      return;
+      return updateProspect(context, caller, id, operation.fields, operation);
     case "prospect.delete":
       return deleteProspect(context, caller, id, operation);
     case "prospect.tags":
-      await setTags(context, caller, id, operation.fields, operation);
-      return;
+      return setTags(context, caller, id, operation.fields, operation);
     case "note.create":
-      await createNote(context, caller, id, operation.fields, operation);
-      return;
+      return createNote(context, caller, id, operation.fields, operation);
     case "appointment.create":
-      await createAppointment(context, caller, id, operation.fields, operation);
-      return;
+      return createAppointment(context, caller, id, operation.fields, operation);
     case "appointment.update":
-      await updateAppointment(context, caller, id, operation.fields, operation);
+      return updateAppointment(context, caller, id, operation.fields, operation);
   }
+}
+
+/** An earlier operation on the same record of the batch has failed. */
+export class Blocked extends Error {
+  override readonly name = "Blocked";
+}
+
+export type Result = Omit<OperationResult, "opId">;
+
+export const applied = ({ id, version }: Written): Result => ({
+  outcome: "applied",
+  id,
+  version: shownVersion(version),
+});
+
+export const retry = (id: number | null): Result => ({ outcome: "retry", id, version: null });
+
+/** `at` is the position of the operation in the batch. `id` is null if it is not known. */
+export function failed(error: unknown, requestId: string, at: number, id: number | null): Result {
+  if (error instanceof HasReceipt) return { ...applied(error.written), outcome: "duplicate" };
+  if (error instanceof Blocked) return { outcome: "blocked", id, version: null };
+  if (error instanceof Outdated) return conflict(error);
+  if (error instanceof ApiError && problems[error.code].status < 500) {
+    return { outcome: "rejected", id, version: null, problem: problemAt(error, at, requestId) };
+  }
+  const isExpected = isTransient(error) || error instanceof ConditionFailed || error instanceof ApiError;
+  if (isExpected) return retry(id);
+  log.error("operation failed", errorFields(error));
+  return { ...retry(id), problem: problemBody("internal", problems.internal.title, requestId, []) };
+}
+
+const conflict = ({ id, version, record }: Outdated): Result => ({
+  outcome: "conflict",
+  id,
+  version: shownVersion(version),
+  // Parsing removes the fields that the API does not show.
+  record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
+});
+
+/** Pointers into the operation itself. Any other pointer is into the body of the endpoint for single records, which is `fields` here. */
+const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
+
+function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {
+  const moved = faults.map(({ pointer = "", ...fault }) => {
+    const inside = ofOperation.test(pointer) ? pointer : `/fields${pointer}`;
+    return { ...fault, pointer: `/operations/${at}${inside}` };
+  });
+  return problemBody(code, message, requestId, moved);
 }

@@ -9,9 +9,8 @@ import * as limits from "#shared/limits.ts";
 import { findClientRecords } from "#shared/prospects/client-records.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
-import { apply, readOperation } from "#shared/sync/operations/apply.ts";
+import { applied, apply, Blocked, failed, type Result, readOperation, retry } from "#shared/sync/operations/apply.ts";
 import { HasReceipt, receiptOf } from "#shared/sync/operations/receipts.ts";
-import { applied, Blocked, failed, type Result, retry } from "#shared/sync/operations/results.ts";
 import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
@@ -39,7 +38,7 @@ interface Batch {
 }
 
 export async function applyBatch(batch: Batch, { operations }: OperationBatch): Promise<OperationResults> {
-  const steps = operations.map((sent, at): Step => ({ at, sent, operation: readOrFault(sent) }));
+  const steps = operations.map((sent, at): Step => ({ at, sent, operation: readOperation(sent) }));
   const { context, caller } = batch;
   const [found, dictionary] = await Promise.all([
     findClientRecords(context, caller, namesToFind(steps)),
@@ -55,15 +54,6 @@ export async function applyBatch(batch: Batch, { operations }: OperationBatch): 
   };
   await stoppedBefore(ANSWER_MS, () => Promise.all(Array.from({ length: limits.recordsAtOnce }, work)));
   return { results: steps.map(({ at, sent: { opId } }) => ({ opId, ...(results.get(at) ?? retry(null)) })) };
-}
-
-function readOrFault(sent: SentOperation): Operation | ApiError {
-  try {
-    return readOperation(sent);
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
 }
 
 /** Returns undefined if the id is missing or not valid. */
@@ -128,29 +118,23 @@ async function applyChain(
 }
 
 async function applyStep(batch: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
-  const { requestId } = batch;
   try {
     return await firstTry(batch, chain, step, isBlocked);
   } catch (error) {
     const isCreate = step.sent.type === "prospect.create";
     if (isCreate && error instanceof HasReceipt) chain.recordId = error.written.id;
     const isOfProspect = !["note.create", "appointment.create"].includes(String(step.sent.type));
-    return failed(error, { requestId, at: step.at, id: isOfProspect ? (chain.recordId ?? null) : null });
+    return failed(error, batch.requestId, step.at, isOfProspect ? (chain.recordId ?? null) : null);
   }
 }
 
 async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
   const { operation } = step;
   if (operation instanceof ApiError) throw isBlocked ? new Blocked() : operation;
-  const { type, ...payload } = operation;
+  const { type } = operation;
   const name = type === "prospect.create" ? nameOf(step) : chain.recordId;
-  const receipt = receiptOf(context, caller, step.sent.opId, {
-    ...payload,
-    type,
-    id: undefined,
-    clientRecordId: undefined,
-    name,
-  });
+  const payload = { ...operation, id: undefined, clientRecordId: undefined, name };
+  const receipt = receiptOf(context, caller, step.sent.opId, payload);
   try {
     if (isBlocked) throw new Blocked();
     await apply(receipt.context, caller, operation, chain.recordId);

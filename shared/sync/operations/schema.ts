@@ -53,8 +53,7 @@ export const operations = {
   }),
 } as const;
 
-export type OperationType = keyof typeof operations;
-export type Operation = { [Type in OperationType]: z.output<(typeof operations)[Type]> }[OperationType];
+export type Operation = z.output<(typeof operations)[keyof typeof operations]>;
 
 /** The OpenAPI document describes the field, but it is validated only when its operation is applied. */
 const later = (schema: Record<string, unknown>) => z.optional(z.unknown().check(z.meta(schema)));
@@ -120,13 +119,11 @@ export type OperationBatch = z.output<typeof OperationBatch>;
   },
 }));
 
-export const Outcome = named(
+const Outcome = named(
   "SyncOutcome",
   z.enum(["applied", "duplicate", "conflict", "rejected", "blocked", "retry"]),
   "What became of an operation.",
 );
-export type Outcome = z.infer<typeof Outcome>;
-
 export const OperationResult = named(
   "SyncOperationResult",
   z.object({
