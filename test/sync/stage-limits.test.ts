@@ -2,8 +2,7 @@
 import { expect, test } from "vitest";
 import * as limits from "#shared/limits.ts";
 import { PageItems, removal } from "#shared/sync/changes/items.ts";
-import { StageReads } from "#shared/sync/changes/stage-reads.ts";
-import { MOST_READS, readStages, type Stage } from "#shared/sync/changes/stages.ts";
+import { MOST_READS, readStages, type Stage, StageReads } from "#shared/sync/changes/stages.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newStage } from "./stage.ts";
 
@@ -34,7 +33,7 @@ test.each([MOST_READS - 1, MOST_READS, MOST_READS + 1, 3 * MOST_READS])(
 test("a page with the longest cursor has at most the maximum number of bytes", () => {
   const page = new PageItems(Number.MAX_SAFE_INTEGER);
   let id = 0;
-  while (page.add({ item: removal("tags", ++id, 2, "deleted") }));
+  while (page.add(removal("tags", ++id, 2, "deleted")));
   const cursor = "x".repeat(limits.changesCursor);
   const body = { phase: "snapshot", items: page.items, cursor, hasMore: true, total: Number.MAX_SAFE_INTEGER };
   expect(JSON.stringify(body).length).toBeLessThanOrEqual(limits.changesBytes);

@@ -1,140 +1,288 @@
-/** Reads the rows of notes, appointments and territories for the feed of changes. */
-import { setTimeout as sleep } from "node:timers/promises";
+/**
+ * Reads notes and appointments for the feed of changes: those of single prospects, and all that a caller may see, in a fixed order. For a
+ * caller who sees all prospects, the appointments come from the company's calendar. For any other caller, they come from the agendas of the
+ * prospects that are assigned to this caller.
+ */
+import type { Change } from "#shared/company-index/change-log.ts";
+import { readLog } from "#shared/company-index/read/chunks.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { blockOf, type Key } from "#shared/db/keys.ts";
+import { blockOf, type Key, padded } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
+import { type AgendaEntry, agendaOf } from "#shared/prospects/agenda.ts";
 import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
+import type { ChangeKey, Order } from "#shared/sync/changes/cursor.ts";
+import type { AttachedRow } from "#shared/sync/changes/items.ts";
 
-/** The row must be read in this version or a later one. */
-export interface WantedRow extends Key {
-  readonly version: number;
+export interface Ordered<Row extends AttachedRow> {
+  readonly row: Row;
+  readonly order: Order;
 }
 
-interface Versioned {
-  readonly version: number;
-}
-
-/** If at least this many rows of one partition are wanted, one Query is cheaper than reading each row by its key. */
-const WORTH_A_QUERY = 4;
-const TRIES = 5;
-
-const nameOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
-
-/**
- * Returns a function that finds a row by its key, or undefined. Rows that are missing or too old after an eventually consistent read are
- * read again with strong consistency, `TRIES` times at most.
- */
-export async function rowsAt<Row extends Versioned>(
-  table: Reads,
-  wanted: readonly WantedRow[],
-  parse: (item: Item) => Row,
-): Promise<(row: Key) => Row | undefined> {
-  const found = new Map<string, Row>();
-  const keep = (item: Item): void => {
-    const { pk, sk } = item;
-    if (typeof pk === "string" && typeof sk === "string") found.set(nameOf({ pk, sk }), parse(item));
-  };
-  const single = wanted.map(({ pk, sk }) => ({ pk, sk }));
-  for (const item of await table.batchGet(single, { consistency: "eventual" })) keep(item);
-  for (let tries = 1; tries <= TRIES; tries++) {
-    const behind = wanted.filter((row) => (found.get(nameOf(row))?.version ?? 0) < row.version);
-    if (behind.length === 0) break;
-    if (tries > 1) await sleep(10 * tries);
-    for (const item of await table.batchGet(behind.map(({ pk, sk }) => ({ pk, sk })))) keep(item);
-    // A row that is still missing after two strong reads was deleted meanwhile.
-    if (tries > 1 && behind.every((row) => !found.has(nameOf(row)))) break;
-  }
-  return (row) => found.get(nameOf(row));
-}
-
-export interface Some<Row> {
-  readonly rows: readonly Row[];
+export interface Some<Row extends AttachedRow> {
+  readonly rows: readonly Ordered<Row>[];
+  /** True if further rows follow. */
   readonly hasMore: boolean;
 }
 
-/** The result comes directly after `sk`, and before every other key that begins with `sk`. */
-const after = (sk: string): string => `${sk}!`;
+const noteKey = (companyId: number, prospectId: number, createdAt: number, id: number): Key =>
+  attachedKeys.note(companyId, prospectId, new Date(createdAt).toISOString(), id);
 
-async function someRows<Row>(
+function orderedNote(item: Item): Ordered<StoredNote> {
+  const row = StoredNote.parse(item);
+  return { row, order: [Date.parse(row.createdAt), row.id, 0] };
+}
+
+function orderedAppointment(item: Item): Ordered<StoredAppointment> {
+  const row = StoredAppointment.parse(item);
+  return { row, order: [row.id, 0, 0] };
+}
+
+/** Reads notes or appointments of one prospect after this place. Appointments are sorted by id. */
+export async function attachedAfter(
   table: Reads,
-  { pk, from, upTo }: { readonly pk: string; readonly from: string; readonly upTo: string },
+  companyId: number,
+  prospectId: number,
+  type: "notes" | "appointments",
+  after: Order | undefined,
   limit: number,
-  parse: (item: Item) => Row,
-): Promise<Some<Row>> {
-  const rows: Row[] = [];
-  for await (const item of table.query({ pk, from, upTo, limit: limit + 1 })) rows.push(parse(item));
+): Promise<Some<AttachedRow>> {
+  const { pk, begins } = attachedKeys.appointments(companyId, prospectId);
+  const [range, keyOf, ordered] =
+    type === "notes"
+      ? [attachedKeys.notes(companyId, prospectId), noteKey, orderedNote]
+      : [{ pk, from: begins, upTo: `${begins}~` }, attachedKeys.appointment, orderedAppointment];
+  // This sort key comes directly after that of the last record, and before every other key that begins with it.
+  const from = after === undefined ? range.from : `${keyOf(companyId, prospectId, after[0], after[1]).sk}!`;
+  const rows: Ordered<AttachedRow>[] = [];
+  for await (const item of table.query({ ...range, from, limit: limit + 1 })) rows.push(ordered(item));
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
-/** The notes according to the search index. */
-export type KnownNotes = readonly { readonly id: number; readonly version: number }[];
+/** The notes of each prospect according to the search index. */
+type KnownNotes = readonly (readonly [id: number, notes: readonly ChangeKey[]])[];
 
 /** A prospect with more notes than this gets a separate Query. */
 const MANY_NOTES = 200;
+/** If at least this many prospects of one partition are wanted, one Query is cheaper than a Query for each prospect. */
+const WORTH_A_QUERY = 4;
 
-/** Leaves out a prospect if one of its notes is missing or older than in the search index. The caller must then use `notesAfter`. */
+/** Leaves out a prospect if one of its notes is missing or older than in the search index. The caller must then use `attachedAfter`. */
 export async function notesOf(
   table: Reads,
   companyId: number,
-  prospects: readonly (readonly [id: number, notes: KnownNotes])[],
-): Promise<Map<number, StoredNote[]>> {
-  const found = new Map(prospects.map(([id]): [number, StoredNote[]] => [id, []]));
-  const readSpan = async (own: typeof prospects): Promise<void> => {
-    const [first = 0, last = 0] = [own[0]?.[0], own.at(-1)?.[0]];
-    const range = attachedKeys.notes(companyId, first, last);
+  prospects: KnownNotes,
+): Promise<Map<number, Ordered<StoredNote>[]>> {
+  const found = new Map(prospects.map(([id]): [number, Ordered<StoredNote>[]] => [id, []]));
+  const readSpan = async (own: KnownNotes): Promise<void> => {
+    const range = attachedKeys.notes(companyId, ...endsOf(own));
     const limit = 2 * own.reduce((sum, [, notes]) => sum + notes.length, 0);
     for await (const item of table.query({ ...range, limit, consistency: "eventual" })) {
-      const note = StoredNote.parse(item);
-      found.get(note.prospectId)?.push(note);
+      const note = orderedNote(item);
+      found.get(note.row.prospectId)?.push(note);
     }
   };
-  const reads: Promise<void>[] = [];
-  for (const own of Map.groupBy(prospects, ([id]) => blockOf(id)).values()) {
+  const spans = [...Map.groupBy(prospects, ([id]) => blockOf(id)).values()].flatMap((own) => {
     const few = own.filter(([, notes]) => notes.length <= MANY_NOTES);
-    const [first = 0, last = 0] = [few[0]?.[0], few.at(-1)?.[0]];
-    const mayQuery = isDense(few.length, first, last);
-    const single = mayQuery ? own.filter((one) => !few.includes(one)) : own;
-    if (mayQuery) reads.push(readSpan(few));
-    for (const one of single) reads.push(readSpan([one]));
-  }
-  await Promise.all(reads);
+    const [first, last] = endsOf(few);
+    const isDense = few.length >= WORTH_A_QUERY && last - first < 3 * few.length;
+    return isDense ? [few, ...own.filter((one) => !few.includes(one)).map((one) => [one])] : own.map((one) => [one]);
+  });
+  await Promise.all(spans.map(readSpan));
   for (const [id, notes] of prospects) {
-    const versions = new Map(found.get(id)?.map((note) => [note.id, note.version]));
+    const versions = new Map(found.get(id)?.map(({ row }) => [row.id, row.version]));
     if (notes.some((note) => (versions.get(note.id) ?? 0) < note.version)) found.delete(id);
   }
   return found;
 }
 
-/** Returns true if one Query over these ids probably costs less than a Query for each prospect. */
-const isDense = (count: number, first: number, last: number): boolean =>
-  count >= WORTH_A_QUERY && last - first < 3 * count;
+const endsOf = (prospects: KnownNotes): [first: number, last: number] => [
+  prospects[0]?.[0] ?? 0,
+  prospects.at(-1)?.[0] ?? 0,
+];
 
-/** Reads the notes after the given one, or from the first note on if the list is empty. */
-export function notesAfter(
-  table: Reads,
-  companyId: number,
-  prospectId: number,
-  [createdAt, id]: readonly number[],
-  limit: number,
-): Promise<Some<StoredNote>> {
-  const range = attachedKeys.notes(companyId, prospectId);
-  const from = id === undefined ? range.from : after(noteKey(companyId, prospectId, createdAt ?? 0, id).sk);
-  return someRows(table, { ...range, from }, limit, (item) => StoredNote.parse(item));
+interface PlacedEntry extends AgendaEntry {
+  readonly prospectId: number;
 }
 
-/** If `id` is undefined, reads from the first appointment on. */
-export function appointmentsAfter(
+/**
+ * Reads the agendas of the user's prospects, or of those without an assignee if `userId` is null. An agenda that ends before the time
+ * `from` may be left out.
+ */
+export async function agendaEntries(
   table: Reads,
   companyId: number,
-  prospectId: number,
-  id: number | undefined,
+  userId: number | null,
+  from = "0",
+): Promise<PlacedEntry[]> {
+  const found = new Map<number, PlacedEntry>();
+  for await (const item of table.query(attachedKeys.agendas(companyId, userId, from))) {
+    const { prospectId, entries } = agendaOf(item);
+    for (const entry of entries) found.set(entry.id, { ...entry, prospectId });
+  }
+  return [...found.values()];
+}
+
+/** Maximum number of Queries that run at the same time. */
+const QUERIES_AT_ONCE = 25;
+
+export interface Agendas {
+  readonly count: number;
+  /** The months in which these appointments begin, in order. */
+  readonly months: readonly (readonly [month: number, count: number])[];
+}
+
+/**
+ * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
+ * during the reads, the appointments are read from their own rows. The changes after `headVersion`, the version of the head row before this
+ * call, show such prospects.
+ */
+export async function allAgendas(
+  table: Reads,
+  companyId: number,
+  userIds: readonly number[],
+  headVersion: number,
+): Promise<Agendas> {
+  const assignees = [null, ...userIds];
+  const inMonths = new Map<number, number>();
+  const seen = new Set<number>();
+  for (let done = 0; done < assignees.length; done += QUERIES_AT_ONCE) {
+    const some = assignees.slice(done, done + QUERIES_AT_ONCE);
+    const entries = await Promise.all(some.map((user) => agendaEntries(table, companyId, user)));
+    for (const { id, startMs, prospectId } of entries.flat()) {
+      inMonths.set(id, monthOf(startMs));
+      seen.add(prospectId);
+    }
+  }
+  for (const prospectId of await reassignedSince(table, companyId, headVersion)) {
+    if (seen.has(prospectId)) continue;
+    for await (const item of table.query(attachedKeys.appointments(companyId, prospectId))) {
+      const { id, startAt } = StoredAppointment.parse(item);
+      inMonths.set(id, monthOf(Date.parse(startAt)));
+    }
+  }
+  const months = Map.groupBy(inMonths.values(), (month) => month);
+  return {
+    count: inMonths.size,
+    months: [...months].map(([month, own]) => [month, own.length] as const).sort(([a], [b]) => a - b),
+  };
+}
+
+/** The agenda of a reassigned prospect has moved to another partition, so Queries of all partitions may have missed it. */
+async function reassignedSince(table: Reads, companyId: number, headVersion: number): Promise<Set<number>> {
+  const { chunks, unflushed } = await readLog(table, companyId, headVersion, 1);
+  const changes = [...unflushed.changes];
+  for await (const chunk of chunks) changes.push(...chunk.changes);
+  const isReassigned = (change: Change): boolean =>
+    change.kind === "prospect" && change.version > 1 && change.before !== change.after;
+  return new Set(changes.filter(isReassigned).map(({ id }) => id));
+}
+
+/** The number is counted from January of the year 0, in UTC. */
+function monthOf(epochMs: number): number {
+  const date = new Date(epochMs);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+const monthName = (month: number): string =>
+  `${String(Math.floor(month / 12)).padStart(4, "0")}-${String((month % 12) + 1).padStart(2, "0")}`;
+
+const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00:00:00.000Z`);
+
+/** In milliseconds since 1970. */
+export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
+
+/** The appointments of the user's agendas, sorted by prospect and then by id. */
+export async function appointmentsOfUser(
+  table: Reads,
+  companyId: number,
+  userId: number,
+  after: Order | undefined,
   limit: number,
 ): Promise<Some<StoredAppointment>> {
-  const { pk, begins } = attachedKeys.appointments(companyId, prospectId);
-  const from = id === undefined ? begins : after(attachedKeys.appointment(companyId, prospectId, id).sk);
-  return someRows(table, { pk, from, upTo: `${begins}~` }, limit, (item) => StoredAppointment.parse(item));
+  const [prospectId = 0, id = 0] = after ?? [];
+  const left = (await agendaEntries(table, companyId, userId))
+    .filter((entry) => entry.prospectId > prospectId || (entry.prospectId === prospectId && entry.id > id))
+    .sort((a, b) => a.prospectId - b.prospectId || a.id - b.id);
+  const some = left.slice(0, limit);
+  const items = await table.batchGet(
+    some.map((entry) => attachedKeys.appointment(companyId, entry.prospectId, entry.id)),
+  );
+  const rows = items
+    .map((item) => StoredAppointment.parse(item))
+    .map((row): Ordered<StoredAppointment> => ({ row, order: [row.prospectId, row.id, 0] }))
+    .sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1]);
+  return { rows, hasMore: left.length > limit };
 }
 
-export const noteKey = (companyId: number, prospectId: number, createdAt: number, id: number): Key =>
-  attachedKeys.note(companyId, prospectId, new Date(createdAt).toISOString(), id);
+/** A place in the calendar: after this appointment, or at this time if the id is 0. */
+interface Moment {
+  readonly at: number;
+  readonly id: number;
+}
+
+const startOf = (month: number): Moment => ({ at: beginOf(month), id: 0 });
+
+/**
+ * All appointments of the company, sorted by start and then by id. The agendas say which months have appointments. A later page does not
+ * need them if it ends within its first month. An `Order` contains the start of the appointment, its id, and the last month that had an
+ * appointment when the first page was read. No page reads beyond that month.
+ */
+export async function appointmentsOfCompany(
+  table: Reads,
+  companyId: number,
+  agendas: () => Promise<Agendas>,
+  after: Order | undefined,
+  limit: number,
+): Promise<Some<StoredAppointment>> {
+  const [first] = after === undefined ? (await agendas()).months : [];
+  const last = after?.[2] ?? (await agendas()).months.at(-1)?.[0];
+  if (last === undefined) return { rows: [], hasMore: false };
+  const rows: Ordered<StoredAppointment>[] = [];
+  const readMonth = async (from: Moment): Promise<StoredAppointment[]> => {
+    const found: StoredAppointment[] = [];
+    const room = limit - rows.length;
+    for await (const row of calendarRows(table, companyId, from, monthEnd(from.at), room)) found.push(row);
+    return found;
+  };
+  let group: readonly Moment[] = [after === undefined ? startOf(first?.[0] ?? last) : { at: after[0], id: after[1] }];
+  for (;;) {
+    for (const row of (await Promise.all(group.map(readMonth))).flat()) {
+      rows.push({ row, order: [Date.parse(row.startAt), row.id, last] });
+    }
+    if (rows.length >= limit) return { rows: rows.slice(0, limit), hasMore: true };
+    const done = monthOf(group.at(-1)?.at ?? Number.POSITIVE_INFINITY);
+    const left = done < last ? (await agendas()).months.filter(([month]) => month > done && month <= last) : [];
+    if (left.length === 0) return { rows, hasMore: false };
+    group = fitting(left, limit - rows.length).map(([month]) => startOf(month));
+  }
+}
+
+/** Returns at least the first month. */
+function fitting(months: Agendas["months"], room: number): Agendas["months"] {
+  let [end, left] = [0, room];
+  for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {
+    left -= count;
+    if (left < 0) break;
+    end++;
+  }
+  return months.slice(0, Math.max(1, end));
+}
+
+/** Ends at `to` or at the end of the month of `at`, whichever is earlier. */
+export async function* calendarRows(
+  table: Reads,
+  companyId: number,
+  { at, id }: Moment,
+  to: number,
+  limit: number,
+): AsyncGenerator<StoredAppointment, void, undefined> {
+  const month = monthName(monthOf(at));
+  const first = new Date(at).toISOString();
+  const end = to > at && monthOf(to) === monthOf(at) ? new Date(to).toISOString() : `${month}~`;
+  const { pk } = attachedKeys.calendar(companyId, month, first, end);
+  const from = id === 0 ? first : `${first}#${padded(id)}!`;
+  for await (const item of table.query({ pk, from, upTo: end, limit })) {
+    yield StoredAppointment.parse({ ...item, type: "appointment" });
+  }
+}

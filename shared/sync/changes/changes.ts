@@ -3,31 +3,31 @@
  * changes are new, and not a clock, so the client misses no change (docs/decisions/2026-11-23-changes.md).
  */
 import { createHash } from "node:crypto";
-import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { type Change, POSITION_MS } from "#shared/company-index/change-log.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
-import { agendaEntries } from "#shared/sync/changes/agendas.ts";
 import {
+  byKey,
   type Cursor,
+  deliveredOf,
+  firstPlace,
   foreignCursor,
+  isWithin,
+  knownOf,
+  nothingDelivered,
   openCursor,
-  type Place,
-  type Position,
   resetRequired,
   sealCursor,
   seesAll,
 } from "#shared/sync/changes/cursor.ts";
-import { deliveredOf, knownOf, nothingDelivered } from "#shared/sync/changes/delivered.ts";
 import { addElapsed } from "#shared/sync/changes/elapsed.ts";
 import { type ChangesContext, type Making, PageItems } from "#shared/sync/changes/items.ts";
 import { addRecords } from "#shared/sync/changes/records.ts";
 import { type ChangeItem, type ChangesPage, type ChangesQuery, ChangeType } from "#shared/sync/changes/schema.ts";
-import { type Bulk, Interest, Renames, Selection, sorted } from "#shared/sync/changes/selection.ts";
-import { StageReads } from "#shared/sync/changes/stage-reads.ts";
-import { readStages, type Stage } from "#shared/sync/changes/stages.ts";
-import { countTerritories } from "#shared/territories/territories.ts";
+import { type Bulk, Interest, Selection, sorted, supersededIn } from "#shared/sync/changes/selection.ts";
+import { readStages, type Stage, StageReads } from "#shared/sync/changes/stages.ts";
 
 interface Page {
   readonly items: readonly ChangeItem[];
@@ -52,14 +52,12 @@ export async function readChanges(
   const nowMs = Math.max(context.clock.now(), (cursor?.elapsed.at ?? 1) - 1);
   const making = { context, caller, nowMs };
   if (cursor !== undefined && nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", cursor.types);
-  const page =
+  const { items, next, hasMore, total } =
     cursor !== undefined && cursor.snapshot === undefined
       ? await changesPage(making, cursor, limit)
       : await snapshotPage(making, cursor, types ?? ChangeType.options, limit);
-  const { items, next, hasMore, total } = page;
   const sealed = await sealCursor(context.secrets, caller, next);
-  const common = { items: [...items], cursor: sealed, hasMore };
-  return total === undefined ? { phase: "changes", ...common } : { phase: "snapshot", ...common, total };
+  return { phase: total === undefined ? "changes" : "snapshot", items: [...items], cursor: sealed, hasMore, total };
 }
 
 const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): boolean =>
@@ -76,14 +74,12 @@ const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, sin
   position: { version: head.version, offset: 0, since },
   delivered: nothingDelivered,
   elapsed: { at: since + 1, id: 0, quietUntil: Number.POSITIVE_INFINITY },
-  snapshot: { stage: 0, after: undefined, total: undefined },
+  snapshot: undefined,
   partial: undefined,
 });
 
 /** The order in which a snapshot reads the types. A cursor contains a position in this order, so the order must not change. */
 const order: readonly ChangeType[] = ["statuses", "tags", "users", "territories", "prospects", "appointments", "notes"];
-const snapshotStages = (types: readonly ChangeType[]): Stage[] =>
-  order.filter((type) => types.includes(type)).map((type) => ({ type }));
 
 async function snapshotPage(
   making: Making,
@@ -91,59 +87,34 @@ async function snapshotPage(
   types: readonly ChangeType[],
   limit: number,
 ): Promise<Page> {
-  const { caller, nowMs } = making;
   const reads = new StageReads(making, known?.types ?? types);
   const { head } = await reads.found();
   if (known !== undefined) requireLog(known, head);
-  const cursor = known ?? beginning(caller, types, head, nowMs);
-  const from = cursor.snapshot ?? { stage: 0, after: undefined, total: undefined };
-  const total = from.total ?? (await countAll(reads, cursor.types));
+  const cursor = known ?? beginning(making.caller, types, head, making.nowMs);
+  const { snapshot, elapsed } = cursor;
+  const total = snapshot?.total ?? (await reads.count());
   const page = new PageItems(limit);
-  const place = await readStages(reads, snapshotStages(cursor.types), from, page);
-  const { elapsed } = cursor;
-  const quietUntil = Math.min(elapsed.quietUntil, page.quietUntil);
+  const stages = order.filter((type) => cursor.types.includes(type)).map((type): Stage => ({ type }));
+  const place = await readStages(reads, stages, snapshot ?? firstPlace, page);
   const next = {
     ...cursor,
-    elapsed: { ...elapsed, quietUntil },
-    snapshot: place === undefined ? undefined : { ...place, total },
+    elapsed: { ...elapsed, quietUntil: Math.min(elapsed.quietUntil, page.quietUntil) },
+    snapshot: place && { ...place, total },
   };
   return { items: page.items, next, hasMore: true, total };
-}
-
-async function countAll(reads: StageReads, types: readonly ChangeType[]): Promise<number> {
-  const { context, caller } = reads.making;
-  const { names, matches } = await reads.found();
-  const own = visibleAssignee(caller);
-  const countAppointments = async (): Promise<number> =>
-    own === undefined
-      ? (await reads.agendas()).count
-      : (await agendaEntries(context.table, caller.companyId, own)).length;
-  const counts: Record<ChangeType, () => number | Promise<number>> = {
-    prospects: () => matches.total,
-    notes: async () => (await reads.notes()).count(),
-    appointments: countAppointments,
-    territories: () => countTerritories(context.table, caller.companyId),
-    statuses: () => names.statuses.size,
-    tags: () => names.tags.size,
-    users: () => names.users.size,
-  };
-  const all = await Promise.all(types.map((type) => counts[type]()));
-  return all.reduce((sum, count) => sum + count, 0);
 }
 
 /** A chunk usually contains at least this number of changes. */
 const CHANGES_PER_ROW = 24;
 /** Number of rows to read at once for a user who sees only some prospects, because most changes do not concern this user. */
 const ROWS_FOR_FEW = 256;
-const rowsAtOnce = ({ seesAll: isAll }: Cursor, limit: number): number =>
-  isAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
   const { context, caller, nowMs } = making;
-  const { table } = context;
   const { companyId } = caller;
   const { types } = cursor;
-  const log = await readLog(table, companyId, cursor.position.version, rowsAtOnce(cursor, limit));
+  const rowsAtOnce = cursor.seesAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
+  const log = await readLog(context.table, companyId, cursor.position.version, rowsAtOnce);
   const { head } = log.unflushed;
   // The log may contain changes that were made while it was read.
   const since = Math.max(nowMs, context.clock.now());
@@ -151,8 +122,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const interest = new Interest(caller, types);
   const unflushed = sorted(log.unflushed.changes.filter(interest.concerns));
   const known = knownOf(cursor.delivered, unflushed, head.version !== cursor.position.version);
-  const renames = new Renames(log.changesAtHand, cursor.partial?.key);
-  const selection = new Selection(limit, interest, renames, cursor.position);
+  const isSuperseded = supersededIn(log.changesAtHand, cursor.partial);
+  const selection = new Selection(limit, interest, isSuperseded, cursor.position);
   await selection.addChunks(log.chunks, known).catch((error: unknown) => {
     throw error instanceof ChunkLost ? resetRequired("log_restarted", types) : error;
   });
@@ -174,37 +145,30 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const isBulkDone = bulk !== undefined && done.partial === undefined;
   const cut = bulk === undefined ? records[done.records] : undefined;
   const quietUntil = Math.min(cursor.elapsed.quietUntil, page.quietUntil);
-  const next = { ...cursor, elapsed: { ...cursor.elapsed, quietUntil }, partial: done.partial };
-  const position: Position = cut?.before ?? (isBulkDone ? bulk.after : bulk?.before) ?? selection.position;
-  if (!hasAllChunks || cut?.before !== undefined) {
-    return { items: page.items, next: { ...next, position }, hasMore: true };
-  }
+  const position = cut?.before ?? (isBulkDone ? bulk.after : bulk?.before) ?? selection.position;
+  const next = { ...cursor, position, elapsed: { ...cursor.elapsed, quietUntil }, partial: done.partial };
+  if (!hasAllChunks || cut?.before !== undefined) return { items: page.items, next, hasMore: true };
   const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
   // An item shows the current state of its record, so the next page need not repeat older changes of the record. A renamed status, tag or
   // user is an exception. Other records show the name too, and the client needs the items of all of them.
   const isShown = (change: Change): boolean =>
-    (shown.has(change.id) && interest.stagesOf(change).length === 0) ||
-    (isBulkDone && bulk.key.id === change.id && bulk.key.version === change.version);
-  const isDelivered = (change: Change): boolean =>
-    known.isDelivered(change) || isShown(change) || renames.isSuperseded(change);
+    (shown.has(change.id) && interest.stagesOf(change).length === 0) || (isBulkDone && byKey(bulk.key, change) === 0);
+  const isDelivered = (change: Change): boolean => known.isDelivered(change) || isShown(change) || isSuperseded(change);
   const delivered = deliveredOf(unflushed, isDelivered);
   const isAll = unflushed.every(isDelivered);
-  const isQuiet = !isAll || next.elapsed.quietUntil > nowMs;
-  if (isQuiet || page.room <= 0) {
-    return { items: page.items, next: { ...next, position, delivered }, hasMore: !(isAll && isQuiet) };
+  const isQuiet = quietUntil > nowMs;
+  if (!isAll || isQuiet || page.room <= 0) {
+    return { items: page.items, next: { ...next, delivered }, hasMore: !(isAll && isQuiet) };
   }
   const { elapsed, hasMore } = await addElapsed(making, types, cursor.elapsed, await names(), page);
-  return { items: page.items, next: { ...next, position, delivered, elapsed }, hasMore };
+  return { items: page.items, next: { ...next, delivered, elapsed }, hasMore };
 }
 
 /** Adds the items of many records that one change concerns. Returns where the next page continues, or undefined if all items are added. */
-async function addBulk(making: Making, cursor: Cursor, { key, stages }: Bulk, page: PageItems) {
-  const { partial, types } = cursor;
-  const isSameChange = partial?.key.id === key.id && partial.key.version === key.version;
-  const first: Place = { stage: 0, after: undefined };
-  const reads = new StageReads(making, types);
-  const place = await readStages(reads, stages, isSameChange ? partial : first, page);
-  return place === undefined ? undefined : { key: { id: key.id, version: key.version }, ...place };
+async function addBulk(making: Making, { partial, types }: Cursor, { key, stages }: Bulk, page: PageItems) {
+  const from = isWithin(partial, key) ? partial : firstPlace;
+  const place = await readStages(new StageReads(making, types), stages, from, page);
+  return place && { key: { id: key.id, version: key.version }, ...place };
 }
 
 /**
@@ -218,6 +182,5 @@ const logOf = ({ logId }: Head): string =>
     .slice(0, 16);
 
 function requireLog({ types, logId, position }: Cursor, head: Head): void {
-  const isThere = position.version <= head.version;
-  if (logId !== logOf(head) || !isThere) throw resetRequired("log_restarted", types);
+  if (logId !== logOf(head) || position.version > head.version) throw resetRequired("log_restarted", types);
 }

@@ -1,14 +1,12 @@
 /**
- * The cursor of `GET /api/changes`. It is encrypted and authenticated with a data key of the company, so that a client cannot change it.
+ * The cursor of `GET /api/changes`. It is encrypted and authenticated with a data key of the company, so that a client cannot change it. It
+ * also contains which unflushed changes the client has (`Delivered`).
  */
-
-import type { Caller } from "#shared/auth/caller.ts";
-import { visibleAssignee } from "#shared/auth/caller.ts";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { NotSealed, type Purpose, type Secrets } from "#shared/secrets/secrets.ts";
-import { type ChangeKey, type Delivered, readDelivered, writeDelivered } from "#shared/sync/changes/delivered.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 
 export interface Position {
@@ -23,22 +21,34 @@ export interface Position {
   readonly since: number;
 }
 
+/** The numbers by which a record is sorted among those of its type. Their meaning depends on the type. */
+export type Order = readonly [number, number, number];
+
 /** A place in a list of stages. Each stage reads records of one type, in a fixed order. */
 export interface Place {
   readonly stage: number;
-  /** The three numbers by which the last record was sorted. Their meaning depends on the type. Undefined before the first record. */
-  readonly after: readonly [number, number, number] | undefined;
+  /** The order of the last record. Undefined before the first record. */
+  readonly after: Order | undefined;
 }
 
-export interface SnapshotProgress extends Place {
-  /** The number of records at the beginning of the snapshot. Undefined before the first page. */
-  readonly total: number | undefined;
+export const firstPlace: Place = { stage: 0, after: undefined };
+
+/** No two records have the same id, even if they are of different kinds. */
+export interface ChangeKey {
+  readonly id: number;
+  readonly version: number;
 }
+
+export const byKey = (a: ChangeKey, b: ChangeKey): number => a.id - b.id || a.version - b.version;
 
 /** The client has got only the first items of the change `key`. The next page continues at this place. */
 export interface PartialChange extends Place {
   readonly key: ChangeKey;
 }
+
+/** True if the last page ended within this change. */
+export const isWithin = (partial: PartialChange | undefined, change: ChangeKey): partial is PartialChange =>
+  partial !== undefined && byKey(partial.key, change) === 0;
 
 /** The client has the changes of all events up to this place. Events happen without a write, and are sorted by `at` and then by `id`. */
 export interface Elapsed {
@@ -49,6 +59,19 @@ export interface Elapsed {
   readonly quietUntil: number;
 }
 
+/**
+ * The unflushed changes that the client has. A short list of them is in the cursor. Otherwise the unflushed changes are sorted, and the
+ * cursor covers only those before the first one that the client lacks. Until the next flush, changes are only added. If the number of
+ * covered changes has grown or there was a flush, the client gets all covered changes again.
+ */
+interface Delivered {
+  readonly list: readonly ChangeKey[];
+  /** The last covered change, and the number of covered changes. */
+  readonly covered: { readonly last: ChangeKey; readonly count: number } | undefined;
+}
+
+export const nothingDelivered: Delivered = { list: [], covered: undefined };
+
 export interface Cursor {
   readonly types: readonly ChangeType[];
   readonly seesAll: boolean;
@@ -56,70 +79,134 @@ export interface Cursor {
   readonly position: Position;
   readonly delivered: Delivered;
   readonly elapsed: Elapsed;
-  /** Undefined if the client has read the whole snapshot. */
-  readonly snapshot: SnapshotProgress | undefined;
+  /** `total` is the number of records at the beginning of the snapshot. Undefined if the client has read the whole snapshot. */
+  readonly snapshot: (Place & { readonly total: number }) | undefined;
   readonly partial: PartialChange | undefined;
 }
 
 export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
+
+/** Maximum bytes of the list in a cursor, so that the cursor has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
+const LIST_BYTES = 209;
+
+const nameOf = ({ id, version }: ChangeKey): string => `${id}#${version}`;
+
+export interface Known {
+  /** Use it for a change in a chunk, which the client may have got while it was unflushed. The number counts unflushed changes only. */
+  isListed(change: ChangeKey): boolean;
+  isDelivered(change: ChangeKey): boolean;
+}
+
+/**
+ * `unflushed` must be all that concern the caller, sorted. `wasFlushed` is true if there may have been a flush since the cursor was made.
+ */
+export function knownOf({ list, covered }: Delivered, unflushed: readonly ChangeKey[], wasFlushed: boolean): Known {
+  const names = new Set(list.map(nameOf));
+  const isListed = (change: ChangeKey): boolean => names.has(nameOf(change));
+  if (covered === undefined) return { isListed, isDelivered: isListed };
+  const isCovered = (change: ChangeKey): boolean => byKey(change, covered.last) <= 0;
+  const isSame = !wasFlushed && unflushed.filter(isCovered).length === covered.count;
+  return { isListed, isDelivered: (change) => isSame && isCovered(change) };
+}
+
+/** `unflushed` must be sorted. `isDelivered` returns true for a change that the client has. */
+export function deliveredOf<C extends ChangeKey>(
+  unflushed: readonly C[],
+  isDelivered: (change: C) => boolean,
+): Delivered {
+  const list = unflushed.filter(isDelivered);
+  const into = new ByteWriter();
+  writeList(into, list);
+  if (into.finish().length <= LIST_BYTES) return { list, covered: undefined };
+  const end = unflushed.findIndex((change) => !isDelivered(change));
+  const first = end < 0 ? unflushed : unflushed.slice(0, end);
+  const last = first.at(-1);
+  return { list: [], covered: last === undefined ? undefined : { last, count: first.length } };
+}
 
 const FORMAT = 1;
 
 /** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */
 const NEVER = 2 ** 48;
 
-function writePlace(into: ByteWriter, { stage, after }: Place): void {
-  into.integer(stage);
-  into.integer(after === undefined ? 0 : 1);
-  for (const part of after ?? []) into.signed(part);
+function write(into: ByteWriter, ...values: readonly number[]): void {
+  for (const value of values) into.integer(value);
 }
 
-function readPlace(from: ByteReader): Place {
-  const stage = from.integer();
-  const after = from.integer() === 0 ? undefined : ([from.signed(), from.signed(), from.signed()] as const);
-  return { stage, after };
+function writeOptional<T>(into: ByteWriter, value: T | undefined, writeValue: (value: T) => void): void {
+  into.integer(value === undefined ? 0 : 1);
+  if (value !== undefined) writeValue(value);
 }
+
+const readOptional = <T>(from: ByteReader, readValue: () => T): T | undefined =>
+  from.integer() === 0 ? undefined : readValue();
+
+const readKey = (from: ByteReader): ChangeKey => ({ id: from.integer(), version: from.integer() });
+
+/** The ids must not decrease. */
+function writeList(into: ByteWriter, list: readonly ChangeKey[]): void {
+  into.integer(list.length);
+  for (const [i, { id, version }] of list.entries()) write(into, id - (list[i - 1]?.id ?? 0), version);
+}
+
+function readList(from: ByteReader): ChangeKey[] {
+  let id = 0;
+  return Array.from({ length: from.integer() }, () => {
+    id += from.integer();
+    return { id, version: from.integer() };
+  });
+}
+
+function writePlace(into: ByteWriter, { stage, after }: Place): void {
+  into.integer(stage);
+  writeOptional(into, after, (numbers) => {
+    for (const number of numbers) into.signed(number);
+  });
+}
+
+const readPlace = (from: ByteReader): Place => ({
+  stage: from.integer(),
+  after: readOptional(from, () => [from.signed(), from.signed(), from.signed()] as const),
+});
 
 function encoded({ types, position, delivered, elapsed, snapshot, partial, ...rest }: Cursor): string {
   const into = new ByteWriter();
-  into.integer(FORMAT);
-  into.integer(types.reduce((bits, type) => bits | (1 << ChangeType.options.indexOf(type)), 0));
-  into.integer(rest.seesAll ? 1 : 0);
+  const bits = types.reduce((all, type) => all | (1 << ChangeType.options.indexOf(type)), 0);
+  write(into, FORMAT, bits, rest.seesAll ? 1 : 0);
   into.text(rest.logId);
-  into.integer(position.version);
-  into.integer(position.offset);
-  into.integer(position.since);
-  writeDelivered(into, delivered);
-  into.integer(elapsed.at);
-  into.integer(elapsed.id);
-  into.integer(Math.min(elapsed.quietUntil, NEVER));
-  into.integer(snapshot === undefined ? 0 : 1);
-  if (snapshot !== undefined) {
-    writePlace(into, snapshot);
-    into.integer(snapshot.total ?? 0);
-  }
-  into.integer(partial === undefined ? 0 : 1);
-  if (partial !== undefined) {
-    into.integer(partial.key.id);
-    into.integer(partial.key.version);
-    writePlace(into, partial);
-  }
+  write(into, position.version, position.offset, position.since);
+  writeList(into, delivered.list);
+  writeOptional(into, delivered.covered, ({ last, count }) => write(into, last.id, last.version, count));
+  write(into, elapsed.at, elapsed.id, Math.min(elapsed.quietUntil, NEVER));
+  writeOptional(into, snapshot, (place) => {
+    writePlace(into, place);
+    into.integer(place.total);
+  });
+  writeOptional(into, partial, ({ key, ...place }) => {
+    write(into, key.id, key.version);
+    writePlace(into, place);
+  });
   return Buffer.from(into.finish()).toString("base64url");
 }
 
+/** Returns undefined if another release has made the cursor. */
 function decoded(text: string): Cursor | undefined {
   const from = new ByteReader(Buffer.from(text, "base64url"));
   if (from.integer() !== FORMAT) return undefined;
   const bits = from.integer();
-  const types = ChangeType.options.filter((_, i) => (bits & (1 << i)) !== 0);
-  const [isAll, logId] = [from.integer() === 1, from.text()];
-  const position = { version: from.integer(), offset: from.integer(), since: from.integer() };
-  const delivered = readDelivered(from);
-  const elapsed = { at: from.integer(), id: from.integer(), quietUntil: from.integer() };
-  const snapshot = from.integer() === 0 ? undefined : { ...readPlace(from), total: from.integer() };
-  const partial =
-    from.integer() === 0 ? undefined : { key: { id: from.integer(), version: from.integer() }, ...readPlace(from) };
-  return { types, seesAll: isAll, logId, position, delivered, elapsed, snapshot, partial };
+  return {
+    types: ChangeType.options.filter((_, i) => (bits & (1 << i)) !== 0),
+    seesAll: from.integer() === 1,
+    logId: from.text(),
+    position: { version: from.integer(), offset: from.integer(), since: from.integer() },
+    delivered: {
+      list: readList(from),
+      covered: readOptional(from, () => ({ last: readKey(from), count: from.integer() })),
+    },
+    elapsed: { at: from.integer(), id: from.integer(), quietUntil: from.integer() },
+    snapshot: readOptional(from, () => ({ ...readPlace(from), total: from.integer() })),
+    partial: readOptional(from, () => ({ key: readKey(from), ...readPlace(from) })),
+  };
 }
 
 const PURPOSE: Purpose = "sync-cursors";
@@ -132,23 +219,14 @@ export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Curso
   return Buffer.from(sealed).toString("base64url");
 }
 
-function opened(secrets: Secrets, caller: Caller, text: string): Promise<string> {
-  const bytes = Buffer.from(text, "base64url");
-  // Node.js skips characters that are not in the alphabet of base64url, and would accept a cursor with such characters.
-  if (bytes.toString("base64url") !== text) return Promise.reject(foreignCursor());
-  return secrets.open(caller.companyId, boundTo(caller), bytes, PURPOSE);
-}
-
-export type ResetReason = "expired" | "scope_changed" | "log_restarted";
-
-const resetTexts: Record<ResetReason, string> = {
+const resetTexts = {
   expired: "The cursor is older than 60 days.",
   scope_changed: "The user's role or permissions have changed, so the user sees other records.",
   log_restarted: "The company's change log began anew after the cursor was made.",
-};
+} as const;
 
 /** Returns the error that tells a client to start again with a snapshot of the same types. */
-export function resetRequired(reason: ResetReason, types: readonly ChangeType[]): ApiError {
+export function resetRequired(reason: keyof typeof resetTexts, types: readonly ChangeType[]): ApiError {
   const location = `/api/changes?types=${types.join(",")}`;
   return new ApiError("sync_reset_required", `${resetTexts[reason]} Begin anew without a cursor.`, {
     members: { reason },
@@ -156,28 +234,24 @@ export function resetRequired(reason: ResetReason, types: readonly ChangeType[])
   });
 }
 
-export const foreignCursor = (cause?: unknown): ApiError =>
-  new ApiError("validation_failed", "The cursor is damaged, or belongs to another user or to other types.", {
-    faults: [
-      {
-        parameter: "cursor",
-        code: "invalid_cursor",
-        message: "is damaged, or belongs to another user or to other types",
-      },
-    ],
-    cause,
-  });
+export function foreignCursor(cause?: unknown): ApiError {
+  const message = "is damaged, or belongs to another user or to other types";
+  const faults = [{ parameter: "cursor", code: "invalid_cursor", message }];
+  return new ApiError("validation_failed", `The cursor ${message}.`, { faults, cause });
+}
 
 /**
  * Throws `validation_failed` if `text` is not a cursor of this caller. Throws `sync_reset_required` if the caller has got or lost the right
  * to see all prospects since the cursor was made, or if another release has made the cursor.
  */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
-  const cursor = await opened(secrets, caller, text)
-    .then(decoded)
-    .catch((error: unknown) => {
-      throw error instanceof NotSealed ? foreignCursor(error) : error;
-    });
+  const bytes = Buffer.from(text, "base64url");
+  // Node.js skips characters that are not in the alphabet of base64url, and would accept a cursor with such characters.
+  if (bytes.toString("base64url") !== text) throw foreignCursor();
+  const opened = await secrets.open(caller.companyId, boundTo(caller), bytes, PURPOSE).catch((error: unknown) => {
+    throw error instanceof NotSealed ? foreignCursor(error) : error;
+  });
+  const cursor = decoded(opened);
   if (cursor === undefined) throw resetRequired("log_restarted", ChangeType.options);
   if (cursor.seesAll !== seesAll(caller)) throw resetRequired("scope_changed", cursor.types);
   return cursor;

@@ -1,15 +1,17 @@
 /** Makes the items of a page of `GET /api/changes` from stored rows. */
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
+import type { Change } from "#shared/company-index/change-log.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { checked } from "#shared/http/chain.ts";
 import * as limits from "#shared/limits.ts";
 import { begunAppointments, nextAppointment } from "#shared/prospects/agenda.ts";
+import { holdersOf } from "#shared/prospects/assignments.ts";
 import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import { isInScope, isVisible } from "#shared/prospects/read.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
-import type { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import type { ListedRow, StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { presentUser } from "#shared/reference/invite.ts";
 import { Status, type StoredStatus, type StoredTag, Tag } from "#shared/reference/schema.ts";
@@ -26,79 +28,114 @@ export interface Making {
   readonly nowMs: number;
 }
 
-const upsert = (type: ChangeType, id: number, version: number, data: object): ChangeItem => ({
-  ...{ type, id, version, op: "upsert" },
-  data: { ...data },
-});
-
-export type Reason = "deleted" | "hidden";
-
-export const removal = (type: ChangeType, id: number, version: number, reason: Reason): ChangeItem => ({
-  ...{ type, id, version, op: "remove", reason },
-});
-
-/** Undefined if the caller sees the prospect. */
-export function hiddenBecause(caller: Caller, prospect: StoredProspect): Reason | undefined {
-  if (isVisible(caller, prospect)) return undefined;
-  return isInScope(caller, prospect) ? "deleted" : "hidden";
-}
-
 /**
  * `changesAt` is the time at which the record changes without a write, in milliseconds since 1970. It is absent if there is no such time.
  */
 export interface TimedItem {
   readonly item: ChangeItem;
-  readonly changesAt?: number;
+  readonly changesAt?: number | undefined;
+}
+
+/** The type of the records of each kind of change. */
+export const typeOf = {
+  prospect: "prospects",
+  note: "notes",
+  appointment: "appointments",
+  territory: "territories",
+  status: "statuses",
+  tag: "tags",
+  user: "users",
+} as const satisfies Record<Change["kind"], ChangeType>;
+
+interface Row {
+  readonly type: Change["kind"];
+  readonly id: number;
+  readonly version: number;
+}
+
+/** `low` is as in `shownVersion`. */
+const upsert = ({ type, id, version }: Row, data: object, low = 0, changesAt?: number): TimedItem => ({
+  item: { type: typeOf[type], id, version: shownVersion(version, low), op: "upsert", data: { ...data } },
+  changesAt,
+});
+
+type Reason = "deleted" | "hidden";
+
+export const removal = (type: ChangeType, id: number, version: number, reason: Reason): TimedItem => ({
+  item: { type, id, version, op: "remove", reason },
+});
+
+/** Undefined if the caller sees the prospect. */
+export function hiddenBecause(caller: Caller, prospect: ListedRow): Reason | undefined {
+  if (isVisible(caller, prospect)) return undefined;
+  return isInScope(caller, prospect) ? "deleted" : "hidden";
 }
 
 export async function prospectItem(
   { context: { table }, caller, nowMs }: Making,
-  prospect: StoredProspect,
+  prospect: ListedRow,
   names: Dictionary,
 ): Promise<TimedItem> {
   const [next, begun] = await Promise.all([
     nextAppointment(table, prospect, nowMs),
     begunAppointments(table, prospect, nowMs),
   ]);
-  const version = shownVersion(prospect.version, names.version + begun);
+  const low = names.version + begun;
   const reason = hiddenBecause(caller, prospect);
-  if (reason !== undefined) return { item: removal("prospects", prospect.id, version, reason) };
-  const item = upsert("prospects", prospect.id, version, checked(Prospect, presentProspect(prospect, next, names)));
-  return next === undefined ? { item } : { item, changesAt: begunAt(next) };
+  if (reason !== undefined) return removal("prospects", prospect.id, shownVersion(prospect.version, low), reason);
+  const data = checked(Prospect, presentProspect(prospect, next, names));
+  return upsert(prospect, data, low, next && begunAt(next));
+}
+
+/** Undefined if there is no row, or if the caller does not see the prospect any more. */
+export async function shownProspect(
+  making: Making,
+  row: ListedRow | undefined,
+  names: Dictionary,
+): Promise<TimedItem | undefined> {
+  const made = row && (await prospectItem(making, row, names));
+  return made?.item.op === "upsert" ? made : undefined;
 }
 
 /** From the result on, the prospect shows its next appointment instead. */
 export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(startAt) + 1;
+
+export type AttachedRow = StoredNote | StoredAppointment;
 
 /**
  * The version of a note or appointment also grows with the version of its prospect and of the dictionary. For example, a prospect is
  * assigned to another user and later back. The client gets the removal of a note and later the note again, which must have a higher version
  * than its removal.
  */
-export const attachedVersion = (row: { readonly version: number }, prospectVersion: number, names: Dictionary) =>
-  shownVersion(row.version, prospectVersion + names.version);
+const attachedLow = (prospectVersion: number, names: Dictionary): number => prospectVersion + names.version;
 
-export const noteItem = (row: StoredNote, prospectVersion: number, names: Dictionary): TimedItem => {
-  const data = checked(Note, presentNote(row, names));
-  return { item: upsert("notes", row.id, attachedVersion(row, prospectVersion, names), data) };
-};
+export function attachedItem(row: AttachedRow, prospectVersion: number, names: Dictionary): TimedItem {
+  const data =
+    row.type === "note" ? checked(Note, presentNote(row, names)) : checked(Appointment, presentAppointment(row, names));
+  return upsert(row, data, attachedLow(prospectVersion, names));
+}
 
-export const appointmentItem = (row: StoredAppointment, prospectVersion: number, names: Dictionary): TimedItem => {
-  const data = checked(Appointment, presentAppointment(row, names));
-  return { item: upsert("appointments", row.id, attachedVersion(row, prospectVersion, names), data) };
-};
+/**
+ * If the prospect has ceased to be visible, the item removes its note or appointment. Returns undefined if no device of the caller can have
+ * a copy (`holdersOf`).
+ */
+export function movedItem(
+  { caller, nowMs }: Making,
+  row: AttachedRow,
+  prospect: ListedRow,
+  names: Dictionary,
+): TimedItem | undefined {
+  const reason = hiddenBecause(caller, prospect);
+  if (reason === undefined) return attachedItem(row, prospect.version, names);
+  const own = visibleAssignee(caller);
+  if (own !== undefined && holdersOf(prospect, row, nowMs)?.includes(own) === false) return undefined;
+  return removal(typeOf[row.type], row.id, shownVersion(row.version, attachedLow(prospect.version, names)), reason);
+}
 
-export const territoryItem = (row: StoredTerritory): TimedItem => ({
-  item: upsert("territories", row.id, shownVersion(row.version), checked(Territory, presentTerritory(row))),
-});
-
-export const statusItem = (row: StoredStatus): TimedItem => ({
-  item: upsert("statuses", row.id, shownVersion(row.version), checked(Status, row)),
-});
-
-export const tagItem = (row: StoredTag): TimedItem => ({
-  item: upsert("tags", row.id, shownVersion(row.version), checked(Tag, row)),
-});
+export const territoryItem = (row: StoredTerritory): TimedItem =>
+  upsert(row, checked(Territory, presentTerritory(row)));
+export const statusItem = (row: StoredStatus): TimedItem => upsert(row, checked(Status, row));
+export const tagItem = (row: StoredTag): TimedItem => upsert(row, checked(Tag, row));
 
 /** From the result on, the user is shown with an expired invitation. Undefined if the invitation cannot expire. */
 export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | undefined =>
@@ -107,13 +144,7 @@ export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | u
 export function userItem(row: StoredUser, nowMs: number): TimedItem {
   const changesAt = expiresAt(row);
   const isExpired = changesAt !== undefined && changesAt <= nowMs;
-  const item = upsert(
-    "users",
-    row.id,
-    shownVersion(row.version, isExpired ? 1 : 0),
-    checked(User, presentUser(row, nowMs)),
-  );
-  return changesAt === undefined || isExpired ? { item } : { item, changesAt };
+  return upsert(row, checked(User, presentUser(row, nowMs)), isExpired ? 1 : 0, isExpired ? undefined : changesAt);
 }
 
 /** Rows that do not fit into the page are read in vain, so the number is the default limit of a page. */

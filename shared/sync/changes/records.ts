@@ -1,14 +1,23 @@
 /** Makes the items of the records that a page of changes has selected, from their current rows. */
-
-import type { Caller } from "#shared/auth/caller.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod/mini";
+import { visibleAssignee } from "#shared/auth/caller.ts";
+import type { AppointmentChange, Change, NoteChange } from "#shared/company-index/change-log.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Consistency } from "#shared/db/batch.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
+import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
+import { type ListedRow, StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import type { PartialChange } from "#shared/sync/changes/cursor.ts";
+import { attachedAfter } from "#shared/sync/changes/attached.ts";
+import { firstPlace, isWithin, type PartialChange, type Place } from "#shared/sync/changes/cursor.ts";
 import {
-  appointmentItem,
+  attachedItem,
   hiddenBecause,
   type Making,
-  noteItem,
+  movedItem,
   type PageItems,
   PROSPECTS_AT_ONCE,
   prospectItem,
@@ -17,31 +26,37 @@ import {
   type TimedItem,
   tagItem,
   territoryItem,
+  typeOf,
   userItem,
 } from "#shared/sync/changes/items.ts";
-import {
-  ATTACHED_AT_ONCE,
-  type Attached,
-  attachedItems,
-  type Moving,
-  NOTES,
-  type ProspectRows,
-  readAttached,
-} from "#shared/sync/changes/moves.ts";
-import { type EndOfLog, type RecordRows, readRecordRows } from "#shared/sync/changes/rows.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
-import { type Selected, typeOf } from "#shared/sync/changes/selection.ts";
+import type { Selected } from "#shared/sync/changes/selection.ts";
+import { StoredTerritory } from "#shared/territories/territories.ts";
 
 /** Maximum number of prospects in a page that become visible or hidden. Their notes and appointments need items, too. */
 const MOVES_AT_ONCE = 64;
-export interface Taken {
+/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record, it is the room in the page. */
+const ATTACHED_AT_ONCE = 32;
+
+interface Taken {
   /** Number of records with all their items in the page. */
   readonly records: number;
   /** The next record, if only some of its items are in the page. */
   readonly partial: PartialChange | undefined;
 }
 
-export interface KnownOfCompany {
+/** What the log says if it contains no later changes than those that were read. */
+interface EndOfLog {
+  /**
+   * All changes that the client has were made before this time, in milliseconds since 1970. An earlier change may appear in the log after
+   * them, because DynamoDB does not isolate a Query from transactions.
+   */
+  readonly since: number;
+  /** Prospects whose notes and appointments a change may have shown or hidden, even if the client has this change. */
+  readonly moved: ReadonlySet<number>;
+}
+
+interface KnownOfCompany {
   /** The version of the dictionary. */
   readonly namesVersion: number;
   readonly namesOf: () => Promise<Dictionary>;
@@ -59,62 +74,168 @@ export async function addRecords(
   page: PageItems,
 ): Promise<Taken> {
   let moves = 0;
-  const [first] = records;
-  const begun = first !== undefined && isSame(partial, first) ? partial : undefined;
-  for (let done = 0; done < records.length; done += PROSPECTS_AT_ONCE) {
-    const some = beforeMove(records.slice(done, done + PROSPECTS_AT_ONCE), MOVES_AT_ONCE - moves);
-    if (some.length === 0) return { records: done, partial: undefined };
-    const moving = some
-      .filter(({ moves: isMoving }) => isMoving)
-      .map((record): Moving => {
-        if (record !== first) return { ...record, from: NOTES, after: undefined, limit: ATTACHED_AT_ONCE };
-        const { stage, after } = begun !== undefined && begun.stage >= NOTES ? begun : { stage: NOTES };
-        return { ...record, from: stage, after, limit: Math.max(1, page.room) };
-      });
-    const [rows, attached] = await Promise.all([
-      readRows(making, types, some, known),
-      readAttached(making, types, moving),
-    ]);
+  const excess = records.findIndex((record) => record.moves && ++moves > MOVES_AT_ONCE);
+  const taken = excess === -1 ? records : records.slice(0, excess);
+  const [first] = taken;
+  // A change that is newer than the one within which the last page ended may have hidden what the client has, so its items begin again.
+  const begun = first !== undefined && isWithin(partial, first) ? partial : undefined;
+  for (let done = 0; done < taken.length; done += PROSPECTS_AT_ONCE) {
+    const some = taken.slice(done, done + PROSPECTS_AT_ONCE);
+    const reads = some.map((record) => {
+      if (!record.moves) return [];
+      if (record !== first) return readAttached(making, types, record, firstPlace, ATTACHED_AT_ONCE);
+      return readAttached(making, types, record, begun ?? firstPlace, Math.max(1, page.room));
+    });
+    const [rows, attached] = await Promise.all([readRows(making, some, known), Promise.all(reads)]);
     for (const [i, record] of some.entries()) {
       const from = record === first ? begun : undefined;
-      if (record.moves) moves++;
-      const cut = await addRecord(rows, record, from, attachedItems(rows, record, attached.get(record.id)), page);
+      const cut = await addRecord(rows, types, record, from, attached[i] ?? [], page);
       if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? from : cut };
     }
-    if (some.length < Math.min(PROSPECTS_AT_ONCE, records.length - done))
-      return { records: done + some.length, partial: undefined };
   }
-  return { records: records.length, partial: undefined };
+  return { records: taken.length, partial: undefined };
 }
 
-/** Returns the records before the one with which the page would have more than `moves` moves, because the page ends there. */
-function beforeMove(records: readonly Selected[], moves: number): readonly Selected[] {
-  let left = moves;
-  const end = records.findIndex(({ moves: isMoving }) => isMoving && --left < 0);
-  return end === -1 ? records : records.slice(0, end);
-}
+/** These types have the stages 1 and 2. Stage 0 is the record itself. The cursor contains the stage with which the next page begins. */
+const attachedTypes = ["notes", "appointments"] as const;
 
-/** True if the last page ended within this change. A newer change may have hidden what the client has, so its items begin again. */
-const isSame = (partial: PartialChange | undefined, { id, version }: Selected): boolean =>
-  partial?.key.id === id && partial.key.version === version;
-
-interface Rows extends ProspectRows, RecordRows {
-  readonly prospects: RecordRows["prospects"];
-}
-
-async function readRows(
-  { context, caller, nowMs }: Making,
+/** Reads the notes and appointments after the place, as far as the client wants them. */
+async function readAttached(
+  { context, caller }: Making,
   types: readonly ChangeType[],
+  { id }: Selected,
+  from: Place,
+  limit: number,
+) {
+  const found = attachedTypes.map(async (type, i) => {
+    const stage = i + 1;
+    if (!types.includes(type) || stage < from.stage) return [];
+    const after = stage === from.stage ? from.after : undefined;
+    return [{ stage, ...(await attachedAfter(context.table, caller.companyId, id, type, after, limit)) }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Returns undefined if all items fit, where the next page continues otherwise, or "unchanged" if not even one item fits. */
+async function addRecord(
+  rows: Rows,
+  types: readonly ChangeType[],
+  record: Selected,
+  partial: PartialChange | undefined,
+  attached: Awaited<ReturnType<typeof readAttached>>,
+  page: PageItems,
+): Promise<PartialChange | "unchanged" | undefined> {
+  const key = { id: record.id, version: record.version };
+  let cut: PartialChange | "unchanged" = "unchanged";
+  if ((partial?.stage ?? 0) === 0) {
+    const item = types.includes(typeOf[record.change.kind]) ? await ownItem(rows, record) : undefined;
+    if (item !== undefined && !page.add(item)) return cut;
+    cut = { key, stage: 1, after: undefined };
+  }
+  for (const { stage, rows: some, hasMore } of attached) {
+    for (const { row, order } of some) {
+      const item = movedItem(rows.making, row, prospectIn(rows, record.id), rows.names);
+      if (item !== undefined && !page.add(item)) return cut;
+      cut = { key, stage, after: order };
+    }
+    if (hasMore) return cut;
+  }
+  return undefined;
+}
+
+async function ownItem(rows: Rows, { id, version, change }: Selected): Promise<TimedItem | undefined> {
+  const { making, names } = rows;
+  if (change.kind === "prospect") return prospectItem(making, prospectIn(rows, id), names);
+  if (change.isDeleted) return removal(typeOf[change.kind], id, shownVersion(version), "deleted");
+  const row = rows.others.get(id) ?? names.statuses.get(id) ?? names.tags.get(id) ?? names.users.get(id);
+  if (row === undefined) return undefined;
+  switch (row.type) {
+    case "territory":
+      return territoryItem(row);
+    case "status":
+      return statusItem(row);
+    case "tag":
+      return tagItem(row);
+    case "user":
+      return userItem(row, making.nowMs);
+    default: {
+      const prospect = rows.prospects.get(row.prospectId);
+      const isSeen = rows.seen.has(id) || (prospect && hiddenBecause(making.caller, prospect) === undefined);
+      return prospect && isSeen ? attachedItem(row, prospect.version, names) : undefined;
+    }
+  }
+}
+
+const OtherRow = z.discriminatedUnion("type", [StoredNote, StoredAppointment, StoredTerritory]);
+type OtherRow = z.infer<typeof OtherRow>;
+
+interface Rows {
+  readonly making: Making;
+  readonly names: Dictionary;
+  readonly prospects: ReadonlyMap<number, ListedRow>;
+  /** Notes, appointments and territories by id. A row that does not exist is missing. */
+  readonly others: ReadonlyMap<number, OtherRow>;
+  /** Ids of notes and appointments that the caller may see according to the log. The rows of their prospects may be outdated. */
+  readonly seen: ReadonlyMap<number, unknown>;
+}
+
+function prospectIn({ prospects }: Rows, id: number): ListedRow {
+  const row = prospects.get(id);
+  if (row === undefined) throw new Error(`the row of prospect ${id} was not read`);
+  return row;
+}
+
+/** Upper bound for the difference between the clocks of two functions. AWS synchronizes them to less than a millisecond. */
+const CLOCK_SKEW_MS = 5;
+
+/**
+ * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
+ * not see it any more. If `end` is undefined and the caller sees only some prospects, the current rows are therefore read. The prospects of
+ * notes and appointments must be current too, unless the log shows that the caller may see them: it contains the prospect's assignee at the
+ * time of the change, and later assignments, deletions and restores.
+ */
+async function readRows(
+  making: Making,
   records: readonly Selected[],
   { namesVersion, namesOf, end }: KnownOfCompany,
 ): Promise<Rows> {
-  const making = { context, caller, nowMs };
-  const [names, rows] = await Promise.all([
+  const { table } = making.context;
+  const { companyId } = making.caller;
+  const own = visibleAssignee(making.caller);
+  const refs = records.filter(({ change }) => change.kind === "prospect");
+  const seen = new Map<number, { readonly version: number; readonly prospectId: number }>();
+  const current = new Set(end === undefined && own !== undefined ? refs.map(({ id }) => id) : []);
+  const recent = new Set<number>();
+  const wanted = new Map<number, WantedRow>();
+  for (const { id, version, change } of records) {
+    const key = keyOf(companyId, change);
+    if (key !== undefined) wanted.set(id, { ...key, version });
+    if (!isAttached(change) || change.isDeleted) continue;
+    const { prospectId } = change;
+    const assignee = change.kind === "note" ? change.assignee : change.after;
+    const isSeen = end !== undefined && !end.moved.has(prospectId) && (own === undefined || assignee === own);
+    if (isSeen) seen.set(id, { version, prospectId });
+    (isSeen ? recent : current).add(prospectId);
+  }
+  const [names, prospects, others] = await Promise.all([
     namesOf().then((known) => namesWith(making, known, records)),
-    readRecordRows(context.table, caller, records, namesVersion, end),
+    rowsAtLeast(table, companyId, refs, namesVersion, current, recent),
+    rowsAt(table, wanted),
   ]);
-  return { making, types, names, ...rows };
+  const late = new Set<number>();
+  for (const [id, { version, prospectId }] of seen) {
+    const row = others.get(id);
+    const isNew = Date.parse(row?.updatedAt ?? "") > (end?.since ?? 0) + CLOCK_SKEW_MS;
+    if (row?.version === version && isNew && prospects.has(prospectId)) continue;
+    seen.delete(id);
+    if (row !== undefined) late.add(prospectId);
+  }
+  const parents = late.size === 0 ? [] : await rowsAtLeast(table, companyId, [], namesVersion, late);
+  return { making, names, prospects: new Map([...prospects, ...parents]), others, seen };
 }
+
+const isAttached = (change: Change): change is NoteChange | AppointmentChange =>
+  change.kind === "note" || change.kind === "appointment";
 
 /** Maximum number of reads of the dictionary. They are not isolated from a transaction whose entry in the log is already visible. */
 const NAMES_TRIES = 5;
@@ -129,11 +250,10 @@ async function namesWith(
   for (let tries = 1; tries <= NAMES_TRIES; tries++) {
     const { statuses, tags, users } = names;
     const isBehind = records.some(({ id, version, change: { kind, isDeleted } }) => {
-      const all = kind === "status" ? statuses : kind === "tag" ? tags : kind === "user" ? users : undefined;
-      const found = all?.get(id)?.version;
+      if (isDeleted || !(kind === "status" || kind === "tag" || kind === "user")) return false;
+      const found = statuses.get(id) ?? tags.get(id) ?? users.get(id);
       // A tag that is missing was deleted later, and this deletion is in the log too.
-      const isGone = kind === "tag" && found === undefined && tries > 1;
-      return all !== undefined && !isDeleted && !isGone && (found ?? 0) < version;
+      return found === undefined ? kind !== "tag" || tries === 1 : found.version < version;
     });
     if (!isBehind) break;
     names = await freshDictionary(context, caller.companyId);
@@ -141,83 +261,41 @@ async function namesWith(
   return names;
 }
 
-/** Returns undefined if all items fit, where the next page continues otherwise, or "unchanged" if not even one item fits. */
-async function addRecord(
-  rows: Rows,
-  record: Selected,
-  partial: PartialChange | undefined,
-  attached: readonly Attached[],
-  page: PageItems,
-): Promise<PartialChange | "unchanged" | undefined> {
-  const { types } = rows;
-  const key = { id: record.id, version: record.version };
-  let cut: PartialChange | "unchanged" = "unchanged";
-  if ((partial?.stage ?? 0) === 0) {
-    const item = types.includes(typeOf[record.change.kind]) ? await ownItem(rows, record) : undefined;
-    if (item !== undefined && !page.add(item)) return cut;
-    if (!record.moves) return undefined;
-    cut = { key, stage: NOTES, after: undefined };
-  }
-  for (const { stage, entries, hasMore } of attached) {
-    for (const { item, order } of entries) {
-      if (item !== undefined && !page.add(item)) return cut;
-      cut = { key, stage, after: order };
-    }
-    if (hasMore) return cut;
-  }
-  return undefined;
+/** The row must be read in this version or a later one. */
+interface WantedRow extends keys.Key {
+  readonly version: number;
 }
 
-async function ownItem(
-  { making, names, ...rows }: Rows,
-  { id, version, change }: Selected,
-): Promise<TimedItem | undefined> {
-  if (change.kind !== "prospect" && change.isDeleted) {
-    return { item: removal(typeOf[change.kind], id, shownVersion(version), "deleted") };
-  }
-  switch (change.kind) {
-    case "prospect": {
-      const row = rows.prospects.get(id);
-      if (row === undefined) throw new Error(`the row of prospect ${id} was not read`);
-      return prospectItem(making, row, names);
-    }
-    case "note": {
-      const row = rows.notes.get(id);
-      const parentVersion = parentVersionOf(making.caller, rows, id, change.prospectId);
-      return row === undefined || parentVersion === undefined ? undefined : noteItem(row, parentVersion, names);
-    }
-    case "appointment": {
-      const row = rows.appointments.get(id);
-      const parentVersion = parentVersionOf(making.caller, rows, id, change.prospectId);
-      return row === undefined || parentVersion === undefined ? undefined : appointmentItem(row, parentVersion, names);
-    }
-    case "territory": {
-      const row = rows.territories.get(id);
-      return row === undefined ? undefined : territoryItem(row);
-    }
-    case "status": {
-      const row = names.statuses.get(id);
-      return row === undefined ? undefined : statusItem(row);
-    }
-    case "tag": {
-      const row = names.tags.get(id);
-      return row === undefined ? undefined : tagItem(row);
-    }
-    case "user": {
-      const row = names.users.get(id);
-      return row === undefined ? undefined : userItem(row, making.nowMs);
-    }
-  }
+/** Returns undefined if the record is deleted, or has no row of its own beside those of prospects and of the dictionary. */
+function keyOf(companyId: number, change: Change): keys.Key | undefined {
+  if (change.isDeleted) return undefined;
+  if (change.kind === "appointment") return attachedKeys.appointment(companyId, change.prospectId, change.id);
+  if (!("createdAt" in change) || change.createdAt === undefined) return undefined;
+  const createdAt = new Date(change.createdAt).toISOString();
+  if (change.kind === "note") return attachedKeys.note(companyId, change.prospectId, createdAt, change.id);
+  return keys.territory(companyId, createdAt, change.id);
 }
 
-/** Returns undefined if the caller may not see the prospect. */
-function parentVersionOf(
-  caller: Caller,
-  { prospects, seen }: RecordRows,
-  id: number,
-  prospectId: number,
-): number | undefined {
-  const prospect = prospects.get(prospectId);
-  const isVisible = prospect !== undefined && (seen.has(id) || hiddenBecause(caller, prospect) === undefined);
-  return isVisible ? prospect.version : undefined;
+const TRIES = 5;
+
+/** Rows that are missing or too old after an eventually consistent read are read again with strong consistency, `TRIES` times at most. */
+async function rowsAt(table: Reads, wanted: ReadonlyMap<number, WantedRow>): Promise<ReadonlyMap<number, OtherRow>> {
+  const found = new Map<number, OtherRow>();
+  const read = async (rows: Iterable<readonly [number, WantedRow]>, consistency: Consistency): Promise<void> => {
+    const single = [...rows].map(([, { pk, sk }]) => ({ pk, sk }));
+    for (const item of await table.batchGet(single, { consistency })) {
+      const row = OtherRow.parse(item);
+      found.set(row.id, row);
+    }
+  };
+  await read(wanted, "eventual");
+  for (let tries = 1; tries <= TRIES; tries++) {
+    const behind = [...wanted].filter(([id, { version }]) => (found.get(id)?.version ?? 0) < version);
+    if (behind.length === 0) break;
+    if (tries > 1) await sleep(10 * tries);
+    await read(behind, "strong");
+    // A row that is still missing after two strong reads was deleted meanwhile.
+    if (tries > 1 && behind.every(([id]) => !found.has(id))) break;
+  }
+  return found;
 }

@@ -12,8 +12,15 @@ import type {
   ProspectChange,
   SharedChange,
 } from "#shared/company-index/change-log.ts";
-import type { Position } from "#shared/sync/changes/cursor.ts";
-import { byKey, type ChangeKey, type Known } from "#shared/sync/changes/delivered.ts";
+import {
+  byKey,
+  type ChangeKey,
+  isWithin,
+  type Known,
+  type PartialChange,
+  type Position,
+} from "#shared/sync/changes/cursor.ts";
+import { typeOf } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import type { Stage } from "#shared/sync/changes/stages.ts";
 
@@ -37,35 +44,24 @@ export interface Bulk {
   readonly after?: Position;
 }
 
-export const typeOf = {
-  prospect: "prospects",
-  note: "notes",
-  appointment: "appointments",
-  territory: "territories",
-  status: "statuses",
-  tag: "tags",
-  user: "users",
-} as const satisfies Record<Change["kind"], ChangeType>;
-
 /** Decides which changes concern a caller, and which other records the caller must get because of a change. */
 export class Interest {
-  readonly #caller: Caller;
+  /** The only assignee whose prospects the caller sees. Undefined if the caller sees all prospects. */
+  readonly #own: number | undefined;
   readonly #types: ReadonlySet<ChangeType>;
 
   constructor(caller: Caller, types: readonly ChangeType[]) {
-    this.#caller = caller;
-    this.#types = new Set(types);
+    [this.#own, this.#types] = [visibleAssignee(caller), new Set(types)];
   }
 
   readonly concerns = (change: Change): boolean => {
     const isWanted = this.#types.has(typeOf[change.kind]);
     switch (change.kind) {
       case "prospect":
-        return isWanted ? this.#sees(change) : this.hasAttached && this.#sees(change) && this.moves(change);
+        return this.#sees(change) && (isWanted || this.moves(change));
       case "note": {
-        const own = visibleAssignee(this.#caller);
-        if (change.isDeleted) return isWanted && this.#mayHold(change);
-        return isWanted && (own === undefined || (change.assignee ?? own) === own);
+        const isSeen = this.#own === undefined || (change.assignee ?? this.#own) === this.#own;
+        return isWanted && (change.isDeleted ? this.#mayHold(change) : isSeen);
       }
       case "appointment":
         return isWanted && (change.isDeleted ? this.#mayHold(change) : this.#sees(change));
@@ -76,37 +72,32 @@ export class Interest {
 
   /** Also returns true if this is not known. A user to whom the prospect was assigned before may have a copy, too. */
   #mayHold({ heldBy }: NoteChange | AppointmentChange): boolean {
-    const own = visibleAssignee(this.#caller);
-    return own === undefined || heldBy === undefined || heldBy.includes(own);
-  }
-
-  get hasAttached(): boolean {
-    return this.#types.has("notes") || this.#types.has("appointments");
+    return this.#own === undefined || heldBy === undefined || heldBy.includes(this.#own);
   }
 
   /** True if the caller saw the prospect before the change or sees it after the change, or if this is not known. */
   #sees({ before, after }: Pick<ProspectChange, "before" | "after">): boolean {
-    const own = visibleAssignee(this.#caller);
-    return own === undefined || after === own || before === own || before === undefined;
+    return this.#own === undefined || after === this.#own || before === this.#own || before === undefined;
   }
 
   /**
-   * Returns true if the prospect's notes and appointments become visible or hidden, or if this is not known. For a new prospect the result
+   * Returns true if notes and appointments of the prospect become visible or hidden, or if this is not known. For a new prospect the result
    * is false, because its notes and appointments have separate entries in the log.
    */
-  moves({ version, before, after, isDeleted, isRestored }: ProspectChange): boolean {
-    if (version === 1 || !this.hasAttached) return false;
-    const own = visibleAssignee(this.#caller);
+  readonly moves = (change: Change): boolean => {
+    if (change.kind !== "prospect" || change.version === 1) return false;
+    if (!this.#types.has("notes") && !this.#types.has("appointments")) return false;
+    const { before, after, isDeleted, isRestored } = change;
     if (isDeleted || isRestored) return true;
-    return own !== undefined && (before === undefined || (before === own) !== (after === own));
-  }
+    return this.#own !== undefined && (before === undefined || (before === this.#own) !== (after === this.#own));
+  };
 
   /**
    * Returns the reads of the other records that show the changed name. If the client also wants the changed record, the first stage reads
    * it.
    */
   stagesOf(change: Change): readonly Stage[] {
-    if (!("isShownElsewhere" in change) || !change.isShownElsewhere) return [];
+    if (!isRename(change)) return [];
     const stages = spreading[change.kind](change.id).filter(({ type }) => this.#types.has(type));
     const own = { type: typeOf[change.kind], only: change };
     return stages.length > 0 && this.#types.has(own.type) ? [own, ...stages] : stages;
@@ -129,48 +120,41 @@ const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> 
   ],
 };
 
-/** The records that show a name are read only for its last change, because their items show the present name anyway. */
-export class Renames {
-  readonly #changes: () => readonly Change[];
-  readonly #begun: ChangeKey | undefined;
-  #newest: ReadonlyMap<number, number> | undefined;
+const isRename = (change: Change): change is SharedChange => "isShownElsewhere" in change && change.isShownElsewhere;
 
-  /**
-   * `begun` is the change whose records the client has begun to read. They are read to the end, even if the name has changed again.
-   * Otherwise the client would begin again at every change of the name, and might never reach the last record.
-   */
-  constructor(changes: () => readonly Change[], begun: ChangeKey | undefined) {
-    [this.#changes, this.#begun] = [changes, begun];
-  }
-
-  /** A change can be skipped if the log contains a later change of the same name. */
-  readonly isSuperseded = (change: Change): boolean => {
-    if (!isRename(change) || (this.#begun !== undefined && byKey(change, this.#begun) === 0)) return false;
-    this.#newest ??= new Map(
-      this.#changes()
+/**
+ * Returns a function that says whether a change can be skipped because the log contains a later change of the same name. The records that
+ * show the name are read only for its last change, because their items show the present name anyway.
+ *
+ * The client has begun to read the records of the change `begun`. They are read to the end, even if the name has changed again. Otherwise
+ * the client would begin again at every change of the name, and might never reach the last record.
+ */
+export function supersededIn(changes: () => readonly Change[], begun: PartialChange | undefined) {
+  let newest: ReadonlyMap<number, number> | undefined;
+  return (change: Change): boolean => {
+    if (!isRename(change) || isWithin(begun, change)) return false;
+    newest ??= new Map(
+      sorted(changes())
         .filter(isRename)
-        .toSorted(byKey)
         .map(({ id, version }) => [id, version]),
     );
-    return (this.#newest.get(change.id) ?? 0) > change.version;
+    return (newest.get(change.id) ?? 0) > change.version;
   };
 }
-
-const isRename = (change: Change): boolean => "isShownElsewhere" in change && change.isShownElsewhere;
 
 export class Selection {
   readonly #limit: number;
   readonly #interest: Interest;
-  readonly #isSuperseded: Renames["isSuperseded"];
+  readonly #isSuperseded: (change: Change) => boolean;
   readonly #records = new Map<number, Selected>();
-  readonly #moved = new Set<number>();
-  #isFull = false;
-  #readOfChunk = 0;
+  /** Prospects whose notes and appointments a change may have shown or hidden. Considers all changes that were read. */
+  readonly moved = new Set<number>();
+  isFull = false;
   position: Position;
   /** If set, the page consists of these records only. */
   bulk: Bulk | undefined;
 
-  constructor(limit: number, interest: Interest, { isSuperseded }: Renames, position: Position) {
+  constructor(limit: number, interest: Interest, isSuperseded: (change: Change) => boolean, position: Position) {
     [this.#limit, this.#interest, this.#isSuperseded, this.position] = [limit, interest, isSuperseded, position];
   }
 
@@ -178,93 +162,67 @@ export class Selection {
     return [...this.#records.values()];
   }
 
-  get isFull(): boolean {
-    return this.#isFull;
-  }
-
-  /** Prospects whose notes and appointments a change may have shown or hidden. Considers all changes that were read. */
-  get moved(): ReadonlySet<number> {
-    return this.#moved;
-  }
-
-  #watch(change: Change): void {
-    if (change.kind === "prospect" && this.#interest.moves(change)) this.#moved.add(change.id);
-  }
-
-  /** Returns false if the page is full. */
+  /** Returns false if the page is full. A full page still gets newer versions of the records that it has. */
   #add(change: Change, before?: Position): boolean {
     const { id, version } = change;
-    const moves = change.kind === "prospect" && this.#interest.moves(change);
+    const moves = this.#interest.moves(change);
     const found = this.#records.get(id);
     if (found !== undefined) {
       if (version >= found.version) [found.version, found.change] = [version, change];
       found.moves ||= moves;
       return true;
     }
-    if (this.#isFull || this.#records.size >= this.#limit) {
-      this.#isFull = true;
-      return false;
-    }
-    this.#records.set(id, { id, version, change, moves, before });
-    return true;
+    this.isFull ||= this.#records.size >= this.#limit;
+    if (!this.isFull) this.#records.set(id, { id, version, change, moves, before });
+    return !this.isFull;
   }
 
   /** If the page already has other records, it ends before these. */
   #take(bulk: Bulk): void {
-    if (this.#records.size > 0) this.#isFull = true;
-    else this.bulk = bulk;
+    if (this.#records.size > 0) this.isFull = true;
+    else if (!this.isFull) this.bulk = bulk;
   }
 
   /** Ends when the page is full, or before a change of many records. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
+    let readOfChunk = 0;
     for await (const { version, part, parts, changes, range, at } of chunks) {
       const before = this.position;
       const after = { version, offset: 0, since: Math.max(since, at) };
       if (range !== undefined) {
         const stages = this.#interest.rangeStages(range);
-        this.position = stages.length === 0 ? after : before;
-        if (stages.length === 0) continue;
-        this.#take({ key: { id: version, version: 0 }, stages, before, after });
-        return;
+        if (stages.length > 0) return this.#take({ key: { id: version, version: 0 }, stages, before, after });
+        this.position = after;
+        continue;
       }
-      const first = part === 0 ? 0 : this.#readOfChunk;
+      const first = part === 0 ? 0 : readOfChunk;
       for (const [i, change] of changes.entries()) {
         const offset = first + i;
-        this.#watch(change);
+        if (this.#interest.moves(change)) this.moved.add(change.id);
         if (offset < before.offset || !this.#interest.concerns(change) || isListed(change)) continue;
         const here = { version: before.version, offset, since: after.since };
         const stages = this.#interest.stagesOf(change);
-        if (stages.length > 0) {
-          if (this.#isSuperseded(change)) continue;
-          this.position = here;
-          this.#take({ key: change, stages, before: here, after: { ...before, offset: offset + 1 } });
-          return;
-        }
-        if (this.#add(change, here)) continue;
+        if (stages.length > 0 ? this.#isSuperseded(change) : this.#add(change, here)) continue;
         this.position = here;
+        if (stages.length > 0)
+          this.#take({ key: change, stages, before: here, after: { ...before, offset: offset + 1 } });
         return;
       }
-      this.#readOfChunk = first + changes.length;
+      readOfChunk = first + changes.length;
       if (part === parts - 1) this.position = after;
     }
   }
 
-  /**
-   * `changes` must be sorted. The loop does not end when the page is full, because it also notes newer versions of the selected records.
-   */
+  /** `changes` must be sorted. */
   addUnflushed(changes: readonly Change[], { isDelivered }: Known): void {
-    for (const change of changes) this.#watch(change);
+    for (const change of changes) if (this.#interest.moves(change)) this.moved.add(change.id);
     for (const change of changes) {
       if (isDelivered(change)) continue;
       const stages = this.#interest.stagesOf(change);
       if (stages.length === 0) this.#add(change);
-      else if (this.#isSuperseded(change)) continue;
-      else if (this.#isFull || this.#records.size > 0) this.#isFull = true;
-      else {
-        this.bulk = { key: change, stages };
-        return;
-      }
+      else if (!this.#isSuperseded(change)) this.#take({ key: change, stages });
+      if (this.bulk !== undefined) return;
     }
   }
 }

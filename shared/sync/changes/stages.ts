@@ -1,18 +1,35 @@
 /** Reads many records, one type after the other. A page may end after any record, and the next page continues there. */
+import { visibleAssignee } from "#shared/auth/caller.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
+import type { Found } from "#shared/company-index/read/company-index.ts";
+import { type LiveNotes, liveNotes, versionsOf } from "#shared/company-index/search/live-notes.ts";
 import { matchesAfter } from "#shared/company-index/search/page.ts";
+import type { NewestVersions } from "#shared/company-index/versions.ts";
+import { criteriaOf } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
+import type { StoredAppointment } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { appointmentsInOrder } from "#shared/sync/changes/appointments.ts";
-import { notesAfter, notesOf } from "#shared/sync/changes/attached.ts";
-import type { Place } from "#shared/sync/changes/cursor.ts";
 import {
-  appointmentItem,
-  noteItem,
+  type Agendas,
+  agendaEntries,
+  allAgendas,
+  appointmentsOfCompany,
+  appointmentsOfUser,
+  attachedAfter,
+  notesOf,
+  type Some,
+} from "#shared/sync/changes/attached.ts";
+import type { Order, Place } from "#shared/sync/changes/cursor.ts";
+import {
+  type AttachedRow,
+  attachedItem,
+  type Making,
   type PageItems,
   PROSPECTS_AT_ONCE,
-  prospectItem,
   removal,
+  shownProspect,
   statusItem,
   type TimedItem,
   tagItem,
@@ -20,10 +37,9 @@ import {
   userItem,
 } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
-import type { StageReads, Where } from "#shared/sync/changes/stage-reads.ts";
-import { territoriesAfter } from "#shared/territories/territories.ts";
+import { countTerritories, territoriesAfter } from "#shared/territories/territories.ts";
 
-type Order = readonly [number, number, number];
+type Where = Pick<Criteria, "statusIds" | "tagIds" | "assigneeIds">;
 
 export interface Stage {
   readonly type: ChangeType;
@@ -36,6 +52,91 @@ export interface Stage {
   /** Only the status, tag or user with this id. */
   readonly only?: { readonly id: number; readonly version: number; readonly isDeleted: boolean };
 }
+
+/** The reads that the stages of one page share. The search index is read at most once for each different `where`. */
+export class StageReads {
+  readonly making: Making;
+  readonly #types: readonly ChangeType[];
+  readonly #found = new Map<string, Promise<Found<Dictionary>>>();
+  #visible: NewestVersions | undefined;
+  #agendas: Promise<Agendas> | undefined;
+
+  constructor(making: Making, types: readonly ChangeType[]) {
+    [this.making, this.#types] = [making, types];
+  }
+
+  found(where: Where = {}): Promise<Found<Dictionary>> {
+    const name = JSON.stringify(Object.entries(where).map(([field, ids]) => [field, ...(ids ?? [])]));
+    const known = this.#found.get(name);
+    if (known !== undefined) return known;
+    const { context, caller } = this.making;
+    const notesOf = this.#types.includes("notes") ? liveNotes : undefined;
+    const criteria = (names: Dictionary): Criteria => narrowed(criteriaOf({}, caller, names), where);
+    const found = findProspects(context, caller.companyId, criteria, { notesOf });
+    this.#found.set(name, found);
+    return found;
+  }
+
+  /** The types of the page must include notes. */
+  async notes(): Promise<LiveNotes> {
+    const { notes } = await this.found();
+    if (notes === undefined) throw new Error("the page has no notes");
+    return notes;
+  }
+
+  /** Returns the version of a prospect that the caller may see, or 0 for any other prospect. */
+  async visible(): Promise<NewestVersions> {
+    const { matches } = await this.found();
+    this.#visible ??= versionsOf(matches);
+    return this.#visible;
+  }
+
+  async #allAgendas(): Promise<Agendas> {
+    const { names, head } = await this.found();
+    const { context, caller } = this.making;
+    this.#agendas ??= allAgendas(context.table, caller.companyId, [...names.users.keys()], head.version);
+    return this.#agendas;
+  }
+
+  appointments(after: Order | undefined, limit: number): Promise<Some<StoredAppointment>> {
+    const { context, caller } = this.making;
+    const own = visibleAssignee(caller);
+    if (own !== undefined) return appointmentsOfUser(context.table, caller.companyId, own, after, limit);
+    return appointmentsOfCompany(context.table, caller.companyId, () => this.#allAgendas(), after, limit);
+  }
+
+  /** Returns the number of all records that the caller may see. */
+  async count(): Promise<number> {
+    const { context, caller } = this.making;
+    const { names, matches } = await this.found();
+    const own = visibleAssignee(caller);
+    const counts: Record<ChangeType, () => number | Promise<number>> = {
+      prospects: () => matches.total,
+      notes: async () => (await this.notes()).count(),
+      appointments: async () =>
+        own === undefined
+          ? (await this.#allAgendas()).count
+          : (await agendaEntries(context.table, caller.companyId, own)).length,
+      territories: () => countTerritories(context.table, caller.companyId),
+      statuses: () => names.statuses.size,
+      tags: () => names.tags.size,
+      users: () => names.users.size,
+    };
+    const all = await Promise.all(this.#types.map((type) => counts[type]()));
+    return all.reduce((sum, count) => sum + count, 0);
+  }
+}
+
+/** If both limit the assignees, only those that both allow remain, so that a user sees only prospects that the user may see. */
+function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria {
+  if (wanted === undefined) return { ...criteria, ...where };
+  const { assigneeIds: visible } = criteria;
+  const both = visible === undefined ? wanted : new Set([...visible].filter((id) => wanted.has(id)));
+  return { ...criteria, ...where, assigneeIds: both };
+}
+
+/** Maximum number of reads of one page. 1 000 prospects need two reads, and each of the six other types needs one. */
+export const MOST_READS = 8;
 
 /**
  * Returns the place after the last record, or undefined if all stages have ended. The page may have room left although the stages have not
@@ -51,40 +152,27 @@ export async function readStages(
   for (let done = 0; page.room > 0 && done < MOST_READS; done++) {
     const stage = stages[at];
     if (stage === undefined) break;
-    const { entries, isEnd } = await readers[stage.type](reads, stage, after, page.room);
+    const { entries, hasMore } = await readers[stage.type](reads, stage, after, page.room);
     for (const { item, order } of entries) {
       if (item !== undefined && !page.add(item)) return { stage: at, after };
       after = order;
     }
-    if (isEnd) {
-      at++;
-      after = undefined;
-      continue;
-    }
-    const showsMost = stage.type === "prospects" && stage.showing === undefined;
-    if (!showsMost) break;
+    if (hasMore) {
+      const showsMost = stage.type === "prospects" && stage.showing === undefined;
+      if (!showsMost) break;
+    } else [at, after] = [at + 1, undefined];
   }
   return at < stages.length ? { stage: at, after } : undefined;
 }
 
-/** Maximum number of reads of one page. 1 000 prospects need two reads, and each of the six other types needs one. */
-export const MOST_READS = 8;
-
-interface Entry {
-  readonly order: Order;
-  /** Undefined for a record that was read, but does not belong to the stage. */
-  readonly item: TimedItem | undefined;
-}
-
 interface Part {
-  readonly entries: readonly Entry[];
-  /** True if the stage has no records after these entries. */
-  readonly isEnd: boolean;
+  /** The item is undefined for a record that was read, but does not belong to the stage. */
+  readonly entries: readonly { readonly order: Order; readonly item: TimedItem | undefined }[];
+  /** True if further records of the stage follow. */
+  readonly hasMore: boolean;
 }
 
 type Reader = (reads: StageReads, stage: Stage, after: Order | undefined, limit: number) => Promise<Part>;
-
-const isShown = ({ item: { op } }: TimedItem): boolean => op === "upsert";
 
 /**
  * Reads by id, so a prospect that the caller may see during the whole snapshot is in exactly one page. Any other prospect has changed since
@@ -95,62 +183,42 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
   const { making } = reads;
   const { names, matches } = await reads.found(stage.where);
   const { from, to } = stage.range ?? { from: 1, to: Number.POSITIVE_INFINITY };
-  const { table } = making.context;
-  const { companyId } = making.caller;
   const most = Math.min(limit, PROSPECTS_AT_ONCE);
   const refs = matchesAfter(matches, Math.max(from - 1, after?.[0] ?? 0), to, most);
-  const rows = await rowsAtLeast(table, companyId, refs, names.version);
-  const entries = await Promise.all(
-    refs.map(async ({ id }): Promise<Entry> => {
-      const row = rows.get(id);
-      const item = row === undefined ? undefined : await prospectItem(making, row, names);
-      return { order: [id, 0, 0], item: item !== undefined && isShown(item) ? item : undefined };
-    }),
-  );
-  return { entries, isEnd: refs.length < most };
+  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, refs, names.version);
+  const entries = refs.map(async ({ id }) => ({
+    order: [id, 0, 0] as const,
+    item: await shownProspect(making, rows.get(id), names),
+  }));
+  return { entries: await Promise.all(entries), hasMore: refs.length === most };
 };
 
 /** Reads the prospects with an appointment that the user `showing` has created or is assigned to. */
-async function readProspectsShowing(
-  reads: StageReads,
-  { showing }: Stage,
-  after: Order | undefined,
-  limit: number,
-): Promise<Part> {
+const readProspectsShowing: Reader = async (reads, { showing }, after, limit) => {
   const { making } = reads;
-  const { context, caller } = making;
   const { names } = await reads.found();
-  const { rows: found, isEnd } = await appointmentsInOrder(reads, after, limit);
-  const shown = found.filter(({ row }) => shows(row, showing));
-  const ids = new Set(shown.map(({ row }) => row.prospectId));
-  const rows = await rowsAtLeast(context.table, caller.companyId, [], names.version, ids);
-  const entries: Entry[] = [];
-  for (const { row, order } of found) {
-    const prospect = shows(row, showing) ? rows.get(row.prospectId) : undefined;
-    const item = prospect === undefined ? undefined : await prospectItem(making, prospect, names);
-    entries.push({ order, item: item !== undefined && isShown(item) ? item : undefined });
-  }
-  return { entries, isEnd };
-}
+  const { rows: appointments, hasMore } = await reads.appointments(after, limit);
+  const ids = new Set(appointments.flatMap(({ row }) => (shows(row, showing) ? row.prospectId : [])));
+  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, [], names.version, ids);
+  const entries = appointments.map(async ({ row, order }) => ({
+    order,
+    item: shows(row, showing) ? await shownProspect(making, rows.get(row.prospectId), names) : undefined,
+  }));
+  return { entries: await Promise.all(entries), hasMore };
+};
 
-interface Persons {
-  readonly createdBy: number | null;
-  readonly assignedToUserId?: number | null;
-}
-
-const shows = ({ createdBy, assignedToUserId }: Persons, userId: number | undefined): boolean =>
-  userId === undefined || createdBy === userId || assignedToUserId === userId;
+const shows = (row: AttachedRow, userId: number | undefined): boolean =>
+  userId === undefined || row.createdBy === userId || (row.type === "appointment" && row.assignedToUserId === userId);
 
 const readAppointments: Reader = async (reads, { showing }, after, limit) => {
   const { names } = await reads.found();
   const visible = await reads.visible();
-  const { rows, isEnd } = await appointmentsInOrder(reads, after, limit);
-  const entries = rows.map(({ row, order }): Entry => {
+  const { rows, hasMore } = await reads.appointments(after, limit);
+  const entries = rows.map(({ row, order }) => {
     const version = visible.versionOf(row.prospectId);
-    const isWanted = version > 0 && shows(row, showing);
-    return { order, item: isWanted ? appointmentItem(row, version, names) : undefined };
+    return { order, item: version > 0 && shows(row, showing) ? attachedItem(row, version, names) : undefined };
   });
-  return { entries, isEnd };
+  return { entries, hasMore };
 };
 
 const NOTES_AT_ONCE = 250;
@@ -158,51 +226,47 @@ const NOTES_AT_ONCE = 250;
 /** The search index contains the ids of all notes, so no row is read for a prospect without notes. */
 const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
   const { context, caller } = reads.making;
-  const { companyId } = caller;
   const { names } = await reads.found();
   const notes = await reads.notes();
   const visible = await reads.visible();
-  const from = Math.max(range?.from ?? 1, after?.[0] ?? 1);
-  const begun = after !== undefined && after[1] > 0 ? after : undefined;
+  const begun =
+    after !== undefined && after[1] > 0 ? { id: after[0], after: [after[1], after[2], 0] as const } : undefined;
   const most = Math.min(limit, NOTES_AT_ONCE);
+  const from = Math.max(range?.from ?? 1, after?.[0] ?? 1);
   const prospects = [...notes.byProspect(from, range?.to ?? Number.POSITIVE_INFINITY, most)];
-  const some: typeof prospects = [];
-  for (let [at, count] = [0, 0]; at < prospects.length && count < most; at++) {
-    const prospect = prospects[at];
-    if (prospect === undefined) break;
-    some.push(prospect);
-    count += prospect[1].length;
-  }
-  const read = await notesOf(
-    context.table,
-    companyId,
-    some.filter(([id]) => id !== begun?.[0]),
-  );
-  const entries: Entry[] = [];
-  const version = (id: number): number => visible.versionOf(id);
+  let left = most;
+  const some = prospects.filter(([, { length }]) => {
+    left -= length;
+    return left + length > 0;
+  });
+  const unread = some.filter(([id]) => id !== begun?.id);
+  const read = await notesOf(context.table, caller.companyId, unread);
+  const entries: Part["entries"][number][] = [];
   for (const [id] of some) {
-    const known = read.get(id);
+    const whole = read.get(id);
+    const place = id === begun?.id ? begun.after : undefined;
     const { rows, hasMore } =
-      known === undefined
-        ? await notesAfter(context.table, companyId, id, id === begun?.[0] ? begun.slice(1) : [], most)
-        : { rows: known, hasMore: false };
-    for (const row of rows) {
-      const order = [id, Date.parse(row.createdAt), row.id] as const;
-      entries.push({ order, item: shows(row, showing) ? noteItem(row, version(id), names) : undefined });
+      whole === undefined
+        ? await attachedAfter(context.table, caller.companyId, id, "notes", place, most)
+        : { rows: whole, hasMore: false };
+    for (const { row, order } of rows) {
+      const item = shows(row, showing) ? attachedItem(row, visible.versionOf(id), names) : undefined;
+      entries.push({ order: [id, order[0], order[1]], item });
     }
-    if (hasMore) return { entries, isEnd: false };
+    if (hasMore) return { entries, hasMore };
     // Without this entry, a prospect whose notes fill a page exactly would be selected again by every following page.
     entries.push({ order: [id + 1, 0, 0], item: undefined });
   }
-  return { entries, isEnd: some.length === prospects.length && prospects.length < most };
+  return { entries, hasMore: some.length < prospects.length || prospects.length >= most };
 };
 
 const readTerritories: Reader = async ({ making: { context, caller } }, _, after, limit) => {
   const { rows, isEnd } = await territoriesAfter(context.table, caller.companyId, after, limit);
-  const entries = rows.map(
-    (row): Entry => ({ order: [Date.parse(row.createdAt), row.id, 0], item: territoryItem(row) }),
-  );
-  return { entries, isEnd };
+  const entries = rows.map((row) => ({
+    order: [Date.parse(row.createdAt), row.id, 0] as const,
+    item: territoryItem(row),
+  }));
+  return { entries, hasMore: !isEnd };
 };
 
 function named<Row extends { readonly id: number }>(
@@ -211,17 +275,18 @@ function named<Row extends { readonly id: number }>(
 ): Reader {
   return async (reads, { type, only }, after, limit) => {
     if (only?.isDeleted === true) {
-      const item = { item: removal(type, only.id, shownVersion(only.version), "deleted") };
-      return { entries: [{ order: [only.id, 0, 0], item }], isEnd: true };
+      const item = removal(type, only.id, shownVersion(only.version), "deleted");
+      return { entries: [{ order: [only.id, 0, 0], item }], hasMore: false };
     }
     const { names } = await reads.found();
     const rows = [...select(names).values()]
       .filter(({ id }) => id > (after?.[0] ?? 0) && (only === undefined || id === only.id))
       .sort((a, b) => a.id - b.id);
-    const entries = rows
-      .slice(0, limit)
-      .map((row): Entry => ({ order: [row.id, 0, 0], item: itemOf(row, reads.making.nowMs) }));
-    return { entries, isEnd: rows.length <= limit };
+    const entries = rows.slice(0, limit).map((row) => ({
+      order: [row.id, 0, 0] as const,
+      item: itemOf(row, reads.making.nowMs),
+    }));
+    return { entries, hasMore: rows.length > limit };
   };
 }
 
