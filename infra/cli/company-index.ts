@@ -43,7 +43,7 @@ async function rebuildIndex(table: Table, companyId: number): Promise<number> {
         progress: (step, count) => report(`${count} prospects ${step === "read" ? "read" : "stored"}`),
       },
     );
-    console.log(`company ${companyId}: ${listOf(counts)}, replaced ${replaced} runs; ${staying} newer runs stay`);
+    console.log(`company ${companyId}: ${listOf(counts)}, replaced ${replaced} parts; ${staying} newer parts stay`);
     return 0;
   } catch (error) {
     if (!(error instanceof RebuildRefused)) throw error;

@@ -8,7 +8,7 @@ import { StoredUser } from "#shared/auth/user-schema.ts";
 import { FactState, LoggedFacts } from "#shared/company-index/activity/log.ts";
 import { DayRow } from "#shared/company-index/activity/read.ts";
 import { DeltaFields, DeltaItem } from "#shared/company-index/delta.ts";
-import { Head, INDEX_FORMAT, RunContent } from "#shared/company-index/manifest.ts";
+import { Head, INDEX_FORMAT, PartContent } from "#shared/company-index/manifest.ts";
 import { shapeOf } from "#shared/db/shapes.ts";
 import { StoredClaim } from "#shared/http/idempotency.ts";
 import { BulkMessage } from "#shared/jobs/bulk/run.ts";
@@ -83,7 +83,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   receipt: StoredReceipt,
   registration: StoredRegistration,
   replay: StoredReplay,
-  runManifest: RunContent,
+  partManifest: PartContent,
   status: StoredStatus,
   tag: StoredTag,
   territory: StoredTerritory,
@@ -118,7 +118,7 @@ export const schemasOfRelease = (): RecordedSchemas =>
         },
       });
       const [type = name] = name.split("/");
-      return [name, { shape: type === "runManifest" ? INDEX_FORMAT : shapeOf(type), schema }];
+      return [name, { shape: type === "partManifest" ? INDEX_FORMAT : shapeOf(type), schema }];
     }),
   );
 

@@ -224,14 +224,14 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries. If a text is not found and a run already contains this version of the record, a flush has deleted the
+ * Adds the long texts to the entries. If a text is not found and a part already contains this version of the record, a flush has deleted the
  * text, and readers do not need the entry. Otherwise, it is counted in `missing`. In both cases, the result omits the entry.
  */
 export async function withTexts(
   table: Reads,
   companyId: number,
   { prospects, notes }: Delta,
-  runs: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,
+  parts: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,
   withLongText: ReadonlySet<string>,
   known: LongTexts = new Map(),
 ): Promise<Filled> {
@@ -249,9 +249,9 @@ export async function withTexts(
   }
   const delta = {
     prospects: mapped(prospects, (entry, id) =>
-      isTombstone(entry) ? entry : filled(entry, skOfProspect(entry), runs.prospectVersions.versionOf(id)),
+      isTombstone(entry) ? entry : filled(entry, skOfProspect(entry), parts.prospectVersions.versionOf(id)),
     ),
-    notes: mapped(notes, (entry, id) => filled(entry, skOfNote(entry), runs.noteVersions.versionOf(id))),
+    notes: mapped(notes, (entry, id) => filled(entry, skOfNote(entry), parts.noteVersions.versionOf(id))),
   };
   return { delta, missing };
 }

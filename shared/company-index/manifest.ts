@@ -1,6 +1,6 @@
 /**
- * The manifest and the head row of a company's search index. Runs never change, as in an LSM tree: flushes, merges, imports and rebuilds
- * only add runs and replace them. A run manifest is written once.
+ * The manifest and the head row of a company's search index. Parts never change, as in an LSM tree: flushes, merges, imports and rebuilds
+ * only add parts and replace them. A part manifest is written once.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -27,67 +27,67 @@ function checkFormat(label: string, format: number): void {
 }
 
 /** Number of items that store a piece, or 0 if it is empty. DynamoDB limits an item to 400 KB. */
-const Parts = z.int();
+const Count = z.int();
 
 export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
-  parts: z.object({ main: Parts, geo: Parts, text: Parts }),
+  counts: z.object({ main: Count, geo: Count, text: Count }),
   /** After compression. */
   bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
-export const RunContent = z.object({
-  /** Includes rows that are outdated because a newer run has a later version. */
+export const PartContent = z.object({
+  /** Includes rows that are outdated because a newer part has a later version. */
   rows: z.int(),
-  overrides: Parts,
-  looseNotes: Parts,
+  overrides: Count,
+  looseNotes: Count,
   segments: z.array(SegmentEntry),
 });
 
-export interface Run extends z.infer<typeof RunContent> {
+export interface Part extends z.infer<typeof PartContent> {
   readonly id: string;
-  /** The version overrides of the run (see `Overrides`), if they are small. Larger overrides are in separate items. */
+  /** The version overrides of the part (see `Overrides`), if they are small. Larger overrides are in separate items. */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
-/** Sorted from the oldest to the newest run. The position in this list is the run's age, so a higher age means a newer run. */
+/** Sorted from the oldest to the newest part. The position in this list is the part's age, so a higher age means a newer part. */
 export interface Manifest {
-  readonly runs: readonly Run[];
+  readonly parts: readonly Part[];
 }
 
-/** The item of a run. */
-export interface RunManifest {
-  readonly runId: string;
+/** The item of a part. */
+export interface PartManifest {
+  readonly partId: string;
   readonly format: number;
-  /** The time at which the run was added, in milliseconds since 1970. */
+  /** The time at which the part was added, in milliseconds since 1970. */
   readonly at: number;
-  /** The older runs that this run has replaced. Garbage collection deletes them later. */
+  /** The older parts that this part has replaced. Garbage collection deletes them later. */
   readonly replaced: readonly string[];
   readonly bytes: Uint8Array;
   readonly fewOverrides: Uint8Array | undefined;
 }
 
-export function runManifestOf(run: Run, at: number, replaced: readonly string[]): RunManifest {
-  const { id, rows, overrides, looseNotes, segments, fewOverrides } = run;
+export function partManifestOf(part: Part, at: number, replaced: readonly string[]): PartManifest {
+  const { id, rows, overrides, looseNotes, segments, fewOverrides } = part;
   const bytes = compress(Buffer.from(JSON.stringify({ rows, overrides, looseNotes, segments })));
-  return { runId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
+  return { partId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
 }
 
 /** Throws IndexUnreadable if the item is damaged or if its format is unknown. */
-export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: RunManifest): Run {
-  const label = `the manifest of run ${runId} of company ${companyId}`;
+export function partOf(companyId: number, { partId, format, bytes, fewOverrides }: PartManifest): Part {
+  const label = `the manifest of part ${partId} of company ${companyId}`;
   checkFormat(label, format);
-  const content = decompress(label, bytes, (json) => RunContent.parse(JSON.parse(Buffer.from(json).toString())));
-  return { id: runId, ...content, fewOverrides };
+  const content = decompress(label, bytes, (json) => PartContent.parse(JSON.parse(Buffer.from(json).toString())));
+  return { id: partId, ...content, fewOverrides };
 }
 
 export const HEAD_TYPE = "indexHead";
 
 export const Head = z.object({
-  /** Increases with each new list of runs, chunk of the change log and compaction lock. 0 means that there is no index yet. */
+  /** Increases with each new list of parts, chunk of the change log and compaction lock. 0 means that there is no index yet. */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
   /** Number of changes of statuses, tags and users. Readers compare it with the version of their cached names. */
@@ -143,7 +143,7 @@ export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "lastChunk" | "flushedAt">>;
 
 /**
- * Stores the list of runs if the head row has not changed since `from`. Otherwise returns the current head row. The caller must then check
+ * Stores the list of parts if the head row has not changed since `from`. Otherwise returns the current head row. The caller must then check
  * whether it already contains the list, because the response to a successful write may have been lost. Other attributes are not set,
  * because other processes change them at the same time.
  */
@@ -169,7 +169,7 @@ export async function moveHead(
   }
 }
 
-const RunManifestItem = z.object({
+const PartManifestItem = z.object({
   sk: z.string(),
   format: z.int(),
   at: z.int(),
@@ -178,58 +178,58 @@ const RunManifestItem = z.object({
   fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-export type RunManifests = ReadonlyMap<string, RunManifest>;
+export type PartManifests = ReadonlyMap<string, PartManifest>;
 
-export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
-  ...keys.runManifest(companyId, runId),
-  type: "runManifest",
+export const partManifestItem = (companyId: number, { partId, fewOverrides, ...rest }: PartManifest): Key & Item => ({
+  ...keys.partManifest(companyId, partId),
+  type: "partManifest",
   ...rest,
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
 /** These attributes are the same in every format, so garbage collection can also read the manifests of other releases. */
-function runManifestIn(item: Item): RunManifest {
-  const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
-  return { runId: sk, ...rest, fewOverrides };
+function partManifestIn(item: Item): PartManifest {
+  const { sk, fewOverrides, ...rest } = PartManifestItem.parse(item);
+  return { partId: sk, ...rest, fewOverrides };
 }
 
-/** Includes the manifests of recently replaced runs and of runs that were never added to the index. */
-export async function readRunManifests(
+/** Includes the manifests of recently replaced parts and of parts that were never added to the index. */
+export async function readPartManifests(
   table: Reads,
   companyId: number,
   consistency: Consistency,
-): Promise<RunManifests> {
-  const runManifests = new Map<string, RunManifest>();
-  for await (const item of table.query({ ...keys.runManifests(companyId), consistency })) {
-    const runManifest = runManifestIn(item);
-    runManifests.set(runManifest.runId, runManifest);
+): Promise<PartManifests> {
+  const partManifests = new Map<string, PartManifest>();
+  for await (const item of table.query({ ...keys.partManifests(companyId), consistency })) {
+    const partManifest = partManifestIn(item);
+    partManifests.set(partManifest.partId, partManifest);
   }
-  return runManifests;
+  return partManifests;
 }
 
 export interface AtHand {
-  readonly runManifests?: RunManifests | undefined;
-  readonly known?: readonly Run[];
+  readonly partManifests?: PartManifests | undefined;
+  readonly known?: readonly Part[];
 }
 
-/** Reads only the run manifests that the caller does not have. Throws IndexUnreadable if one is missing, damaged or of unknown format. */
+/** Reads only the part manifests that the caller does not have. Throws IndexUnreadable if one is missing, damaged or of unknown format. */
 export async function readManifest(
   table: Reads,
   companyId: number,
-  runIds: readonly string[],
-  { runManifests = new Map(), known = [] }: AtHand = {},
+  partIds: readonly string[],
+  { partManifests = new Map(), known = [] }: AtHand = {},
 ): Promise<Manifest> {
-  const runs = new Map(known.map((run) => [run.id, run]));
-  const isAtHand = (id: string): boolean => runs.has(id) || runManifests.has(id);
+  const parts = new Map(known.map((part) => [part.id, part]));
+  const isAtHand = (id: string): boolean => parts.has(id) || partManifests.has(id);
   // A damaged head row may contain an id twice, and DynamoDB rejects a batch with equal keys.
-  const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runManifest(companyId, id));
+  const wanted = [...new Set(partIds.filter((id) => !isAtHand(id)))].map((id) => keys.partManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
-  const read = new Map(items.map(runManifestIn).map((runManifest) => [runManifest.runId, runManifest]));
-  const runOfId = (id: string): Run =>
-    runs.get(id) ?? runOf(companyId, runManifests.get(id) ?? read.get(id) ?? noRunManifest(companyId, id));
-  return { runs: runIds.map(runOfId) };
+  const read = new Map(items.map(partManifestIn).map((partManifest) => [partManifest.partId, partManifest]));
+  const partOfId = (id: string): Part =>
+    parts.get(id) ?? partOf(companyId, partManifests.get(id) ?? read.get(id) ?? noPartManifest(companyId, id));
+  return { parts: partIds.map(partOfId) };
 }
 
-function noRunManifest(companyId: number, runId: string): never {
-  throw new IndexUnreadable(`the index of company ${companyId} lacks the manifest of run ${runId}`);
+function noPartManifest(companyId: number, partId: string): never {
+  throw new IndexUnreadable(`the index of company ${companyId} lacks the manifest of part ${partId}`);
 }

@@ -1,4 +1,4 @@
-/** Finds the newest version of each record in the runs and unflushed entries of a search index. */
+/** Finds the newest version of each record in the parts and unflushed entries of a search index. */
 import {
   ByteReader,
   ByteWriter,
@@ -23,7 +23,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` is the position of the version's run in the list of runs. If versions are equal, the higher age is used. */
+  /** `age` is the position of the version's part in the list of parts. If versions are equal, the higher age is used. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -37,7 +37,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Returns true for a newer version, or for the same version in a newer run. `age` is the position of the run of `version`. */
+  /** Returns true for a newer version, or for the same version in a newer part. `age` is the position of the part of `version`. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
@@ -87,8 +87,8 @@ export interface Versions {
 }
 
 /**
- * The ids and versions of a run's records, including deleted ones. Readers ignore lower versions of these records in other runs. A run of
- * an import and the oldest run usually have none, because no other run or entry can contain a lower version.
+ * The ids and versions of a part's records, including deleted ones. Readers ignore lower versions of these records in other parts. A part of
+ * an import and the oldest part usually have none, because no other part or entry can contain a lower version.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -156,27 +156,27 @@ export interface Delta {
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note whose prospect is in another run, because the note was flushed separately. */
+/** A note whose prospect is in another part, because the note was flushed separately. */
 export interface LooseNote extends NoteText {
-  /** The position of the note's run in the list of runs. */
+  /** The position of the note's part in the list of parts. */
   readonly age: number;
 }
 
-/** The newest version of each record in the version overrides of the runs, and all loose notes. */
+/** The newest version of each record in the version overrides of the parts, and all loose notes. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** `runs` must be sorted from the oldest to the newest. */
+/** `parts` must be sorted from the oldest to the newest. */
 export function flushedVersions(
-  runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
+  parts: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
   const prospectVersions = new NewestVersions();
   const noteVersions = new NewestVersions();
   const looseNotes: LooseNote[] = [];
-  for (const [age, { overrides, looseNotes: notes }] of runs.entries()) {
+  for (const [age, { overrides, looseNotes: notes }] of parts.entries()) {
     addAll(prospectVersions, overrides.prospects, age);
     addAll(noteVersions, overrides.notes, age);
     for (const note of notes) looseNotes.push({ ...note, age });
@@ -184,7 +184,7 @@ export function flushedVersions(
   return { prospectVersions, noteVersions, looseNotes };
 }
 
-/** Ignores an entry if a run contains a newer version of the record. An entry of the same version is still used. */
+/** Ignores an entry if a part contains a newer version of the record. An entry of the same version is still used. */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
   entries: Iterable<IndexEntry>,
@@ -205,5 +205,5 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/** An unflushed entry is newer than every run. */
+/** An unflushed entry is newer than every part. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

@@ -206,15 +206,15 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed entry, with the same sort key. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The run manifests of a company. Each lists the segments of one run. */
-export const runManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
-export const runManifest = (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId });
-export const indexPart = (companyId: number, owner: string, piece: string, part: number): Key => ({
+/** The part manifests of a company. Each lists the segments of one part. */
+export const partManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
+export const partManifest = (companyId: number, partId: string): Key => ({ pk: `C#${companyId}#XM`, sk: partId });
+export const indexItem = (companyId: number, owner: string, piece: string, number: number): Key => ({
   pk: `C#${companyId}#XS#${owner}`,
-  sk: `${piece}#${part}`,
+  sk: `${piece}#${number}`,
 });
-/** `owner` is the id of the segment or run. */
-export const indexParts = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
+/** `owner` is the id of the segment or part. */
+export const indexItems = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
 /** A condition on this row enforces the maximum number of webhooks. */

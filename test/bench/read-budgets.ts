@@ -150,8 +150,8 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
-  const { runs } = await readManifest(context.table, company.id, head.manifest);
-  const all = runs.flatMap((run) => run.segments);
+  const { parts } = await readManifest(context.table, company.id, head.manifest);
+  const all = parts.flatMap((part) => part.segments);
   const read = async (bboxes: readonly string[]): Promise<BboxRead[]> => {
     const reads: BboxRead[] = [];
     for (const bbox of bboxes) reads.push(await readBbox(stage, bbox, all));

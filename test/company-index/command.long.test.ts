@@ -17,7 +17,7 @@ test("the command verifies and rebuilds; it exits with 1 for faults and for an u
   const N = String(company.id);
   await company.stage(({ id }) => flush({ table: db.direct, clock: systemClock }, id, { least: 1, settleMs: 0 }));
 
-  const sound = `company ${N}: 8 prospects, 1 notes, 2 segments, 2 runs, 5 unflushed, 0 faults\n`;
+  const sound = `company ${N}: 8 prospects, 1 notes, 2 segments, 2 parts, 5 unflushed, 0 faults\n`;
   expect(await run("verify", "--company", N)).toEqual({ stdout: sound, stderr: target, code: 0 });
 
   const index = await indexInHand(db.direct, company.id);
@@ -29,14 +29,14 @@ test("the command verifies and rebuilds; it exits with 1 for faults and for an u
     run("rebuild"),
   ]);
   expect(faulty.code).toBe(1);
-  expect(faulty.stdout).toContain(`lacks a part of geo of ${index.segment.id}\n`);
+  expect(faulty.stdout).toContain(`lacks an item of geo of ${index.segment.id}\n`);
   expect(faulty.stdout).toMatch(/prospect \d+ is missing from the index\n/);
   expect(faulty.stdout).toMatch(/, [1-9]\d* faults\n$/);
   expect([wrong.code, unknown.code, nobody.code]).toEqual([2, 1, 2]);
   expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild|repair-activity --company N");
   expect(unknown.stderr).toContain("has no company 999999999");
 
-  const mended = "8 prospects, 1 notes, 1 segments, replaced 2 runs; 0 newer runs stay\n";
+  const mended = "8 prospects, 1 notes, 1 segments, replaced 2 parts; 0 newer parts stay\n";
   expect(await run("rebuild", "--company", N)).toMatchObject({ stdout: `company ${N}: ${mended}`, code: 0 });
   expect(await run("verify", "--company", N)).toMatchObject({ code: 0 });
 });

@@ -275,10 +275,10 @@ describe("a missing part of the index", () => {
     await flushAll(db.direct, records.companyId);
     const { head } = await readUnflushed(db.direct, records.companyId);
     const manifest = await readManifest(db.direct, records.companyId, head.manifest);
-    const [segment] = manifest.runs[0]?.segments ?? [];
+    const [segment] = manifest.parts[0]?.segments ?? [];
     await db.direct.batchRemove([{ pk: `C#${records.companyId}#XS#${segment?.id}`, sk: "main#0" }]);
     await expect(findIn(openCompanyIndex(db.direct), records.companyId, { words: [] })).rejects.toThrow(
-      "lacks a part of main",
+      "lacks an item of main",
     );
   });
 });

@@ -7,15 +7,15 @@ import {
   type Head,
   type Manifest,
   moveHead,
-  type Run,
+  type Part,
+  partManifestItem,
+  partManifestOf,
   readManifest,
-  runManifestItem,
-  runManifestOf,
   type SegmentEntry,
 } from "#shared/company-index/manifest.ts";
-import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
+import { readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
-import { completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
+import { completePart, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -25,32 +25,32 @@ export interface IndexInHand {
   readonly companyId: number;
   readonly head: Head;
   readonly manifest: Manifest;
-  readonly oldest: Run;
-  readonly newest: Run;
+  readonly oldest: Part;
+  readonly newest: Part;
   readonly segment: SegmentEntry;
 }
 
 export async function indexInHand(table: Table, companyId: number): Promise<IndexInHand> {
   const { head } = await readUnflushed(table, companyId);
   const manifest = await readManifest(table, companyId, head.manifest);
-  const [oldest, newest] = [manifest.runs[0], manifest.runs.at(-1)];
+  const [oldest, newest] = [manifest.parts[0], manifest.parts.at(-1)];
   const segment = oldest?.segments[0];
   if (oldest === undefined || newest === undefined || segment === undefined) throw new Error("there is no index");
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
 /**
- * Makes `runs` the current runs of the index, and writes the list of stored parts (manifest) of each run. A run is a sorted part of the
- * index that one flush or merge wrote.
+ * Makes `parts` the current parts of the index, and writes the manifest of each part. A part holds sorted entries that one flush or merge
+ * wrote.
  */
-export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
-  await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
-  const manifest = runs.map(({ id }) => id);
+export async function putManifest({ table, companyId, head }: IndexInHand, parts: readonly Part[]): Promise<void> {
+  await table.batchPut([...new Set(parts)].map((part) => partManifestItem(companyId, partManifestOf(part, 0, []))));
+  const manifest = parts.map(({ id }) => id);
   await moveHead(table, companyId, head, { version: head.version + 1, manifest });
 }
 
 export const pieceOf = ({ companyId }: IndexInHand, owner: string, name: string): Key =>
-  keys.indexPart(companyId, owner, name, 0);
+  keys.indexItem(companyId, owner, name, 0);
 
 export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes"): Promise<void> {
   const item = await table.get(key);
@@ -63,7 +63,7 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
 }
 
 /**
- * Replaces the rows of the oldest run, which is the part of the index that the first flush wrote. The run must fit into one segment, the
+ * Replaces the rows of the oldest part, which the first flush wrote. The part must fit into one segment, the
  * unit in which rows are stored.
  */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
@@ -71,23 +71,23 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
   const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);
   const segments = await storeSegments(table, companyId, change(rows));
   const count = segments.reduce((sum, segment) => sum + segment.rows, 0);
-  await putManifest(index, [{ ...oldest, segments, rows: count }, ...manifest.runs.slice(1)]);
+  await putManifest(index, [{ ...oldest, segments, rows: count }, ...manifest.parts.slice(1)]);
 }
 
 /**
- * Replaces two parts of the newest run, which is the part of the index that the last flush wrote: its overrides and its loose notes.
- * Overrides name the records whose versions in older runs are outdated. A loose note belongs to a prospect in another run.
+ * Replaces two pieces of the newest part, which the last flush wrote: its overrides and its loose notes.
+ * Overrides name the records whose versions in older parts are outdated. A loose note belongs to a prospect in another part.
  */
 export async function rewriteOverrides(
   index: IndexInHand,
-  change: (stored: Parameters<typeof completeRun>[3]) => Parameters<typeof completeRun>[3],
+  change: (stored: Parameters<typeof completePart>[3]) => Parameters<typeof completePart>[3],
 ): Promise<void> {
   const { table, companyId, manifest, newest } = index;
-  const [stored] = await readRunOverrides(table, companyId, [newest]);
-  if (stored === undefined) throw new Error("the run has no overrides");
+  const [stored] = await readPartOverrides(table, companyId, [newest]);
+  if (stored === undefined) throw new Error("the part has no overrides");
   const { prospects, notes } = stored.overrides;
   const listed = ({ ids, versions }: typeof prospects) => [...ids].map((id, i) => ({ id, version: versions[i] ?? 0 }));
   const now = { prospects: listed(prospects), notes: listed(notes), looseNotes: stored.looseNotes };
-  const run = await completeRun(table, companyId, newest.segments, change(now));
-  await putManifest(index, [...manifest.runs.slice(0, -1), run]);
+  const part = await completePart(table, companyId, newest.segments, change(now));
+  await putManifest(index, [...manifest.parts.slice(0, -1), part]);
 }

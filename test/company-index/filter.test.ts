@@ -59,8 +59,8 @@ const criteria: fc.Arbitrary<Criteria> = fc.record({
 
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
   const { main, geo } = encodeSegment(rows.map((row) => ({ row, notes: [] })));
-  const parts = { main: 1, geo: 1, text: 1 };
-  const entry = { id: "segment", rows: rows.length, parts, bytes: 0, zone: zoneOf(rows) };
+  const counts = { main: 1, geo: 1, text: 1 };
+  const entry = { id: "segment", rows: rows.length, counts, bytes: 0, zone: zoneOf(rows) };
   const segment = new LoadedSegment(entry, decodeMain("main", main));
   segment.geo = decodeGeo("geo", geo);
   return segment;

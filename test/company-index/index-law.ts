@@ -29,14 +29,14 @@ import {
   newestUnflushed,
   type Overrides,
 } from "#shared/company-index/versions.ts";
-import { mergeRuns } from "#shared/company-index/write/merge.ts";
+import { mergeParts } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
-import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
+import { buildSegments, encodePartOverrides } from "#shared/company-index/write/publish.ts";
 
 /** Maximum number of rows of a segment. It is small, so that a few rows already fill several segments. */
 const MAX_ROWS = 3;
 
-interface ModelRun {
+interface ModelPart {
   readonly segments: readonly { segment: LoadedSegment; columns: SegmentColumns }[];
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
@@ -45,7 +45,7 @@ interface ModelRun {
 interface Model {
   readonly prospects: Map<number, IndexEntry>;
   readonly notes: Map<number, NoteEntry>;
-  runs: ModelRun[];
+  parts: ModelPart[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
   /** Entries that a flush has moved into the index but has not deleted yet. A request may still see these entries and must ignore them. */
@@ -54,7 +54,7 @@ interface Model {
 
 type Versioned = { id: number; version: number };
 
-function storedRun(
+function storedPart(
   rows: Iterable<RowWithNotes>,
   looseNotes: readonly NoteText[],
   prospects: Versioned[],
@@ -66,13 +66,13 @@ function storedRun(
       geo: decodeGeo("geo", groups.geo),
       text: decodeText("text", groups.text),
     };
-    const parts = { main: 1, geo: 1, text: 1 };
-    const segment = new LoadedSegment({ id: String(i), rows: count, parts, bytes: 0, zone }, columns.main);
+    const counts = { main: 1, geo: 1, text: 1 };
+    const segment = new LoadedSegment({ id: String(i), rows: count, counts, bytes: 0, zone }, columns.main);
     segment.geo = columns.geo;
     segment.text = new SegmentTexts(columns.text);
     return { segment, columns };
   });
-  const encoded = encodeRunOverrides(prospects, notes, looseNotes);
+  const encoded = encodePartOverrides(prospects, notes, looseNotes);
   const nothing = { ids: new Float64Array(), versions: new Float64Array() };
   return {
     segments,
@@ -85,32 +85,32 @@ function storedRun(
 }
 
 /**
- * Models a flush: it makes a sorted run of the new entries, and of older entries that a killed flush has not deleted. All these entries
+ * Models a flush: it makes a sorted part of the new entries, and of older entries that a killed flush has not deleted. All these entries
  * remain readable until a later step deletes them.
  */
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];
   const noteEntries = [...model.leftover.noteEntries, ...model.noteEntries];
-  const { prospects, notes } = newestUnflushed(flushedVersions(model.runs), entries, noteEntries);
+  const { prospects, notes } = newestUnflushed(flushedVersions(model.parts), entries, noteEntries);
   const rows = [...prospects.values()].flatMap((entry) => (isTombstone(entry) ? [] : [{ row: entry, notes: [] }]));
   const loose = [...notes.values()].flatMap(({ text, ...note }) => (text === null ? [] : [{ ...note, text }]));
   const noteVersions = [...notes.values()].map(({ noteId, version }) => ({ id: noteId, version }));
-  model.runs.push(storedRun(sortedByGeohash(rows), loose, [...prospects.values()], noteVersions));
+  model.parts.push(storedPart(sortedByGeohash(rows), loose, [...prospects.values()], noteVersions));
   model.leftover = { entries, noteEntries };
   model.entries = [];
   model.noteEntries = [];
 }
 
 /**
- * Models a merge of runs. The service merges only after the flush has deleted all its entries, so this function does nothing if such
+ * Models a merge of parts. The service merges only after the flush has deleted all its entries, so this function does nothing if such
  * entries are left.
  */
 function merge(model: Model, from: number, count: number): void {
   if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
-  const chosen = model.runs.slice(from, from + count);
+  const chosen = model.parts.slice(from, from + count);
   if (chosen.length === 0) return;
-  const runs = chosen.map(({ segments, ...run }, i) => ({
-    ...run,
+  const parts = chosen.map(({ segments, ...part }, i) => ({
+    ...part,
     age: i,
     segments: segments.map(
       ({ columns }) =>
@@ -118,24 +118,24 @@ function merge(model: Model, from: number, count: number): void {
           columns,
     ),
   }));
-  const { rows, looseNotes, prospects, notes } = mergeRuns(runs, from === 0);
-  model.runs.splice(from, chosen.length, storedRun(rows, looseNotes, [...prospects], [...notes]));
+  const { rows, looseNotes, prospects, notes } = mergeParts(parts, from === 0);
+  model.parts.splice(from, chosen.length, storedPart(rows, looseNotes, [...prospects], [...notes]));
 }
 
 function read(model: Model, criteria: Criteria) {
-  const runs = flushedVersions(model.runs);
+  const parts = flushedVersions(model.parts);
   const { entries, noteEntries, leftover } = model;
-  const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
-  const segments = model.runs.flatMap((run, age) =>
-    run.segments
+  const delta = newestUnflushed(parts, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
+  const segments = model.parts.flatMap((part, age) =>
+    part.segments
       // A search for words reads every segment. Other requests skip a segment if its zone map shows that no row can match.
       .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
       .map(({ segment }) => {
-        const dead = deadRows(segment, age, runs.prospectVersions);
+        const dead = deadRows(segment, age, parts.prospectVersions);
         return { segment, age, dead: deadUnder(segment, dead, delta) };
       }),
   );
-  return findMatches({ ...runs, segments, delta }, criteria);
+  return findMatches({ ...parts, segments, delta }, criteria);
 }
 
 /** Computes the expected ids with a plain filter over the records, without code of the index. */
@@ -321,7 +321,7 @@ export function expectIndexLaw(sequences: number): void {
         const model: Model = {
           prospects: new Map(),
           notes: new Map(),
-          runs: [],
+          parts: [],
           entries: [],
           noteEntries: [],
           leftover: { entries: [], noteEntries: [] },

@@ -1,10 +1,10 @@
 /**
- * Tests which run manifests a flush writes, which manifests a killed flush leaves behind, and which manifests garbage collection deletes. A
- * run is a sorted part of the search index. Its manifest lists the rows in which it is stored.
+ * Tests which part manifests a flush writes, which manifests a killed flush leaves behind, and which manifests garbage collection deletes.
+ * A part holds sorted entries of the search index. Its manifest lists the rows in which it is stored.
  */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
 import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import { takeCompactionLock } from "#shared/company-index/repair/compaction-lock.ts";
@@ -35,8 +35,8 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 
 const LARGE = 20;
 
-/** Creates a company whose prospects are all in one run of the index. This run is larger than the runs of later flushes. */
-async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
+/** Creates a company whose prospects are all in one part of the index. This part is larger than the parts of later flushes. */
+async function companyWithLargePart(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = new IndexedCompany(1_000 + companies++, db.direct);
   const ids: number[] = [];
   for (let seed = 1; seed <= LARGE; seed++) ids.push(await company.create(seed));
@@ -45,10 +45,10 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
 }
 
 /**
- * Writes a prospect and a note and then flushes. Does this `turns` times. Each flush adds a small run to the index, or merges its entries
- * with other small runs.
+ * Writes a prospect and a note and then flushes. Does this `turns` times. Each flush adds a small part to the index, or merges its entries
+ * with other small parts.
  */
-async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
+async function smallParts(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await writeSome(company, ids, turn);
     await flushAll(company);
@@ -65,31 +65,31 @@ async function headOf({ id }: IndexedCompany) {
   return (await readUnflushed(db.direct, id)).head;
 }
 
-const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
+const partManifestsOf = ({ id }: IndexedCompany) => readPartManifests(db.direct, id, "strong");
 
 /**
- * Returns the ids that occur in the keys of the stored index: the ids of segments, and the ids of the runs that store data outside their
+ * Returns the ids that occur in the keys of the stored index: the ids of segments, and the ids of the parts that store data outside their
  * segments.
  */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 
 /**
- * Expects that every run manifest belongs to a current or a replaced run, and that every stored part of the index is listed in one of
+ * Expects that every part manifest belongs to a current or a replaced part, and that every stored piece of the index is listed in one of
  * these manifests.
  */
 async function expectNoGarbage(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
-  const runManifests = await runManifestsOf(company);
-  expect(new Set(runManifests.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, runManifests).keys()]));
-  const { runs } = await readManifest(db.direct, company.id, [...runManifests.keys()], { runManifests });
-  const led = new Set(piecesOf({ runs }).flatMap(({ owner, parts }) => (parts > 0 ? [owner] : [])));
+  const partManifests = await partManifestsOf(company);
+  expect(new Set(partManifests.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, partManifests).keys()]));
+  const { parts } = await readManifest(db.direct, company.id, [...partManifests.keys()], { partManifests });
+  const led = new Set(piecesOf({ parts }).flatMap(({ owner, count }) => (count > 0 ? [owner] : [])));
   expect(await ownersOf(company)).toEqual(led);
 }
 
 describe("a flush", () => {
-  test("writes only the manifest of its own run", async () => {
-    const { company, ids } = await companyWithLargeRun();
+  test("writes only the manifest of its own part", async () => {
+    const { company, ids } = await companyWithLargePart();
     await writeSome(company, ids, 1);
     const written: string[] = [];
     db.plan((operation, _, body) => {
@@ -103,16 +103,16 @@ describe("a flush", () => {
     expect((await headOf(company)).manifest).toHaveLength(2);
   });
 
-  test("merges its entries directly with the runs that would be merged next", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, MERGE_RATIO);
+  test("merges its entries directly with the parts that would be merged next", async () => {
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, MERGE_RATIO);
     const { manifest: before } = await headOf(company);
     expect(before).toHaveLength(1 + MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);
     expect(await flushAll(company)).toMatchObject({ left: 0, merges: 1 });
     const { manifest } = await headOf(company);
     expect(manifest).toEqual([before[0], expect.any(String)]);
-    expect([...(await runManifestsOf(company)).keys()].toSorted()).toEqual(
+    expect([...(await partManifestsOf(company)).keys()].toSorted()).toEqual(
       [...before, ...manifest.slice(1)].toSorted(),
     );
     expect(await checkIndex(db.direct, company.id)).toEqual([]);
@@ -121,9 +121,9 @@ describe("a flush", () => {
   });
 
   test("merges nothing while a rebuild holds the compaction lock", async () => {
-    const { company, ids } = await companyWithLargeRun();
+    const { company, ids } = await companyWithLargePart();
     await takeCompactionLock({ table: db.direct, clock }, company.id, await headOf(company), "rebuild");
-    await smallRuns(company, ids, MERGE_RATIO + 2);
+    await smallParts(company, ids, MERGE_RATIO + 2);
     expect((await headOf(company)).manifest).toHaveLength(1 + MERGE_RATIO + 2);
     await company.expectListsExact();
   });
@@ -137,8 +137,8 @@ describe("a flush", () => {
     { tags: "sized" },
     async (_, fault) => {
       for (const at of killPoints(fault === dead ? 0 : 2)) {
-        const { company, ids } = await companyWithLargeRun();
-        await smallRuns(company, ids, MERGE_RATIO);
+        const { company, ids } = await companyWithLargePart();
+        await smallParts(company, ids, MERGE_RATIO);
         await writeSome(company, ids, MERGE_RATIO);
         db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
         const outcome = await flushAll(company, db.table).catch((error: unknown) => error);
@@ -148,12 +148,12 @@ describe("a flush", () => {
         await flushAll(company);
         expect(await checkIndex(db.direct, company.id)).toEqual([]);
         clock.ms += DAY_MS + 1;
-        await smallRuns(company, ids, 1);
+        await smallParts(company, ids, 1);
         await company.expectListsExact();
         const { manifest } = await headOf(company);
-        const runManifests = await runManifestsOf(company);
-        expect([...runManifests.keys()].toSorted()).toEqual(
-          [...manifest, ...retiredIn(manifest, runManifests).keys()].toSorted(),
+        const partManifests = await partManifestsOf(company);
+        expect([...partManifests.keys()].toSorted()).toEqual(
+          [...manifest, ...retiredIn(manifest, partManifests).keys()].toSorted(),
         );
         if (calls < at) {
           expect(outcome).toMatchObject({ merges: 1 });
@@ -164,9 +164,9 @@ describe("a flush", () => {
     },
   );
 
-  test("succeeds only once if two flushes merge the same runs, and the other one leaves nothing behind", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, MERGE_RATIO);
+  test("succeeds only once if two flushes merge the same parts, and the other one leaves nothing behind", async () => {
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);
     await Promise.all([flushAll(company), flushAll(company), company.expectListsExact()]);
     await flushAll(company);
@@ -175,15 +175,15 @@ describe("a flush", () => {
     await expectNoGarbage(company);
   });
 
-  test("recognises that it has published its run even if the reply is lost and the run is replaced before the retry", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, MERGE_RATIO - 1);
+  test("recognises that it has published its part even if the reply is lost and the part is replaced before the retry", async () => {
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, MERGE_RATIO - 1);
     await writeSome(company, ids, MERGE_RATIO - 1);
     let moves = 0;
     let replaced: string[] = [];
     const next = async (): Promise<void> => {
       const before = (await headOf(company)).manifest;
-      await smallRuns(company, ids.slice(10), 1);
+      await smallParts(company, ids.slice(10), 1);
       const { manifest } = await headOf(company);
       replaced = before.filter((id) => !manifest.includes(id));
     };
@@ -193,57 +193,57 @@ describe("a flush", () => {
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
     expect(replaced).toHaveLength(MERGE_RATIO);
-    // The replaced runs must still exist, because a reader that started before the merge may use them for up to a minute.
-    expect([...(await runManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
+    // The replaced parts must still exist, because a reader that started before the merge may use them for up to a minute.
+    expect([...(await partManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
     await expectNoGarbage(company);
   });
 
   test("does not make the head grow, however many flushes run within a minute", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, 30);
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, 30);
     const head = await db.direct.get(keys.indexHead(company.id));
     expect(JSON.stringify(head).length).toBeLessThan(400);
   });
 });
 
-describe("a replaced run", () => {
+describe("a replaced part", () => {
   test("stays for a minute, because running reads may use it, and is then removed", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, MERGE_RATIO + 1);
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, MERGE_RATIO + 1);
     const size = MERGE_RATIO + 2;
-    expect((await runManifestsOf(company)).size).toBe(size);
+    expect((await partManifestsOf(company)).size).toBe(size);
     clock.ms += RETIRED_MS;
-    await smallRuns(company, ids, 1);
-    expect((await runManifestsOf(company)).size).toBe(size + 1);
+    await smallParts(company, ids, 1);
+    expect((await partManifestsOf(company)).size).toBe(size + 1);
     clock.ms += 1;
-    await smallRuns(company, ids, 1);
-    expect((await runManifestsOf(company)).size).toBe(size + 2 - MERGE_RATIO);
+    await smallParts(company, ids, 1);
+    expect((await partManifestsOf(company)).size).toBe(size + 2 - MERGE_RATIO);
     await expectNoGarbage(company);
   });
 
   test("is removed even after its successor was replaced, and after a rebuild", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, 14);
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, 14);
     await rebuild({ table: db.direct, clock }, indexRecords(db.direct), company.id, { settleMs: 0 });
-    expect((await runManifestsOf(company)).size).toBeGreaterThan(10);
+    expect((await partManifestsOf(company)).size).toBeGreaterThan(10);
     await expectNoGarbage(company);
     clock.ms += RETIRED_MS + 1;
-    await smallRuns(company, ids, 1);
-    expect(new Set((await runManifestsOf(company)).keys())).toEqual(new Set((await headOf(company)).manifest));
+    await smallParts(company, ids, 1);
+    expect(new Set((await partManifestsOf(company)).keys())).toEqual(new Set((await headOf(company)).manifest));
     await expectNoGarbage(company);
     await company.expectListsExact();
   });
 
-  test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, 1);
+  test("is distinguished from a part that an import is about to publish, however long the import takes", async () => {
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, 1);
     // The import writes its part of the index twelve hours before it makes this part visible. A flush during this time deletes unused
     // parts, but must not delete this part.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;
-      await smallRuns(company, ids.slice(10), 1);
+      await smallParts(company, ids.slice(10), 1);
     };
     db.plan((operation) => {
       if (operation !== "UpdateItem" || !isFirst) return pass;
@@ -270,18 +270,18 @@ const listOf = (table: Table, { id }: IndexedCompany, index = openCompanyIndex(t
   metered(() => findIn(index, id, { words: [] }));
 
 describe("a reader", () => {
-  test("without a cache requests the head and all run manifests at the same time, and then the segments", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, 3);
+  test("without a cache requests the head and all part manifests at the same time, and then the segments", async () => {
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, 3);
     const { result, usage } = await listOf(db.direct, company);
     expect({ total: result.total, rounds: usage.rounds }).toEqual({ total: LARGE, rounds: 2 });
   });
 
-  test("with a cache requests only unknown run manifests, and no segment twice", async () => {
-    const { company, ids } = await companyWithLargeRun();
+  test("with a cache requests only unknown part manifests, and no segment twice", async () => {
+    const { company, ids } = await companyWithLargePart();
     const index = openCompanyIndex(db.table);
     await listOf(db.table, company, index);
-    await smallRuns(company, ids, 1);
+    await smallParts(company, ids, 1);
     const asked: string[] = [];
     db.plan((operation, _, body) => {
       if (operation === "BatchGetItem") asked.push(...(JSON.stringify(body).match(/#X[MS]/g) ?? []));
@@ -291,9 +291,9 @@ describe("a reader", () => {
     expect(asked).toEqual(["#XM", "#XS"]);
   });
 
-  test("requests each run manifest that its read of an outdated replica did not return", async () => {
-    const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, 3);
+  test("requests each part manifest that its read of an outdated replica did not return", async () => {
+    const { company, ids } = await companyWithLargePart();
+    await smallParts(company, ids, 3);
     const { manifest } = await headOf(company);
     const behind: Table = {
       ...db.direct,
@@ -308,16 +308,16 @@ describe("a reader", () => {
 });
 
 describe("a format of a later release", () => {
-  test("in the head or in a run manifest is an error for reads, flushes and checks; nothing is overwritten", async () => {
-    for (const damaged of ["head", "run manifest"] as const) {
-      const { company, ids } = await companyWithLargeRun();
+  test("in the head or in a part manifest is an error for reads, flushes and checks; nothing is overwritten", async () => {
+    for (const damaged of ["head", "part manifest"] as const) {
+      const { company, ids } = await companyWithLargePart();
       const { manifest } = await headOf(company);
-      const key = damaged === "head" ? keys.indexHead(company.id) : keys.runManifest(company.id, manifest[0] ?? "");
+      const key = damaged === "head" ? keys.indexHead(company.id) : keys.partManifest(company.id, manifest[0] ?? "");
       const item = { ...(await db.direct.get(key)), ...key, format: 2 };
       await db.direct.batchPut([item]);
       await writeSome(company, ids, 1);
       const pattern =
-        /the (head of the index|manifest of run \S+ of company \d+) has format 2, and this release reads format 1: a later release has written it/;
+        /the (head of the index|manifest of part \S+ of company \d+) has format 2, and this release reads format 1: a later release has written it/;
       const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(pattern) };
       await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
       await expect(flushAll(company)).rejects.toMatchObject(unreadable);

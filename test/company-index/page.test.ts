@@ -41,7 +41,7 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, 
     id: "segment",
     rows: rows.length,
     bytes: 0,
-    parts: { main: 1, geo: 1, text: 1 },
+    counts: { main: 1, geo: 1, text: 1 },
     zone: { box: null, createdAt, ids, statusIds: null, assigneeIds: null },
   };
   const segment = new LoadedSegment(entry, main);

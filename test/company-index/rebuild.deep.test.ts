@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { HEAD_TYPE, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { HEAD_TYPE, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
 import { COMPACTION_LOCK_MS } from "#shared/company-index/repair/compaction-lock.ts";
 import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
@@ -38,7 +38,7 @@ async function expectExact(company: IndexedCompany): Promise<void> {
 }
 
 describe("a rebuild", () => {
-  test("replaces all runs and the unflushed entries", async () => {
+  test("replaces all parts and the unflushed entries", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
@@ -220,7 +220,7 @@ describe("of two rebuilds", () => {
     await expectExact(company);
   });
 
-  test("the rebuild that lost its lock finds its runs replaced, changes nothing and leaves nothing behind", async () => {
+  test("the rebuild that lost its lock finds its parts replaced, changes nothing and leaves nothing behind", async () => {
     for (let at = 3; at < 12; at += 2) {
       const company = newCompany();
       await company.stage(flushAll);
@@ -232,11 +232,11 @@ describe("of two rebuilds", () => {
       const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
       db.plan(() => pass);
       expect(outcome).toBeInstanceOf(RebuildRefused);
-      expect(String(outcome)).toContain("another rebuild or a merge has already replaced the old runs");
+      expect(String(outcome)).toContain("another rebuild or a merge has already replaced the old parts");
       const { head } = await readUnflushed(db.direct, company.id);
-      const runManifests = await readRunManifests(db.direct, company.id, "strong");
-      const known = [...head.manifest, ...retiredIn(head.manifest, runManifests).keys()];
-      expect(new Set(runManifests.keys())).toEqual(new Set(known));
+      const partManifests = await readPartManifests(db.direct, company.id, "strong");
+      const known = [...head.manifest, ...retiredIn(head.manifest, partManifests).keys()];
+      expect(new Set(partManifests.keys())).toEqual(new Set(known));
       const owners = new Set(piecesOf(await readManifest(db.direct, company.id, known)).map(({ owner }) => owner));
       const stored = (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? "");
       expect(stored.filter((owner) => !owners.has(owner))).toEqual([]);
@@ -248,17 +248,17 @@ describe("of two rebuilds", () => {
 describe("merges", () => {
   test("stop during a rebuild, and resume a minute after it was killed", async () => {
     const company = newCompany();
-    const runs = async (): Promise<number> => {
+    const parts = async (): Promise<number> => {
       const { head } = await readUnflushed(db.direct, company.id);
-      return (await readManifest(db.direct, company.id, head.manifest)).runs.length;
+      return (await readManifest(db.direct, company.id, head.manifest)).parts.length;
     };
     const { ids } = await company.stage(flushAll);
     await flushAll(company);
     db.plan((_, number) => (number > 4 ? dead : pass));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
-    const before = await runs();
-    // The company already has two runs of one row, and each change below adds another. A run is merged as soon as the newer runs together
-    // have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 runs are newer than the older of the two runs, so the next
+    const before = await parts();
+    // The company already has two parts of one row, and each change below adds another. A part is merged as soon as the newer parts together
+    // have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 parts are newer than the older of the two parts, so the next
     // change causes the merge.
     const added = MERGE_RATIO - 2;
     for (let seed = 60; seed < 60 + added; seed++) {
@@ -266,11 +266,11 @@ describe("merges", () => {
       await flushAll(company);
       await company.expectListsExact();
     }
-    expect(await runs()).toBe(before + added);
+    expect(await parts()).toBe(before + added);
     clock.ms += COMPACTION_LOCK_MS + 1;
     await company.change(ids[0] ?? 0, 60 + added);
     await flushAll(company);
-    expect(await runs()).toBeLessThan(before + added);
+    expect(await parts()).toBeLessThan(before + added);
     await expectExact(company);
   });
 });

@@ -1,9 +1,9 @@
 /**
- * A rebuild writes one new run of the search index, with a list of records and their newest versions. A record must be in this list if an
- * older version of it may exist in an unflushed entry or in a newer run. Readers then ignore the older version.
+ * A rebuild writes one new part of the search index, with a list of records and their newest versions. A record must be in this list if an
+ * older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
-import { noRunOverrides } from "#shared/company-index/pieces.ts";
+import { noPartOverrides } from "#shared/company-index/pieces.ts";
 import { overridesToList } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 
@@ -16,13 +16,13 @@ const listed = (...ids: number[]) => ({ ids: Float64Array.from(ids), versions: F
 const known = { prospects: versions([1, 5], [2, 6], [3, 7], [4, 8]), notes: versions([11, 5], [12, 6], [13, 7]) };
 const note = (noteId: number, version: number) => ({ noteId, prospectId: 1, version, text: "DOG" });
 
-test("a rebuilt run lists the records of earlier and current unflushed entries, and of newer runs", () => {
+test("a rebuilt part lists the records of earlier and current unflushed entries, and of newer parts", () => {
   const others = {
     unflushed: [
       { entries: [{ id: 1, version: 4, deleted: true } as const], notes: [note(11, 1)] },
       { entries: [{ id: 2, version: 9, deleted: true } as const], notes: [note(12, 9)] },
     ],
-    runOverrides: [{ ...noRunOverrides, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
+    partOverrides: [{ ...noPartOverrides, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
   };
   expect(overridesToList(known, others, new Set())).toEqual({
     prospects: [
@@ -38,7 +38,7 @@ test("a rebuilt run lists the records of earlier and current unflushed entries, 
   });
 });
 
-test("a deleted note is listed with a version that is one higher than its newest version in entries and runs", () => {
-  const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], runOverrides: [] };
+test("a deleted note is listed with a version that is one higher than its newest version in entries and parts", () => {
+  const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], partOverrides: [] };
   expect(overridesToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
 });

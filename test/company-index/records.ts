@@ -1,7 +1,7 @@
 /** Writes prospects and notes to a table and remembers them, so that a test can compare the search index with them. */
 import { expect } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { IndexEntry, IndexRow } from "#shared/company-index/record.ts";
@@ -106,20 +106,22 @@ export class Records {
   }
 
   /**
-   * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored part of the index belongs to a current run
-   * or to a recently replaced one. A run is the result of one flush or merge. A killed process may leave orphans, which are parts that
-   * belong to no run.
+   * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored piece of the index belongs to a current part
+   * or to a recently replaced one. A part is the result of one flush or merge. A killed process may leave orphans, which are pieces that
+   * belong to no part.
    */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;
     const { head, keys: left } = await readUnflushed(this.#db.direct, companyId);
     expect(left).toEqual([]);
     if (orphans) return;
-    const runManifests = await readRunManifests(this.#db.direct, companyId, "strong");
-    const known = new Set([...head.manifest, ...retiredIn(head.manifest, runManifests).keys()]);
-    expect([...runManifests.keys()].filter((id) => !known.has(id))).toEqual([]);
-    const pieces = piecesOf(await readManifest(this.#db.direct, companyId, [...runManifests.keys()], { runManifests }));
-    const expected = new Set(pieces.filter(({ parts }) => parts > 0).map(({ owner, name }) => `${owner} ${name}#0`));
+    const partManifests = await readPartManifests(this.#db.direct, companyId, "strong");
+    const known = new Set([...head.manifest, ...retiredIn(head.manifest, partManifests).keys()]);
+    expect([...partManifests.keys()].filter((id) => !known.has(id))).toEqual([]);
+    const pieces = piecesOf(
+      await readManifest(this.#db.direct, companyId, [...partManifests.keys()], { partManifests }),
+    );
+    const expected = new Set(pieces.filter(({ count }) => count > 0).map(({ owner, name }) => `${owner} ${name}#0`));
     const found = (await this.#db.keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
     expect(new Set(found)).toEqual(expected);
   }

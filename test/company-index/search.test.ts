@@ -19,17 +19,17 @@ function entryOf(id: number, version: number, statusId: number, text: string, no
 
 function segmentOf(entries: readonly RowWithNotes[]): LoadedSegment {
   const { main, text } = encodeSegment(entries);
-  const parts = { main: 1, geo: 1, text: 1 };
+  const counts = { main: 1, geo: 1, text: 1 };
   const zone = zoneOf(entries.map(({ row }) => row));
   const segment = new LoadedSegment(
-    { id: "segment", rows: entries.length, parts, bytes: 0, zone },
+    { id: "segment", rows: entries.length, counts, bytes: 0, zone },
     decodeMain("m", main),
   );
   segment.text = new SegmentTexts(decodeText("t", text));
   return segment;
 }
 
-describe("a note in an older run than its prospect's row", () => {
+describe("a note in an older part than its prospect's row", () => {
   const older = segmentOf([entryOf(1, 1, 7, "ANNA", ["DOG IN THE YARD"]), entryOf(2, 1, 7, "CLARA", ["CAT"])]);
   const newer = segmentOf([entryOf(1, 2, 8, "BERTA", [])]);
   const overrides = {
@@ -37,19 +37,19 @@ describe("a note in an older run than its prospect's row", () => {
     notes: { ids: new Float64Array(), versions: new Float64Array() },
   };
   const none = { prospects: overrides.notes, notes: overrides.notes };
-  const runs = flushedVersions([
+  const parts = flushedVersions([
     { overrides: none, looseNotes: [] },
     { overrides, looseNotes: [] },
   ]);
   const segments = [older, newer].map((segment, age) => ({
     segment,
     age,
-    dead: deadRows(segment, age, runs.prospectVersions),
+    dead: deadRows(segment, age, parts.prospectVersions),
   }));
   const found = (criteria: Omit<Criteria, "words">, ...texts: string[]): number[] => {
     const words = texts.map((text) => ({ text, digits: "" }));
     const delta = { prospects: new Map(), notes: new Map() };
-    const matches = findMatches({ ...runs, segments, delta }, { ...criteria, words });
+    const matches = findMatches({ ...parts, segments, delta }, { ...criteria, words });
     return matches.segments.flatMap(({ inView, rows }) => [...rows].map((row) => inView.segment.main.ids[row] ?? 0));
   };
 
@@ -59,7 +59,7 @@ describe("a note in an older run than its prospect's row", () => {
     ["one word in the note, one in the row", {}, ["DOG", "BERTA"], [1]],
     ["a word that only the older row has", {}, ["ANNA"], []],
     ["one word in the older row, one in the note", {}, ["ANNA", "DOG"], []],
-    ["the status of the newer row, which the older run does not have", { statusIds: new Set([8]) }, ["DOG"], [1]],
+    ["the status of the newer row, which the older part does not have", { statusIds: new Set([8]) }, ["DOG"], [1]],
     ["the status of the older row", { statusIds: new Set([7]) }, ["DOG"], []],
     ["words of two prospects", {}, ["BERTA", "CAT"], []],
     ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
+import { partManifestItem, partManifestOf } from "#shared/company-index/manifest.ts";
 import type { IndexRow, Records } from "#shared/company-index/record.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -48,41 +48,41 @@ type Damage = [
 const damages: Damage[] = [
   [
     "ids of a segment are missing",
-    "lacks a part of main",
+    "lacks an item of main",
     (i) => i.table.batchRemove([pieceOf(i, i.segment.id, "main")]),
   ],
   [
     "texts of a segment are missing",
-    "lacks a part of text",
+    "lacks an item of text",
     (i) => i.table.batchRemove([pieceOf(i, i.segment.id, "text")]),
   ],
   [
-    "versions of a run are missing",
-    "lacks a part of overrides",
-    (i) => putManifest(i, [...i.manifest.runs.slice(0, -1), { ...i.newest, fewOverrides: undefined, overrides: 1 }]),
+    "versions of a part are missing",
+    "lacks an item of overrides",
+    (i) => putManifest(i, [...i.manifest.parts.slice(0, -1), { ...i.newest, fewOverrides: undefined, overrides: 1 }]),
   ],
   ["coordinates are damaged", "geo of \\S+ is damaged", (i) => corrupt(i, pieceOf(i, i.segment.id, "geo"))],
   [
-    "versions of a run are damaged",
+    "versions of a part are damaged",
     "overrides of \\S+ is damaged",
-    (i) => corrupt(i, keys.runManifest(i.companyId, i.newest.id), "fewOverrides"),
+    (i) => corrupt(i, keys.partManifest(i.companyId, i.newest.id), "fewOverrides"),
   ],
   [
-    "the manifest of a run is damaged",
-    "the manifest of run \\S+ of company \\d+ is damaged",
-    (i) => corrupt(i, keys.runManifest(i.companyId, i.oldest.id)),
+    "the manifest of a part is damaged",
+    "the manifest of part \\S+ of company \\d+ is damaged",
+    (i) => corrupt(i, keys.partManifest(i.companyId, i.oldest.id)),
   ],
   [
-    "the manifest of a run is missing",
-    "lacks the manifest of run",
-    (i) => i.table.batchRemove([keys.runManifest(i.companyId, i.newest.id)]),
+    "the manifest of a part is missing",
+    "lacks the manifest of part",
+    (i) => i.table.batchRemove([keys.partManifest(i.companyId, i.newest.id)]),
   ],
   [
-    "the manifest of a run has an unknown format",
-    "the manifest of run \\S+ of company \\d+ has format 9, and this release reads format 1: a later release has written it",
-    (i) => i.table.batchPut([{ ...runManifestItem(i.companyId, runManifestOf(i.oldest, 0, [])), format: 9 }]),
+    "the manifest of a part has an unknown format",
+    "the manifest of part \\S+ of company \\d+ has format 9, and this release reads format 1: a later release has written it",
+    (i) => i.table.batchPut([{ ...partManifestItem(i.companyId, partManifestOf(i.oldest, 0, [])), format: 9 }]),
   ],
-  ["the head names a run twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],
+  ["the head names a part twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.parts])],
   [
     "a row is lost",
     "prospect {f} is missing from the index",
@@ -91,7 +91,7 @@ const damages: Damage[] = [
   [
     "rows are doubled",
     "prospect {f} is in the index 2 times",
-    (i) => putManifest(i, [...i.manifest.runs, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
+    (i) => putManifest(i, [...i.manifest.parts, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
   ],
   [
     "a row is doubled within its segment",
@@ -165,12 +165,12 @@ const damages: Damage[] = [
   [
     "a manifest has a wrong number of rows in a segment",
     "claims 99 rows",
-    (i) => putManifest(i, [{ ...i.oldest, segments: [{ ...i.segment, rows: 99 }] }, ...i.manifest.runs.slice(1)]),
+    (i) => putManifest(i, [{ ...i.oldest, segments: [{ ...i.segment, rows: 99 }] }, ...i.manifest.parts.slice(1)]),
   ],
   [
-    "a manifest has a wrong number of rows in a run",
+    "a manifest has a wrong number of rows in a part",
     "claims 99 rows",
-    (i) => putManifest(i, [{ ...i.oldest, rows: 99 }, ...i.manifest.runs.slice(1)]),
+    (i) => putManifest(i, [{ ...i.oldest, rows: 99 }, ...i.manifest.parts.slice(1)]),
   ],
   ...zoneDamages(),
   ["rows are out of order", "is out of order", (i) => rewriteRows(i, (rows) => rows.toReversed())],
@@ -190,7 +190,7 @@ function zoneDamages(): Damage[] {
     "the zone map of segment \\S+ does not cover its rows",
     (i) => {
       const segment = { ...i.segment, zone: { ...i.segment.zone, ...zone } };
-      return putManifest(i, [{ ...i.oldest, segments: [segment] }, ...i.manifest.runs.slice(1)]);
+      return putManifest(i, [{ ...i.oldest, segments: [segment] }, ...i.manifest.parts.slice(1)]);
     },
   ]);
 }
@@ -202,9 +202,9 @@ describe("a check", () => {
   test("finds no fault in a sound index, and counts its records", async () => {
     const company = newCompany();
     await company.stage(flushAll);
-    const counts = { prospects: 8, notes: 1, segments: 2, runs: 2, unflushed: 5 };
+    const counts = { prospects: 8, notes: 1, segments: 2, parts: 2, unflushed: 5 };
     expect(await verify(company)).toEqual({ ...counts, faults: [], unexamined: 0 });
-    expect(await verify(newCompany())).toMatchObject({ prospects: 0, runs: 0, faults: [] });
+    expect(await verify(newCompany())).toMatchObject({ prospects: 0, parts: 0, faults: [] });
   });
 
   test.each(damages)("finds that %s; a rebuild repairs it, and flushes continue", async (_, fault, inflict) => {
@@ -216,8 +216,8 @@ describe("a check", () => {
     expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // When `RETIRED_MS` has passed, the next flush deletes the old run. The manifest of this run, which lists its rows, may be damaged. The
-    // flush must not fail.
+    // When `RETIRED_MS` has passed, the next flush deletes the old part. The manifest of this part, which lists its rows, may be damaged.
+    // The flush must not fail.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);

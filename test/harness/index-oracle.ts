@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
-import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
+import { readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { rowsOf } from "#shared/company-index/segment.ts";
 import { flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
@@ -65,9 +65,9 @@ export interface Contents {
  */
 async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
-  const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
-  const runOverrides = await readRunOverrides(table, companyId, runs);
-  const known = flushedVersions(runOverrides);
+  const { parts } = await readManifest(table, companyId, unflushed.head.manifest);
+  const partOverrides = await readPartOverrides(table, companyId, parts);
+  const known = flushedVersions(partOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
   const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.withLongText);
   if (missing > 0) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
@@ -77,8 +77,8 @@ async function readContents(table: Table, companyId: number): Promise<Contents> 
     if (known.noteVersions.supersedes(note.noteId, note.version, age) || delta.notes.has(note.noteId)) return;
     append(notes, note.noteId, note);
   };
-  for (const [age, run] of runs.entries()) {
-    for (const decode of await readSegments(table, companyId, run)) {
+  for (const [age, part] of parts.entries()) {
+    for (const decode of await readSegments(table, companyId, part)) {
       for (const { row, notes: own } of rowsOf(decode())) {
         const isDead = known.prospectVersions.supersedes(row.id, row.version, age) || delta.prospects.has(row.id);
         if (!isDead) append(rows, row.id, row);

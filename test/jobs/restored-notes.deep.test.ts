@@ -41,18 +41,18 @@ async function untilEnded(stage: Stage, job: JobMessage): Promise<void> {
   throw new Error("the job never ends");
 }
 
-/** Creates and flushes other prospects until the search index consists of one run. The index then has no trace of deleted prospects. */
+/** Creates and flushes other prospects until the search index consists of one part. The index then has no trace of deleted prospects. */
 async function mergeEverything({ caller }: Stage): Promise<void> {
   const context = harness.sound();
   for (let flushes = 0; flushes < 10; flushes++) {
     for (let i = 0; i < 10; i++) await createProspect(context, caller, { name: "other" });
     await flush(context, caller.companyId, { least: 1, settleMs: 0 });
     const { head } = await readUnflushed(context.table, caller.companyId);
-    const { runs } = await readManifest(context.table, caller.companyId, head.manifest);
-    // After the first flush, the only run may still contain the notes of the deleted prospects. The next merge removes them.
-    if (flushes > 0 && runs.length === 1) return;
+    const { parts } = await readManifest(context.table, caller.companyId, head.manifest);
+    // After the first flush, the only part may still contain the notes of the deleted prospects. The next merge removes them.
+    if (flushes > 0 && parts.length === 1) return;
   }
-  throw new Error("the runs were not merged");
+  throw new Error("the parts were not merged");
 }
 
 const found = async ({ caller }: Stage, search: string): Promise<number[]> =>

@@ -1,7 +1,7 @@
 /** Tests that lists and creates never use cached data that is older than the last write of another function. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
+import { type Part, partManifestItem, partManifestOf, readManifest } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -274,19 +274,19 @@ describe("names that another process changes", () => {
   );
 });
 
-const damages: [string, (table: Table, companyId: number, run: Run) => Promise<unknown>][] = [
+const damages: [string, (table: Table, companyId: number, part: Part) => Promise<unknown>][] = [
   [
     "a segment is missing",
-    (table, companyId, run) => table.batchRemove([keys.indexPart(companyId, run.segments[0]?.id ?? "", "main", 0)]),
+    (table, companyId, part) => table.batchRemove([keys.indexItem(companyId, part.segments[0]?.id ?? "", "main", 0)]),
   ],
   [
     "the manifest of a run is missing",
-    (table, companyId, { id }) => table.batchRemove([keys.runManifest(companyId, id)]),
+    (table, companyId, { id }) => table.batchRemove([keys.partManifest(companyId, id)]),
   ],
   [
-    "the manifest of a run has an unknown format",
-    (table, companyId, run) =>
-      table.batchPut([{ ...runManifestItem(companyId, runManifestOf(run, 0, [])), format: 9 }]),
+    "the manifest of a part has an unknown format",
+    (table, companyId, part) =>
+      table.batchPut([{ ...partManifestItem(companyId, partManifestOf(part, 0, [])), format: 9 }]),
   ],
   [
     "the head row has an unknown format",
@@ -301,10 +301,10 @@ test.each(damages)("a damaged index answers unavailable when %s", async (_, infl
   for (let i = 0; i < 3; i++) await create(context, company, { lat: i, lng: i });
   await flush(context, companyId, { least: 1, settleMs: 0 });
   const { head } = await readUnflushed(context.table, companyId);
-  const { runs } = await readManifest(context.table, companyId, head.manifest);
-  const [run] = runs;
-  if (run === undefined) throw new Error("there is no run");
-  await inflict(context.table, companyId, run);
+  const { parts } = await readManifest(context.table, companyId, head.manifest);
+  const [part] = parts;
+  if (part === undefined) throw new Error("there is no part");
+  await inflict(context.table, companyId, part);
   const refused = { code: "unavailable", cause: { name: "IndexUnreadable" } };
   await expect(list(newFunction(), company)).rejects.toMatchObject(refused);
   await expect(mapPins(newFunction(), company.caller, {})).rejects.toMatchObject(refused);

@@ -47,8 +47,8 @@ const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
   const sorted = sortedByGeohash(rows.map((row) => ({ row, notes: [] })));
   const { main, geo } = encodeSegment(sorted);
-  const parts = { main: 1, geo: 1, text: 1 };
-  const entry = { id: "segment", rows: rows.length, parts, bytes: 0, zone: zoneOf(rows) };
+  const counts = { main: 1, geo: 1, text: 1 };
+  const entry = { id: "segment", rows: rows.length, counts, bytes: 0, zone: zoneOf(rows) };
   const segment = new LoadedSegment(entry, decodeMain("main", main));
   segment.geo = decodeGeo("geo", geo);
   return segment;

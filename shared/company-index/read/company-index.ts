@@ -5,7 +5,7 @@
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
-import { type Head, type RunManifests, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { type Head, type PartManifests, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
 import { LoadedIndex } from "#shared/company-index/read/loaded-index.ts";
 import type { LiveNotes, NotesOf } from "#shared/company-index/search/live-notes.ts";
 import { findMatches, type Matches } from "#shared/company-index/search/match.ts";
@@ -16,7 +16,7 @@ import { TableBusy } from "#shared/errors.ts";
 /** Memory in MB that is assumed if the process is not a Lambda function. */
 const USUAL_MB = 1_024;
 
-/** Maximum attempts. A missing part may belong to a run that was replaced during the read, and the next attempt reads the new run. */
+/** Maximum attempts. A missing item may belong to a part that was replaced during the read, and the next attempt reads the new part. */
 const UNREADABLE_TRIES = 3;
 /** Maximum number of snapshots that one `find` reads. During a search, a flush may delete texts that the search still needs. */
 const SNAPSHOT_TRIES = 10;
@@ -119,29 +119,29 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   async function snapshotOf(
     companyId: number,
     { head }: Unflushed,
-    runManifests: RunManifests | undefined,
+    partManifests: PartManifests | undefined,
   ): Promise<LoadedIndex> {
     const cached = cache.get(companyId);
     if (cached?.consistsOf(head.manifest) === true) return cached;
-    const known = cached?.manifest.runs ?? [];
-    const manifest = await readManifest(table, companyId, head.manifest, { runManifests, known });
+    const known = cached?.manifest.parts ?? [];
+    const manifest = await readManifest(table, companyId, head.manifest, { partManifests, known });
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** If no version of the index is in memory, all run manifests are read at the same time as the head row. */
+  /** If no version of the index is in memory, all part manifests are read at the same time as the head row. */
   async function snapshot(
     companyId: number,
     { searches = false, notesOf }: SnapshotOptions = {},
   ): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
-    const [unflushed, runManifests, texts] = await Promise.all([
+    const [unflushed, partManifests, texts] = await Promise.all([
       readUnflushed(table, companyId),
-      isCold ? readRunManifests(table, companyId, "eventual") : undefined,
+      isCold ? readPartManifests(table, companyId, "eventual") : undefined,
       searches && haveLongTexts.has(companyId) ? readLongTexts(table, companyId) : undefined,
     ]);
     if (unflushed.withLongText.size > 0) haveLongTexts.add(companyId);
     else haveLongTexts.delete(companyId);
-    const loaded = await snapshotOf(companyId, unflushed, runManifests);
+    const loaded = await snapshotOf(companyId, unflushed, partManifests);
     return {
       head: unflushed.head,
       find: async (criteria) => {

@@ -1,11 +1,11 @@
 /** One version of a company's search index in memory. It contains only the parts that reads have needed so far. */
 import { type Criteria, canMeet, needsGeo } from "#shared/company-index/criteria.ts";
-import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
   inlineOverridesOf,
-  noRunOverrides,
+  noPartOverrides,
+  type PartOverrides,
   type Piece,
-  type RunOverrides,
   readPieces,
 } from "#shared/company-index/pieces.ts";
 import {
@@ -30,37 +30,37 @@ export class LoadedIndex {
   readonly manifest: Manifest;
   readonly #companyId: number;
   readonly #segments = new Map<string, LoadedSegment>();
-  readonly #overrides = new Map<string, RunOverrides["overrides"]>();
-  readonly #looseNotes = new Map<string, RunOverrides["looseNotes"]>();
+  readonly #overrides = new Map<string, PartOverrides["overrides"]>();
+  readonly #looseNotes = new Map<string, PartOverrides["looseNotes"]>();
   readonly #dead = new Map<string, Uint8Array | undefined>();
   #bytes: number | undefined;
   #makesWords = false;
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
-  #runs: FlushedVersions | undefined;
-  #runsWithNotes: FlushedVersions | undefined;
+  #parts: FlushedVersions | undefined;
+  #partsWithNotes: FlushedVersions | undefined;
 
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
     if (earlier === undefined) return;
-    for (const run of manifest.runs) {
-      reuse(earlier.#overrides, this.#overrides, run.id);
-      reuse(earlier.#looseNotes, this.#looseNotes, run.id);
-      for (const { id } of run.segments) reuse(earlier.#segments, this.#segments, id);
+    for (const part of manifest.parts) {
+      reuse(earlier.#overrides, this.#overrides, part.id);
+      reuse(earlier.#looseNotes, this.#looseNotes, part.id);
+      for (const { id } of part.segments) reuse(earlier.#segments, this.#segments, id);
     }
   }
 
-  /** Overrides that are in the run manifest are decoded at the first call. */
-  #overridesOf(run: Run): RunOverrides["overrides"] {
-    const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
-    this.#overrides.set(run.id, overrides);
+  /** Overrides that are in the part manifest are decoded at the first call. */
+  #overridesOf(part: Part): PartOverrides["overrides"] {
+    const overrides = this.#overrides.get(part.id) ?? inlineOverridesOf(part);
+    this.#overrides.set(part.id, overrides);
     return overrides;
   }
 
   consistsOf(manifest: readonly string[]): boolean {
-    const { runs } = this.manifest;
-    return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
+    const { parts } = this.manifest;
+    return parts.length === manifest.length && parts.every(({ id }, age) => id === manifest[age]);
   }
 
   get bytes(): number {
@@ -93,7 +93,7 @@ export class LoadedIndex {
     // Segment objects are replaced and not changed, because a read of an earlier version of the index may still use them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
-    this.#runsWithNotes = undefined;
+    this.#partsWithNotes = undefined;
     this.#inView = undefined;
     this.#bytes = undefined;
     return before - this.bytes;
@@ -114,16 +114,16 @@ export class LoadedIndex {
 
   *#missing(criteria: Criteria): Generator<Load> {
     const searches = criteria.words.length > 0;
-    for (const { id, overrides, looseNotes, segments } of this.manifest.runs) {
+    for (const { id, overrides, looseNotes, segments } of this.manifest.parts) {
       if (overrides > 0 && !this.#overrides.has(id)) {
         yield {
-          piece: { owner: id, name: "overrides", parts: overrides },
+          piece: { owner: id, name: "overrides", count: overrides },
           keep: (bytes, label) => this.#overrides.set(id, decodeOverrides(label, bytes)),
         };
       }
       if (searches && looseNotes > 0 && !this.#looseNotes.has(id)) {
         yield {
-          piece: { owner: id, name: "notes", parts: looseNotes },
+          piece: { owner: id, name: "notes", count: looseNotes },
           keep: (bytes, label) => this.#looseNotes.set(id, decodeNotes(label, bytes)),
         };
       }
@@ -144,7 +144,7 @@ export class LoadedIndex {
   }
 
   *#missingOf(entry: SegmentEntry, criteria: Criteria): Generator<Load> {
-    const { id, parts } = entry;
+    const { id, counts } = entry;
     const loaded = this.#segments.get(id);
     const segment = (): LoadedSegment => {
       const found = this.#segments.get(id);
@@ -153,7 +153,7 @@ export class LoadedIndex {
     };
     if (loaded === undefined) {
       yield {
-        piece: { owner: id, name: "main", parts: parts.main },
+        piece: { owner: id, name: "main", count: counts.main },
         keep: (bytes, label) => {
           // A concurrent read may already have loaded this segment with more columns.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
@@ -162,7 +162,7 @@ export class LoadedIndex {
     }
     if (needsGeo(criteria) && loaded?.geo === undefined) {
       yield {
-        piece: { owner: id, name: "geo", parts: parts.geo },
+        piece: { owner: id, name: "geo", count: counts.geo },
         keep: (bytes, label) => {
           segment().geo = decodeGeo(label, bytes);
         },
@@ -170,7 +170,7 @@ export class LoadedIndex {
     }
     if (criteria.words.length > 0 && loaded?.text === undefined) {
       yield {
-        piece: { owner: id, name: "text", parts: parts.text },
+        piece: { owner: id, name: "text", count: counts.text },
         keep: (bytes, label) => {
           segment().text ??= new SegmentTexts(decodeText(label, bytes));
         },
@@ -180,8 +180,8 @@ export class LoadedIndex {
 
   /** First call `load` with the same criteria. The result may include segments without a match. */
   view(criteria: Criteria, delta: Delta): IndexView {
-    const runs = this.known(criteria);
-    const flushed = this.#flushed(runs);
+    const parts = this.known(criteria);
+    const flushed = this.#flushed(parts);
     const segments =
       delta.prospects.size === 0
         ? flushed
@@ -189,16 +189,16 @@ export class LoadedIndex {
             const dead = deadUnder(inView.segment, inView.dead, delta);
             return dead === inView.dead ? inView : { ...inView, dead };
           });
-    return { ...runs, segments, delta };
+    return { ...parts, segments, delta };
   }
 
-  /** Marks the rows that newer runs replace. The result is cached until another segment is loaded or the texts are dropped. */
-  #flushed(runs: FlushedVersions): readonly SegmentInView[] {
+  /** Marks the rows that newer parts replace. The result is cached until another segment is loaded or the texts are dropped. */
+  #flushed(parts: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
-    const inView = this.manifest.runs.flatMap((run, age) =>
-      run.segments.flatMap(({ id }) => {
+    const inView = this.manifest.parts.flatMap((part, age) =>
+      part.segments.flatMap(({ id }) => {
         const segment = this.#segments.get(id);
-        return segment === undefined ? [] : [{ segment, age, dead: this.#deadOf(segment, age, runs) }];
+        return segment === undefined ? [] : [{ segment, age, dead: this.#deadOf(segment, age, parts) }];
       }),
     );
     this.#inView = inView;
@@ -208,18 +208,18 @@ export class LoadedIndex {
   /** First call `load` with the same criteria. Loose notes are included only if the criteria contain words. */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
-      this.#runsWithNotes ??= this.#flushedVersions();
-      return this.#runsWithNotes;
+      this.#partsWithNotes ??= this.#flushedVersions();
+      return this.#partsWithNotes;
     }
-    this.#runs ??= this.#flushedVersions();
-    return this.#runs;
+    this.#parts ??= this.#flushedVersions();
+    return this.#parts;
   }
 
   #flushedVersions(): FlushedVersions {
     return flushedVersions(
-      this.manifest.runs.map((run) => ({
-        overrides: this.#overridesOf(run),
-        looseNotes: this.#looseNotes.get(run.id) ?? noRunOverrides.looseNotes,
+      this.manifest.parts.map((part) => ({
+        overrides: this.#overridesOf(part),
+        looseNotes: this.#looseNotes.get(part.id) ?? noPartOverrides.looseNotes,
       })),
     );
   }
@@ -268,20 +268,20 @@ async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]
 const PARALLEL = 40;
 
 /** Number of items in a batch. A batch is in memory both compressed and decoded. */
-const BATCH_PARTS = 32;
+const BATCH_ITEMS = 32;
 
 /** All pieces of a segment are in the same batch, so that the segment's main columns can be decoded first. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
-  let parts = BATCH_PARTS;
+  let items = BATCH_ITEMS;
   let owner = "";
   for (const load of loads) {
-    if (parts >= BATCH_PARTS && load.piece.owner !== owner) {
+    if (items >= BATCH_ITEMS && load.piece.owner !== owner) {
       batches.push([]);
-      parts = 0;
+      items = 0;
     }
     batches.at(-1)?.push(load);
-    parts += load.piece.parts;
+    items += load.piece.count;
     owner = load.piece.owner;
   }
   return batches;

@@ -1,4 +1,4 @@
-/** The compaction lock prevents merges while a rebuild prepares to replace runs. It is a lease, so it expires even if the rebuild stops. */
+/** The compaction lock prevents merges while a rebuild prepares to replace parts. It is a lease, so it expires even if the rebuild stops. */
 import { logAfter } from "#shared/company-index/change-log.ts";
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";

@@ -3,8 +3,8 @@
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
-import { type Manifest, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
-import { noRunOverrides, type RunOverrides, readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
+import { type Manifest, type Part, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
+import { noPartOverrides, type PartOverrides, readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { type RowWithNotes, rowsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
@@ -18,7 +18,7 @@ export interface RecordVisitor {
 }
 
 export interface Inspection {
-  readonly runs: number;
+  readonly parts: number;
   readonly segments: number;
   readonly unflushed: number;
   readonly faults: readonly string[];
@@ -33,23 +33,23 @@ export async function inspectIndex(table: Table, companyId: number, visitor: Rec
   const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
   const manifest = unflushed === undefined ? undefined : await manifestOf(table, companyId, unflushed, faults);
   if (unflushed === undefined || manifest === undefined) {
-    return { runs: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
+    return { parts: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
   }
-  const runOverrides = await overridesOfRuns(table, companyId, manifest, faults);
-  const runs = flushedVersions(runOverrides);
-  const newest = newestUnflushed(runs, unflushed.entries, unflushed.notes);
-  const filled = await withTexts(table, companyId, newest, runs, unflushed.withLongText);
+  const partOverrides = await overridesOfParts(table, companyId, manifest, faults);
+  const parts = flushedVersions(partOverrides);
+  const newest = newestUnflushed(parts, unflushed.entries, unflushed.notes);
+  const filled = await withTexts(table, companyId, newest, parts, unflushed.withLongText);
   if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
   const delta = filled.missing > 0 ? newest : filled.delta;
-  const live = liveOnly(runs, delta, visitor);
-  for (const [age, run] of manifest.runs.entries()) {
-    await inspectRun(table, companyId, run, faults, (entry) => live(entry, age));
+  const live = liveOnly(parts, delta, visitor);
+  for (const [age, part] of manifest.parts.entries()) {
+    await inspectPart(table, companyId, part, faults, (entry) => live(entry, age));
   }
-  for (const { age, ...note } of runs.looseNotes) live({ row: undefined, notes: [note] }, age);
+  for (const { age, ...note } of parts.looseNotes) live({ row: undefined, notes: [note] }, age);
   visitUnflushed(delta, visitor);
   faults.push(...faultsOfHead(unflushed, manifest));
-  const segments = manifest.runs.reduce((sum, run) => sum + run.segments.length, 0);
-  return { runs: manifest.runs.length, segments, unflushed: unflushed.keys.length, faults, isReadable: true };
+  const segments = manifest.parts.reduce((sum, part) => sum + part.segments.length, 0);
+  return { parts: manifest.parts.length, segments, unflushed: unflushed.keys.length, faults, isReadable: true };
 }
 
 async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise<T | undefined> {
@@ -62,41 +62,41 @@ async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise
   }
 }
 
-/** Adds a fault for each run manifest that cannot be read. Returns undefined if there is such a fault. */
+/** Adds a fault for each part manifest that cannot be read. Returns undefined if there is such a fault. */
 async function manifestOf(
   table: Table,
   companyId: number,
   { head }: Unflushed,
   faults: string[],
 ): Promise<Manifest | undefined> {
-  const runs: Run[] = [];
+  const parts: Part[] = [];
   for (const id of head.manifest) {
-    runs.push(...((await orFault(faults, () => readManifest(table, companyId, [id])))?.runs ?? []));
+    parts.push(...((await orFault(faults, () => readManifest(table, companyId, [id])))?.parts ?? []));
   }
-  return runs.length === head.manifest.length ? { runs } : undefined;
+  return parts.length === head.manifest.length ? { parts } : undefined;
 }
 
-async function overridesOfRuns(
+async function overridesOfParts(
   table: Table,
   companyId: number,
-  { runs }: Manifest,
+  { parts }: Manifest,
   faults: string[],
-): Promise<RunOverrides[]> {
-  const runOverrides: RunOverrides[] = [];
-  for (const run of runs) {
-    const [overrides] = (await orFault(faults, () => readRunOverrides(table, companyId, [run]))) ?? [];
-    runOverrides.push(overrides ?? noRunOverrides);
+): Promise<PartOverrides[]> {
+  const partOverrides: PartOverrides[] = [];
+  for (const part of parts) {
+    const [overrides] = (await orFault(faults, () => readPartOverrides(table, companyId, [part]))) ?? [];
+    partOverrides.push(overrides ?? noPartOverrides);
   }
-  return runOverrides;
+  return partOverrides;
 }
 
-function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
-  const ids = [...runs.map(({ id }) => id), ...runs.flatMap(({ segments }) => segments.map(({ id }) => id))];
+function faultsOfHead({ head }: Unflushed, { parts }: Manifest): string[] {
+  const ids = [...parts.map(({ id }) => id), ...parts.flatMap(({ segments }) => segments.map(({ id }) => id))];
   const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Skips records of which a newer run or an unflushed entry contains a newer version. */
+/** Skips records of which a newer part or an unflushed entry contains a newer version. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {
@@ -114,18 +114,18 @@ function visitUnflushed({ prospects, notes }: Delta, visitor: RecordVisitor): vo
   for (const { text, ...note } of notes.values()) if (text !== null) visitor.note({ ...note, text });
 }
 
-async function inspectRun(
+async function inspectPart(
   table: Table,
   companyId: number,
-  run: Run,
+  part: Part,
   faults: string[],
   keep: (entry: RowWithNotes) => void,
 ): Promise<void> {
-  const rows = run.segments.reduce((sum, segment) => sum + segment.rows, 0);
-  if (rows !== run.rows) faults.push(`run ${run.id} claims ${run.rows} rows, but its segments claim ${rows}`);
+  const rows = part.segments.reduce((sum, segment) => sum + segment.rows, 0);
+  if (rows !== part.rows) faults.push(`part ${part.id} claims ${part.rows} rows, but its segments claim ${rows}`);
   let last: RowWithNotes | undefined;
-  for (let from = 0; from < run.segments.length; from += PARALLEL) {
-    const some = run.segments.slice(from, from + PARALLEL);
+  for (let from = 0; from < part.segments.length; from += PARALLEL) {
+    const some = part.segments.slice(from, from + PARALLEL);
     const reads = some.map((entry) => orFault(faults, () => readSegments(table, companyId, { segments: [entry] })));
     for (const [i, read] of (await Promise.all(reads)).entries()) {
       const [entry, decode] = [some[i], read?.[0]];

@@ -1,18 +1,18 @@
 /**
- * Rebuilds the search index of a company from the rows of the table. One update of the head row replaces all runs that existed when the
- * rebuild began. Meanwhile, reads, writes and flushes continue, and the runs of these flushes stay.
+ * Rebuilds the search index of a company from the rows of the table. One update of the head row replaces all parts that existed when the
+ * rebuild began. Meanwhile, reads, writes and flushes continue, and the parts of these flushes stay.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { logWrites } from "#shared/company-index/activity/log.ts";
 import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
-import { type Head, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Head, type Part, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
   newPieceId,
+  type PartOverrides,
   piecesOfSegment,
-  type RunOverrides,
-  readRunOverrides,
+  readPartOverrides,
   removePieces,
 } from "#shared/company-index/pieces.ts";
 import { isTombstone, type NoteEntry, type NoteText, type Records } from "#shared/company-index/record.ts";
@@ -25,8 +25,8 @@ import {
 import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
 import { RowSorter } from "#shared/company-index/write/order.ts";
 import {
-  completeRun,
-  discardRun,
+  completePart,
+  discardPart,
   type IndexContext,
   publish,
   storeSegments,
@@ -54,7 +54,7 @@ export interface Rebuilt {
   readonly notes: number;
   readonly segments: number;
   readonly replaced: number;
-  /** Number of runs that flushes have added during the rebuild. */
+  /** Number of parts that flushes have added during the rebuild. */
   readonly staying: number;
 }
 
@@ -77,7 +77,7 @@ export async function rebuild(
     const segments = await storeSegments(context.table, companyId, rows);
     const deletedNotes = new Set<number>();
     const job = { context, records, companyId, replaced, known, deletedNotes, before, segments, settleMs, lease };
-    const staying = await replaceRuns(job);
+    const staying = await replaceParts(job);
     await sleep(settleMs);
     await removeFlushedEntries(context.table, records, companyId, known, before);
     return { ...counts, segments: segments.length, replaced: replaced.length, staying };
@@ -87,7 +87,7 @@ export async function rebuild(
   }
 }
 
-/** Until the lock is released or expires, no process merges runs. */
+/** Until the lock is released or expires, no process merges parts. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -183,13 +183,13 @@ interface Job {
 }
 
 /**
- * Returns the number of newer runs. If the rebuild is refused, its new segments are deleted. After any other error they remain, because the
+ * Returns the number of newer parts. If the rebuild is refused, its new segments are deleted. After any other error they remain, because the
  * update of the head row may have succeeded.
  */
-async function replaceRuns(job: Job): Promise<number> {
+async function replaceParts(job: Job): Promise<number> {
   try {
     for (let attempt = 1; attempt <= TRIES; attempt++) {
-      const staying = await tryToReplaceRuns(job);
+      const staying = await tryToReplaceParts(job);
       if (staying !== undefined) return staying;
       await sleep(Math.random() * 20 * attempt);
     }
@@ -200,19 +200,19 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer runs, or undefined if another process has changed the head row. */
-async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
+/** Returns the number of newer parts, or undefined if another process has changed the head row. */
+async function tryToReplaceParts(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushedFacts(context.table, companyId);
-  const staying = await newerRuns(job, unflushed.head);
-  const runOverrides = await readRunOverrides(context.table, companyId, staying);
-  refuseImports(staying, runOverrides);
-  const others = { unflushed: [job.before, unflushed], runOverrides };
+  const staying = await newerParts(job, unflushed.head);
+  const partOverrides = await readPartOverrides(context.table, companyId, staying);
+  refuseImports(staying, partOverrides);
+  const others = { unflushed: [job.before, unflushed], partOverrides };
   await findDeletedNotes(job.records, companyId, job.known, others, job.deletedNotes, job.settleMs);
   const listed = overridesToList(job.known, others, job.deletedNotes);
   job.lease.check();
-  const run = await completeRun(context.table, companyId, segments, { ...listed, looseNotes: [] });
-  const manifest = [run, ...staying].map(({ id }) => id);
+  const part = await completePart(context.table, companyId, segments, { ...listed, looseNotes: [] });
+  const manifest = [part, ...staying].map(({ id }) => id);
   // `before` contains the entries that were unflushed when the rebuild began, and `unflushed` those that are unflushed now. The rebuild
   // deletes entries without a flush, so it must add their changes to the change log and their facts to the activity log. Entries in
   // `before` that are not in `unflushed` have been flushed meanwhile, so their facts are already in the activity log.
@@ -220,29 +220,29 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
     changes: [...job.before.changes, ...unflushed.changes],
     others: (version: number) => logWrites(companyId, version, unflushed.facts),
   };
-  if ((await publish(context, companyId, unflushed.head, run, manifest, logged)) !== undefined) return staying.length;
-  await discardRun(context.table, companyId, { ...run, segments: [] });
+  if ((await publish(context, companyId, unflushed.head, part, manifest, logged)) !== undefined) return staying.length;
+  await discardPart(context.table, companyId, { ...part, segments: [] });
   return undefined;
 }
 
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Throws RebuildRefused if another process has replaced the old runs. */
-async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
+/** Throws RebuildRefused if another process has replaced the old parts. */
+async function newerParts({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Part[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
-    throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
+    throw new RebuildRefused("another rebuild or a merge has already replaced the old parts");
   }
-  return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).runs;
+  return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).parts;
 }
 
-/** Throws RebuildRefused. The run of an import does not list its versions, so it may contain rows that the rebuild has read. */
-function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
-  const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
+/** Throws RebuildRefused. The part of an import does not list its versions, so it may contain rows that the rebuild has read. */
+function refuseImports(staying: readonly Part[], partOverrides: readonly PartOverrides[]): void {
+  const isImported = staying.some(({ rows }, i) => rows > (partOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/** Call it only after the new run, which contains the records of these entries, is in the index. */
+/** Call it only after the new part, which contains the records of these entries, is in the index. */
 async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -260,7 +260,7 @@ async function removeFlushedEntries(
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
   // An entry may be newer than the row that the rebuild has read. If the table now has the row in the entry's version or in a later one,
-  // the entry must stay, because the new run lacks its change. Otherwise, the table does not contain the change either, and the entry is
+  // the entry must stay, because the new part lacks its change. Otherwise, the table does not contain the change either, and the entry is
   // deleted.
   const staying = new Set([
     ...newer
@@ -285,10 +285,10 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** The unflushed entries and newer runs, which may contain other versions of the records in the new run. */
+/** The unflushed entries and newer parts, which may contain other versions of the records in the new part. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
-  readonly runOverrides: readonly RunOverrides[];
+  readonly partOverrides: readonly PartOverrides[];
 }
 
 /** Returns the records whose lower versions in `others` readers must ignore. There are such versions, because writes continue. */
@@ -300,12 +300,12 @@ export function overridesToList(
   const prospects = new Set(others.unflushed.flatMap(({ entries }) => entries.map(({ id }) => id)));
   const claims = noteClaims(others);
   const noteIds = new Set(claims.map(({ noteId }) => noteId));
-  for (const { overrides } of others.runOverrides) {
+  for (const { overrides } of others.partOverrides) {
     for (const id of overrides.prospects.ids) prospects.add(id);
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The new run must list the deletion of each note in `deletedNotes`. Otherwise a copy of the note in `others` would become visible again.
+  // The new part must list the deletion of each note in `deletedNotes`. Otherwise a copy of the note in `others` would become visible again.
   // A deletion has the version after the note's last version.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
@@ -320,9 +320,9 @@ const listed = (versions: NewestVersions, ids: Iterable<number>): Versioned[] =>
     return version === 0 ? [] : [{ id, version }];
   });
 
-const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
+const noteClaims = ({ unflushed, partOverrides }: OtherSources): NoteEntry[] => [
   ...unflushed.flatMap(({ notes }) => notes),
-  ...runOverrides.flatMap(({ looseNotes }) => looseNotes),
+  ...partOverrides.flatMap(({ looseNotes }) => looseNotes),
 ];
 
 /**
@@ -338,7 +338,7 @@ async function findDeletedNotes(
   settleMs: number,
 ): Promise<void> {
   const deletions = new NewestVersions();
-  for (const { overrides } of others.runOverrides) {
+  for (const { overrides } of others.partOverrides) {
     for (const [i, id] of overrides.notes.ids.entries()) deletions.add(id, overrides.notes.versions[i] ?? 0, 0);
   }
   const claims = noteClaims(others);

@@ -198,9 +198,9 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** The position of the segment's run in the list of runs. */
+  /** The position of the segment's part in the list of parts. */
   readonly age: number;
-  /** Contains 1 for each row that a newer run or an unflushed entry replaces or deletes. Undefined if there is none. */
+  /** Contains 1 for each row that a newer part or an unflushed entry replaces or deletes. Undefined if there is none. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -211,7 +211,7 @@ export interface IndexView {
   readonly delta: Delta;
 }
 
-/** `age` is the position of the note's run in the list of runs. */
+/** `age` is the position of the note's part in the list of parts. */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
   return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }
@@ -220,7 +220,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** The rows that newer runs replace or delete, as in `SegmentInView.dead`. `age` is the position of the segment's run. */
+/** The rows that newer parts replace or delete, as in `SegmentInView.dead`. `age` is the position of the segment's part. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;

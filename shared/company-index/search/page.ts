@@ -23,7 +23,7 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
   const first = new FirstRefs(wanted, matches.total);
   const { near } = matches;
   if (near !== undefined) return nearestFrom(first, matches, near, offset);
-  // The newest runs mostly contain the newest rows, so most older rows are then rejected at once.
+  // The newest parts mostly contain the newest rows, so most older rows are then rejected at once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset).map(({ rank, id, version }) => ({ id, version, createdAt: rank }));

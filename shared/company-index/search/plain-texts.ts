@@ -57,22 +57,22 @@ const isLetter = (byte: number): boolean =>
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
 /** Replaces each word by its letter sequences, separated by spaces. `starts` are the byte offsets of the words and their end. */
-export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
-  const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
-  const runStarts = new Uint32Array(starts.length);
+export function letterSpans(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
+  const spans = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
+  const spanStarts = new Uint32Array(starts.length);
   let end = 0;
   for (let word = 0; word + 1 < starts.length; word++) {
     const from = end;
     const last = (starts[word + 1] ?? 0) - 1;
     for (let at = starts[word] ?? 0; at < last; at++) {
       const byte = bytes[at] ?? BLANK;
-      if (isLetter(byte)) runs[end++] = byte;
-      else if (end > from && runs[end - 1] !== BLANK) runs[end++] = BLANK;
+      if (isLetter(byte)) spans[end++] = byte;
+      else if (end > from && spans[end - 1] !== BLANK) spans[end++] = BLANK;
     }
-    runs[end++] = LINE_BREAK;
-    runStarts[word + 1] = end;
+    spans[end++] = LINE_BREAK;
+    spanStarts[word + 1] = end;
   }
-  return new PlainTexts(runs.subarray(0, end), runStarts);
+  return new PlainTexts(spans.subarray(0, end), spanStarts);
 }
 
 /** A set of parts is a bit mask in two 32-bit numbers. */

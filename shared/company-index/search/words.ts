@@ -5,7 +5,7 @@
  * would be slow if it read all words that occur in only one text. Instead of these words, it reads a second index, which contains only
  * their letter sequences. The second index is smaller, because there are few distinct letter sequences.
  */
-import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { areLetters, Grams, letterSpans, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
   /** All words, each followed by a line break. The words that occur in several texts come first. */
@@ -19,9 +19,9 @@ export class Words {
   /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
   /** The letter sequences of the words that occur in only one text. Undefined in the second index itself. */
-  readonly #runs: Words | undefined;
+  readonly #spans: Words | undefined;
 
-  constructor(texts: PlainTexts, areRuns = false) {
+  constructor(texts: PlainTexts, areSpans = false) {
     const { bytes, starts } = texts;
     const list = new WordList(bytes);
     for (let text = 0; text + 1 < starts.length; text++) list.addText(starts[text] ?? 0, starts[text + 1] ?? 0, text);
@@ -35,20 +35,20 @@ export class Words {
     const parts = Math.ceil(order.length / this.#wordsOfPart);
     const partStarts = Uint32Array.from({ length: parts + 1 }, (_, part) => this.#startOf(part * this.#wordsOfPart));
     this.#grams = new Grams(this.#bytes, partStarts);
-    if (!areRuns) this.#runs = new Words(letterRuns(this.#bytes, this.#starts.subarray(shared)), true);
+    if (!areSpans) this.#spans = new Words(letterSpans(this.#bytes, this.#starts.subarray(shared)), true);
   }
 
   get byteLength(): number {
-    const own = [this.#bytes, this.#starts, this.#texts, this.#textStarts, this.#grams, this.#runs];
+    const own = [this.#bytes, this.#starts, this.#texts, this.#textStarts, this.#grams, this.#spans];
     return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
   }
 
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
-    const byRuns = this.#runs !== undefined && areLetters(wanted);
-    this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
-    if (!byRuns) return;
+    const bySpans = this.#spans !== undefined && areLetters(wanted);
+    this.#visitWords(bySpans ? this.#shared : this.#starts.length - 1, wanted, visit);
+    if (!bySpans) return;
     const singles = this.#textStarts[this.#shared] ?? 0;
-    this.#runs?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
+    this.#spans?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
   }
 
   get #shared(): number {

@@ -1,19 +1,25 @@
-/** The flush moves the delta entries of a company into a new run, and merges runs of similar size as in an LSM tree. */
+/** The flush moves the delta entries of a company into a new part, and merges parts of similar size as in an LSM tree. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import { chunkWrites, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { readUnflushed, removeUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
-import { type Head, moveHead, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
-import { readRunOverrides } from "#shared/company-index/pieces.ts";
+import { type Head, moveHead, type Part, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
+import { readPartOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
 import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
-import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
+import { inMemory, mergeParts, partsToMerge } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
-import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/write/publish.ts";
+import {
+  discardPart,
+  type IndexContext,
+  type NewPart,
+  publish,
+  storePart,
+} from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** The total weight at which a flush starts. A flush makes later reads cheaper, but below this weight its own writes outweigh that. */
@@ -52,24 +58,24 @@ export async function flush(
   const unchanged = { entries: 0, left: unflushed.weight, merges: 0, youngUntil: head.flushedAt + OLD_MS };
   const isOld = whenOld && entries > 0 && clock.now() >= unchanged.youngUntil;
   if (unflushed.weight < least && !isOld) return unchanged;
-  const [runManifests, activity] = await Promise.all([
-    readRunManifests(table, companyId, "strong"),
+  const [partManifests, activity] = await Promise.all([
+    readPartManifests(table, companyId, "strong"),
     activityOf(table, companyId, unflushed, { nowMs: clock.now(), sumAfter }),
   ]);
   const before: IndexState = {
     head,
-    runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
+    parts: (await readManifest(table, companyId, head.manifest, { partManifests })).parts,
   };
-  const built = await newRun(table, companyId, before.runs, unflushed);
+  const built = await newPart(table, companyId, before.parts, unflushed);
   const flushedAt = clock.now();
   const logged = { changes: unflushed.changes, others: () => activity.writes, flushedAt };
   const after = await (built === undefined
     ? logOnly(context, companyId, before, logged)
-    : putNewRun(context, companyId, before, built, logged));
+    : putNewPart(context, companyId, before, built, logged));
   if (after === undefined) return unchanged;
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
-  if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
+  if (after.state !== before) await collectGarbage(table, companyId, head.manifest, partManifests, clock.now());
   // The flushed entries are deleted before the merge. A merge may drop the records of deletions. If an older entry of a deleted record were
   // still stored then, nothing would hide it, and the record would become visible again.
   return {
@@ -86,27 +92,27 @@ interface Put {
 }
 
 /**
- * If an additional run would make a merge necessary, merges entries and older runs at once, so that the entries are written only once. The
- * oldest run is an exception. Returns undefined if another process has changed the index first.
+ * If an additional part would make a merge necessary, merges entries and older parts at once, so that the entries are written only once. The
+ * oldest part is an exception. Returns undefined if another process has changed the index first.
  */
-async function putNewRun(
+async function putNewPart(
   context: IndexContext,
   companyId: number,
   before: IndexState,
-  built: BuiltRun,
+  built: BuiltPart,
   logged: Logged,
 ): Promise<Put | undefined> {
-  const { head, runs } = before;
-  const sizes = [...runs, { rows: built.rows.length }];
+  const { head, parts } = before;
+  const sizes = [...parts, { rows: built.rows.length }];
   const from = isCompactionLocked(context, head) ? undefined : mergeable(sizes);
   const isMerge = from !== undefined && from > 0;
-  const run = isMerge
-    ? mergeRuns(
-        [...(await runsToMerge(context.table, companyId, runs.slice(from))), inMemory(built, runs.length)],
+  const part = isMerge
+    ? mergeParts(
+        [...(await partsToMerge(context.table, companyId, parts.slice(from))), inMemory(built, parts.length)],
         false,
       )
     : built;
-  const state = await putRun(context, companyId, before, isMerge ? from : runs.length, run, logged);
+  const state = await putPart(context, companyId, before, isMerge ? from : parts.length, part, logged);
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
@@ -117,7 +123,7 @@ async function putNewRun(
 async function logOnly(
   { table, clock }: IndexContext,
   companyId: number,
-  { head, runs }: IndexState,
+  { head, parts }: IndexState,
   logged: Logged,
 ): Promise<Put | undefined> {
   const chunk = chunkWrites(companyId, head, logged, clock.now());
@@ -125,10 +131,10 @@ async function logOnly(
   const next: Head = { ...head, version: head.version + 1, flushedAt, ...logAfter(head, chunk.length > 0) };
   const others = logged.others?.(next.version) ?? [];
   const current = await moveHead(table, companyId, head, next, { chunk: [...chunk, ...others] });
-  return current === undefined ? { state: { head: next, runs }, merges: 0 } : undefined;
+  return current === undefined ? { state: { head: next, parts }, merges: 0 } : undefined;
 }
 
-/** A rebuild replaces the runs that existed when it began and keeps newer ones. It could do neither with a run merged from both. */
+/** A rebuild replaces the parts that existed when it began and keeps newer ones. It could do neither with a part merged from both. */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
@@ -136,7 +142,7 @@ async function mergeAll(context: IndexContext, companyId: number, before: IndexS
   let state: IndexState | undefined = before;
   for (let merges = 0; ; merges++) {
     if (isCompactionLocked(context, state.head)) return merges;
-    const from = mergeable(state.runs);
+    const from = mergeable(state.parts);
     if (from === undefined) return merges;
     state = await merge(context, companyId, state, from);
     if (state === undefined) return merges;
@@ -145,21 +151,21 @@ async function mergeAll(context: IndexContext, companyId: number, before: IndexS
 
 interface IndexState {
   readonly head: Head;
-  readonly runs: readonly Run[];
+  readonly parts: readonly Part[];
 }
 
-interface BuiltRun extends NewRun {
+interface BuiltPart extends NewPart {
   readonly rows: readonly RowWithNotes[];
 }
 
-async function newRun(
+async function newPart(
   table: Table,
   companyId: number,
-  runs: readonly Run[],
+  parts: readonly Part[],
   unflushed: Unflushed,
-): Promise<BuiltRun | undefined> {
-  const runOverrides = await readRunOverrides(table, companyId, runs);
-  const known = flushedVersions(runOverrides);
+): Promise<BuiltPart | undefined> {
+  const partOverrides = await readPartOverrides(table, companyId, parts);
+  const known = flushedVersions(partOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
   const delta = await withSettledTexts(table, companyId, newest, known, unflushed.withLongText);
   const prospects = [...delta.prospects.values()];
@@ -189,49 +195,49 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs at the positions `from` and above. Returns undefined if another process has changed the index first. */
-async function putRun(
+/** Replaces the parts at the positions `from` and above. Returns undefined if another process has changed the index first. */
+async function putPart(
   context: IndexContext,
   companyId: number,
-  { head, runs }: IndexState,
+  { head, parts }: IndexState,
   from: number,
-  built: NewRun,
+  built: NewPart,
   logged: Logged,
 ): Promise<IndexState | undefined> {
-  const run = await storeRun(context.table, companyId, built);
-  const next = [...runs.slice(0, from), run];
+  const part = await storePart(context.table, companyId, built);
+  const next = [...parts.slice(0, from), part];
   const manifest = next.map(({ id }) => id);
-  const moved = await publish(context, companyId, head, run, manifest, logged);
-  if (moved !== undefined) return { head: moved, runs: next };
-  await discardRun(context.table, companyId, run);
+  const moved = await publish(context, companyId, head, part, manifest, logged);
+  if (moved !== undefined) return { head: moved, parts: next };
+  await discardPart(context.table, companyId, part);
   return undefined;
 }
 
 /**
- * A run is merged with all newer runs when these together have at least MERGE_RATIO times as many rows. With a higher ratio, readers read
- * more runs, but rows are rewritten less often.
+ * A part is merged with all newer parts when these together have at least MERGE_RATIO times as many rows. With a higher ratio, readers read
+ * more parts, but rows are rewritten less often.
  */
 export const MERGE_RATIO = 9;
 
 /**
- * Returns the position of the oldest run that must be merged with all newer runs, or undefined. As in an LSM tree, the sizes of runs grow
- * tenfold from level to level. The oldest run is merged as soon as all other runs together have as many rows.
+ * Returns the position of the oldest part that must be merged with all newer parts, or undefined. As in an LSM tree, the sizes of parts grow
+ * tenfold from level to level. The oldest part is merged as soon as all other parts together have as many rows.
  */
-function mergeable(runs: readonly Sized[]): number | undefined {
+function mergeable(parts: readonly Sized[]): number | undefined {
   let newer = 0;
   let first: number | undefined;
-  for (let age = runs.length - 1; age >= 0; age--) {
-    const size = sizeOf(runs[age]);
+  for (let age = parts.length - 1; age >= 0; age--) {
+    const size = sizeOf(parts[age]);
     if (newer > 0 && newer >= size * (age === 0 ? 1 : MERGE_RATIO)) first = age;
     newer += size;
   }
   return first;
 }
 
-type Sized = Pick<Run, "rows">;
+type Sized = Pick<Part, "rows">;
 
-/** At least 1. A run of deletions and notes has 0 rows, and the next flush would always merge it. */
-const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
+/** At least 1. A part of deletions and notes has 0 rows, and the next flush would always merge it. */
+const sizeOf = (part: Sized | undefined): number => Math.max(1, part?.rows ?? 0);
 
 async function merge(
   context: IndexContext,
@@ -239,14 +245,14 @@ async function merge(
   state: IndexState,
   from: number,
 ): Promise<IndexState | undefined> {
-  const toMerge = await runsToMerge(context.table, companyId, state.runs.slice(from));
+  const toMerge = await partsToMerge(context.table, companyId, state.parts.slice(from));
   if (from === 0 && (await hasRemainders(context.table, companyId, flushedVersions(toMerge)))) return undefined;
-  return putRun(context, companyId, state, from, mergeRuns(toMerge, from === 0), {});
+  return putPart(context, companyId, state, from, mergeParts(toMerge, from === 0), {});
 }
 
 /**
- * Returns true if an entry has a lower version than its record has in the runs. An earlier flush missed it, because a Query is not isolated
- * from writes. If the record was deleted, only the deletion in the runs hides the entry, so a merge must not drop deletions yet.
+ * Returns true if an entry has a lower version than its record has in the parts. An earlier flush missed it, because a Query is not isolated
+ * from writes. If the record was deleted, only the deletion in the parts hides the entry, so a merge must not drop deletions yet.
  */
 async function hasRemainders(
   table: Table,
@@ -254,8 +260,8 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If an entry has a long text, `least` is 1, so that entries with the same version as in the runs are found too. A flush that stopped
-  // early may have deleted the long text of such an entry, but not the entry. Readers ignore this entry only because the runs contain its
+  // If an entry has a long text, `least` is 1, so that entries with the same version as in the parts are found too. A flush that stopped
+  // early may have deleted the long text of such an entry, but not the entry. Readers ignore this entry only because the parts contain its
   // version, so a merge must not drop the version.
   const least = withLongText.size > 0 ? 1 : 0;
   return (

@@ -1,7 +1,7 @@
-/** Merges several runs of the search index into one. Only one segment of each run is decoded at a time, to limit the memory. */
+/** Merges several parts of the search index into one. Only one segment of each part is decoded at a time, to limit the memory. */
 
-import type { Run } from "#shared/company-index/manifest.ts";
-import { noRunOverrides, readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
+import type { Part } from "#shared/company-index/manifest.ts";
+import { noPartOverrides, readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
 import {
   columnsOf,
@@ -18,11 +18,11 @@ import {
   type Versions,
 } from "#shared/company-index/versions.ts";
 import { atGeohash, cutIntoSegments, mergeSorted, type RowAtGeohash } from "#shared/company-index/write/order.ts";
-import type { NewRun } from "#shared/company-index/write/publish.ts";
+import type { NewPart } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
-export interface RunToMerge {
-  /** The position of the run in the list of runs. */
+export interface PartToMerge {
+  /** The position of the part in the list of parts. */
   readonly age: number;
   /** In geohash order. Each call decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
@@ -31,7 +31,7 @@ export interface RunToMerge {
 }
 
 /** Lets a merge include new rows before they are stored. */
-export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
+export function inMemory({ rows, prospects, notes, looseNotes }: NewPart, age: number): PartToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
 }
@@ -45,16 +45,16 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
  * If `isOldest` is true, no older rows exist that deletions and version overrides could hide, so these are dropped. Notes whose prospects
  * have no row are dropped too. The rows of the result can be read only once.
  */
-export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
+export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): NewPart {
   const prospects = new NewestVersions();
   const notes = new NewestVersions();
-  for (const { overrides, age } of runs) {
+  for (const { overrides, age } of parts) {
     addAll(prospects, overrides.prospects, age);
     addAll(notes, overrides.notes, age);
   }
-  const { strays, present } = straysOf(runs, prospects, notes);
+  const { strays, present } = straysOf(parts, prospects, notes);
   return {
-    rows: merged(runs, prospects, notes, strays),
+    rows: merged(parts, prospects, notes, strays),
     looseNotes: isOldest ? [] : [...strays].flatMap(([id, list]) => (present.has(id) ? [] : list)),
     prospects: isOldest ? [] : [...prospects],
     notes: isOldest ? [] : [...notes],
@@ -62,7 +62,7 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
 }
 
 /** `strays` are the notes that are not stored with the newest row of their prospect. `present` are the prospects with that row here. */
-function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
+function straysOf(parts: readonly PartToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();
   const keep = (note: NoteText, age: number): void => {
@@ -71,8 +71,8 @@ function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes:
     if (list === undefined) strays.set(note.prospectId, [note]);
     else list.push(note);
   };
-  for (const { looseNotes, age } of runs) for (const note of looseNotes) keep(note, age);
-  for (const { segments, age } of runs) {
+  for (const { looseNotes, age } of parts) for (const note of looseNotes) keep(note, age);
+  for (const { segments, age } of parts) {
     for (const decode of segments) {
       for (const { row, notes: own } of rowsOf(decode())) {
         if (!prospects.supersedes(row.id, row.version, age)) present.add(row.id);
@@ -84,38 +84,38 @@ function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes:
 }
 
 function* merged(
-  runs: readonly RunToMerge[],
+  parts: readonly PartToMerge[],
   prospects: NewestVersions,
   notes: NewestVersions,
   strays: ReadonlyMap<number, readonly NoteText[]>,
 ): Generator<RowWithNotes> {
-  for (const { row, notes: own } of mergeSorted(runs.map((run) => liveRowsOf(run, prospects, notes)))) {
+  for (const { row, notes: own } of mergeSorted(parts.map((part) => liveRowsOf(part, prospects, notes)))) {
     yield { row, notes: [...own, ...(strays.get(row.id) ?? [])] };
   }
 }
 
 function* liveRowsOf(
-  run: RunToMerge,
+  part: PartToMerge,
   prospects: NewestVersions,
   notes: NewestVersions,
 ): Generator<RowAtGeohash, undefined> {
-  for (const decode of run.segments) {
+  for (const decode of part.segments) {
     for (const { row, notes: own } of rowsOf(decode())) {
-      if (prospects.supersedes(row.id, row.version, run.age)) continue;
-      const live = own.filter(({ noteId, version }) => !notes.supersedes(noteId, version, run.age));
+      if (prospects.supersedes(row.id, row.version, part.age)) continue;
+      const live = own.filter(({ noteId, version }) => !notes.supersedes(noteId, version, part.age));
       yield atGeohash({ row, notes: live });
     }
   }
   return undefined;
 }
 
-/** `runs` must be sorted from the oldest to the newest. */
-export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
-  const runOverrides = await readRunOverrides(table, companyId, runs);
-  const toMerge: RunToMerge[] = [];
-  for (const [age, run] of runs.entries()) {
-    const segments = await readSegments(table, companyId, run);
-    toMerge.push({ age, segments, ...(runOverrides[age] ?? noRunOverrides) });
+/** `parts` must be sorted from the oldest to the newest. */
+export async function partsToMerge(table: Table, companyId: number, parts: readonly Part[]): Promise<PartToMerge[]> {
+  const partOverrides = await readPartOverrides(table, companyId, parts);
+  const toMerge: PartToMerge[] = [];
+  for (const [age, part] of parts.entries()) {
+    const segments = await readSegments(table, companyId, part);
+    toMerge.push({ age, segments, ...(partOverrides[age] ?? noPartOverrides) });
   }
   return toMerge;
 }

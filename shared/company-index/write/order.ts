@@ -35,14 +35,14 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** Minimum share of the first part. Without a minimum, there could be many small segments and a long run manifest. */
-const LEAST_PART = 1 / 4;
+/** Minimum share of the first segment. Without a minimum, there could be many small segments and a long part manifest. */
+const LEAST_SHARE = 1 / 4;
 
 /** Returns the number of rows before the largest step, the last one if several are equal. `next` is the first row after `rows`. */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
   let bestStep = -1;
-  const least = Math.max(1, Math.floor(rows.length * LEAST_PART));
+  const least = Math.max(1, Math.floor(rows.length * LEAST_SHARE));
   let geohash = geohashAtRow(rows, least - 1);
   for (let at = least; at <= rows.length; at++) {
     const following = at < rows.length ? geohashAtRow(rows, at) : geohashOf(next.row);

@@ -1,4 +1,4 @@
-/** Adds runs to a company's search index. One update of the head row makes stored data visible. */
+/** Adds parts to a company's search index. One update of the head row makes stored data visible. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { importedWrite, logWrites } from "#shared/company-index/activity/log.ts";
@@ -10,10 +10,10 @@ import {
   type Commit,
   type Head,
   moveHead,
-  type Run,
-  readRunManifests,
-  runManifestItem,
-  runManifestOf,
+  type Part,
+  partManifestItem,
+  partManifestOf,
+  readPartManifests,
   type SegmentEntry,
 } from "#shared/company-index/manifest.ts";
 import { cutPiece, newPieceId, piecesOf, removePieces, type StoredPiece } from "#shared/company-index/pieces.ts";
@@ -27,23 +27,23 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Maximum bytes of version overrides inside the run manifest. Larger overrides are in a separate item. */
+/** Maximum bytes of version overrides inside the part manifest. Larger overrides are in a separate item. */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
 
-export interface NewRun {
+export interface NewPart {
   /** Sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Includes deleted prospects. Readers ignore lower versions of these prospects in other runs. */
+  /** Includes deleted prospects. Readers ignore lower versions of these prospects in other parts. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
 
-/** Does not add the run to the index. `newId` creates the ids of the run and of its segments. */
-export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
-  completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
+/** Does not add the part to the index. `newId` creates the ids of the part and of its segments. */
+export const storePart = async (table: Table, companyId: number, built: NewPart, newId = newPieceId): Promise<Part> =>
+  completePart(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
 /** `rows` must be sorted by geohash. `between` is awaited before each segment is stored, for example to renew a lease. */
 export async function storeSegments(
@@ -63,21 +63,21 @@ export async function storeSegments(
       storePiece(table, companyId, id, "text", groups.text),
     ]);
     const bytes = groups.main.length + groups.geo.length + groups.text.length;
-    segments.push({ id, rows: count, zone, bytes, parts: { main, geo, text } });
+    segments.push({ id, rows: count, zone, bytes, counts: { main, geo, text } });
   }
   return segments;
 }
 
-/** Stores the data outside the segments, and returns the run. */
-export async function completeRun(
+/** Stores the data outside the segments, and returns the part. */
+export async function completePart(
   table: Table,
   companyId: number,
   segments: SegmentEntry[],
-  { prospects, notes, looseNotes: loose }: Omit<NewRun, "rows">,
+  { prospects, notes, looseNotes: loose }: Omit<NewPart, "rows">,
   newId = newPieceId,
-): Promise<Run> {
+): Promise<Part> {
   const id = newId();
-  const encoded = encodeRunOverrides(prospects, notes, loose);
+  const encoded = encodePartOverrides(prospects, notes, loose);
   const isInline = encoded.overrides !== undefined && encoded.overrides.length <= INLINE_BYTES;
   const [overrides, looseNotes] = await Promise.all([
     storePiece(table, companyId, id, "overrides", isInline ? undefined : encoded.overrides),
@@ -93,28 +93,28 @@ async function storePiece(
   owner: string,
   name: string,
   bytes: Uint8Array | undefined,
-): Promise<StoredPiece["parts"]> {
+): Promise<StoredPiece["count"]> {
   if (bytes === undefined) return 0;
-  const { parts, items } = cutPiece(companyId, owner, name, bytes);
+  const { count, items } = cutPiece(companyId, owner, name, bytes);
   await table.batchPut(items);
-  return parts;
+  return count;
 }
 
 /**
- * Returns the new head row, or undefined if another process has changed it since `from` was read. `manifest` must contain the new run.
+ * Returns the new head row, or undefined if another process has changed it since `from` was read. `manifest` must contain the new part.
  * `logged` must contain every unflushed entry that the caller will delete.
  */
 export async function publish(
   { table, clock }: IndexContext,
   companyId: number,
   from: Head,
-  run: Run,
+  part: Part,
   manifest: readonly string[],
   logged: Logged,
   commit?: Commit,
 ): Promise<Head | undefined> {
   const replaced = from.manifest.filter((id) => !manifest.includes(id));
-  await table.batchPut([runManifestItem(companyId, runManifestOf(run, clock.now(), replaced))]);
+  await table.batchPut([partManifestItem(companyId, partManifestOf(part, clock.now(), replaced))]);
   const chunk = chunkWrites(companyId, from, logged, clock.now());
   const next: Head = {
     ...from,
@@ -125,19 +125,19 @@ export async function publish(
   };
   const others = logged.others?.(next.version) ?? [];
   const current = await moveHead(table, companyId, from, next, { chunk: [...chunk, ...others], commit });
-  if (current === undefined || (await wasPublished(table, companyId, current, run.id))) return next;
+  if (current === undefined || (await wasPublished(table, companyId, current, part.id))) return next;
   return undefined;
 }
 
-/** Also returns true if newer runs have replaced the run since. */
-async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
-  if (manifest.includes(runId)) return true;
-  return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
+/** Also returns true if newer parts have replaced the part since. */
+async function wasPublished(table: Table, companyId: number, { manifest }: Head, partId: string): Promise<boolean> {
+  if (manifest.includes(partId)) return true;
+  return retiredIn(manifest, await readPartManifests(table, companyId, "strong")).has(partId);
 }
 
-export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
-  await removePieces(table, companyId, piecesOf({ runs: [run] }));
-  await table.batchRemove([keys.runManifest(companyId, run.id)]);
+export async function discardPart(table: Table, companyId: number, part: Part): Promise<void> {
+  await removePieces(table, companyId, piecesOf({ parts: [part] }));
+  await table.batchRemove([keys.partManifest(companyId, part.id)]);
 }
 
 export interface BuiltSegment {
@@ -146,14 +146,14 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Only one segment is in memory at a time, so a run may be larger than the memory. */
+/** Only one segment is in memory at a time, so a part may be larger than the memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
   }
 }
 
-export const encodeRunOverrides = (
+export const encodePartOverrides = (
   prospects: readonly Versioned[],
   notes: readonly Versioned[],
   looseNotes: readonly NoteText[],
@@ -165,9 +165,9 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /** A caller that chooses the ids itself can delete the data if the run is never added to the index. */
+  /** A caller that chooses the ids itself can delete the data if the part is never added to the index. */
   readonly newId?: () => string;
-  /** Executes the writes that make the run visible, together with other writes of the caller. */
+  /** Executes the writes that make the part visible, together with other writes of the caller. */
   readonly commit?: Commit;
   /** The user who imports the rows, to whom the activity is attributed. */
   readonly by?: number;
@@ -175,7 +175,7 @@ export interface ImportedOptions {
   readonly facts?: readonly Fact[];
 }
 
-/** Adds new prospects with their notes as one run, so all of them become visible at the same moment. */
+/** Adds new prospects with their notes as one part, so all of them become visible at the same moment. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -188,8 +188,8 @@ export async function addImported(
     by === undefined || range === undefined
       ? (version: number) => logWrites(companyId, version, facts)
       : importedFacts(companyId, by, range, rows);
-  const run = await storeRun(context.table, companyId, built, newId);
-  await addRun(context, companyId, run, { ...(range !== undefined && { range }), others }, commit);
+  const part = await storePart(context.table, companyId, built, newId);
+  await addPart(context, companyId, part, { ...(range !== undefined && { range }), others }, commit);
 }
 
 /** Returns a function for `Logged.others`, whose write counts the import as the user's activity. */
@@ -206,21 +206,21 @@ function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
   return { from, to };
 }
 
-/** `logged` contains the range of its prospects' ids. If every attempt fails, deletes the data of the run and throws TableBusy. */
-export async function addRun(
+/** `logged` contains the range of its prospects' ids. If every attempt fails, deletes the data of the part and throws TableBusy. */
+export async function addPart(
   context: IndexContext,
   companyId: number,
-  run: Run,
+  part: Part,
   logged: Logged,
   commit?: Commit,
 ): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
-    const moved = await publish(context, companyId, head, run, [...head.manifest, run.id], logged, commit);
+    const moved = await publish(context, companyId, head, part, [...head.manifest, part.id], logged, commit);
     if (moved !== undefined) return;
     await sleep(Math.random() * 20 * attempt);
   }
-  await discardRun(table, companyId, run);
+  await discardPart(table, companyId, part);
   throw new TableBusy(`the index of company ${companyId} kept changing`);
 }

@@ -8,7 +8,7 @@ import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import { importedWrite } from "#shared/company-index/activity/log.ts";
 import { ImportCollector } from "#shared/company-index/facts.ts";
-import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
+import { addPart, completePart, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -168,13 +168,13 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const passing = collector.passing(rows);
   const segments = await storeSegments(context.table, companyId, passing, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
-  const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
+  const part = await completePart(context.table, companyId, segments, noOverrides, newId);
   // Throws if another invocation has taken the job. That invocation stores the same index rows under the same names.
   await lease.heartbeat({});
   const others = (version: number) => [importedWrite(companyId, version, collector.facts)];
   const commit = (moves: readonly Write[]) =>
     context.table.transact([...moves, ...completed(context, lease, total.prospect)]);
-  await addRun(context, companyId, run, { range, others }, commit);
+  await addPart(context, companyId, part, { range, others }, commit);
 }
 
 function completed({ clock }: JobContext, { stored, job }: ImportLease, imported: number): Write[] {

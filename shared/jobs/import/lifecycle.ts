@@ -132,9 +132,9 @@ export async function clear(
   }
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
-  await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
+  await removeAll(table, { ...keys.partManifests(companyId), begins: piecePrefix(id) });
   // The segments are numbered without gaps.
-  for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
+  for (let piece = 0; await removeAll(table, keys.indexItems(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
     ...(addressBlocks === null ? [] : [keys.addressRange(companyId, addressBlocks.from)]),

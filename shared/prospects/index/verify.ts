@@ -28,7 +28,7 @@ export interface Verdict {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  readonly runs: number;
+  readonly parts: number;
   readonly unflushed: number;
   readonly faults: readonly string[];
   /** Differing records beyond the maximum. */
@@ -50,9 +50,9 @@ export async function verifyIndex(
     await sleep(pauseMs);
     ({ inspection, mismatches, faults } = await compareAgain(table, records, companyId, mismatches));
   }
-  const { runs, segments, unflushed } = inspection;
+  const { parts, segments, unflushed } = inspection;
   const { prospects, notes } = first;
-  return { prospects, notes, segments, runs, unflushed, faults: [...inspection.faults, ...faults], unexamined };
+  return { prospects, notes, segments, parts, unflushed, faults: [...inspection.faults, ...faults], unexamined };
 }
 
 interface FirstComparison {
@@ -250,7 +250,7 @@ class IndexedRecords implements RecordVisitor {
     this.notes.set(note.noteId, fingerprintOf(note));
   }
 
-  /** The index contains notes of deleted prospects until its runs are merged, but no search finds them. */
+  /** The index contains notes of deleted prospects until its parts are merged, but no search finds them. */
   dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }
