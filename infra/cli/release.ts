@@ -33,16 +33,7 @@ async function check(): Promise<number> {
 
 /** Returns JSON with a line for each value in the first two levels, so that a diff of two releases shows which of them changed. */
 const linesOf = (content: object): string =>
-  `{\n${Object.entries(content)
-    .map(([name, value]: [string, unknown]) => {
-      if (typeof value !== "object" || value === null) return ` ${JSON.stringify(name)}: ${JSON.stringify(value)}`;
-      const isList = Array.isArray(value);
-      const lines = Object.entries(value).map(
-        ([key, one]: [string, unknown]) => `  ${isList ? "" : `${JSON.stringify(key)}: `}${JSON.stringify(one)}`,
-      );
-      return ` ${JSON.stringify(name)}: ${isList ? "[" : "{"}\n${lines.join(",\n")}\n ${isList ? "]" : "}"}`;
-    })
-    .join(",\n")}\n}\n`;
+  `${JSON.stringify(content, null, 1).replaceAll(/\n {3,}|\n {2}(?=[}\]])/g, "")}\n`;
 
 async function record(): Promise<number> {
   const files = {

@@ -24,9 +24,8 @@ export type RightsByFile = z.infer<typeof RightsByFile>;
  */
 export async function gradualRights(): Promise<RightsByFile> {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-rights-"));
-  const emptyBundles = async (files: readonly string[], outDir: string): Promise<void> => {
-    for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
-  };
+  const emptyBundles = async (files: readonly string[], outDir: string): Promise<void> =>
+    files.forEach((file) => void mkdirSync(join(outDir, file), { recursive: true }));
   try {
     const { Resources } = (await synthesize(readConfig({ preset: "production" }), directory, emptyBundles)).service;
     const functions = Object.values(Resources).filter(({ Type }) => Type === "AWS::Lambda::Function");
@@ -45,7 +44,6 @@ export async function gradualRights(): Promise<RightsByFile> {
 export const removedRights = (before: RightsByFile, now: RightsByFile): string[] =>
   Object.entries(before).flatMap(([file, rights]) =>
     lostRights(rights, now[file] ?? rights).map(
-      ({ action, on, keys }) =>
-        `${file} loses the right ${action} on ${on}${keys === undefined ? "" : ` for keys ${keys.join(", ")}`}`,
+      ({ action, on, keys = ["*"] }) => `${file} loses the right ${action} on ${on} for keys ${keys.join(", ")}`,
     ),
   );

@@ -28,18 +28,11 @@ export function rightsOf(policies: unknown): Right[] {
   return statements.flatMap(({ Action, Resource, Condition = {} }) => {
     const { "ForAllValues:StringLike": patterns, ...others } = Condition;
     const keys = patterns?.[KEYS] === undefined ? undefined : OneOrMany.parse(patterns[KEYS]);
-    const rest = Object.keys(others).length === 0 ? undefined : JSON.stringify(others);
+    const condition = Object.keys(others).length === 0 ? undefined : JSON.stringify(others);
     const resources = (Array.isArray(Resource) ? Resource : [Resource]).map((one: unknown) =>
       typeof one === "string" ? one : JSON.stringify(one),
     );
-    return Action.flatMap((action) =>
-      resources.map((on) => ({
-        action,
-        on,
-        ...(keys !== undefined && { keys }),
-        ...(rest !== undefined && { condition: rest }),
-      })),
-    );
+    return Action.flatMap((action) => resources.map((on): Right => ({ action, on, keys, condition })));
   });
 }
 

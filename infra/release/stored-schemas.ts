@@ -100,9 +100,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
 export const RecordedSchemas = z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() }));
 export type RecordedSchemas = z.infer<typeof RecordedSchemas>;
 
-/**
- * Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently.
- */
+/** Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently. */
 const texts = ["id", "title", "description", "examples", "pattern"] as const;
 
 /**

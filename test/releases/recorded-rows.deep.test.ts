@@ -7,7 +7,7 @@ import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { schemas, schemasOfRelease, unnumberedChanges } from "../../infra/release/stored-schemas.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { alive, lastShapes } from "./recorded.ts";
+import { lastShapes } from "./recorded.ts";
 
 const db = faultyDynamoDb();
 
@@ -27,7 +27,7 @@ describe("the last release", () => {
   });
 
   test("its company index agrees with its rows", async () => {
-    await db.direct.batchPut(alive(rows));
+    await db.direct.batchPut(rows);
     const verdict = await verifyIndex(db.direct, indexRecords(db.direct), companyId);
     expect(verdict.faults).toEqual([]);
     expect(verdict.prospects).toBeGreaterThan(3);
