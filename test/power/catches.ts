@@ -1,6 +1,6 @@
 /**
  * Lists the handlers of errors in `shared` that no test enters: `npm run power -- catches [test files]`. Each `catch` of a copy of the
- * service records that it was entered. Without test files, it runs `npm test` on the copy.
+ * service records that it was entered. Without test files, it runs all tests of the gate on the copy.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
