@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../command/error.ts";
-import type { LogLevel } from "./console.ts";
+import { type LogLevel, logLine } from "./console.ts";
 
 export interface Invocation {
   readonly type: "invoke";
@@ -90,6 +90,9 @@ export interface EnvironmentOptions extends ThreadOptions {
   readonly onLine: (line: string) => void;
 }
 
+/** The message of the log line of an error that the code of a function has not caught. */
+export const UNCAUGHT = "Uncaught Exception";
+
 /** Size of V8's heap for new objects in each environment. V8's default size would use about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
@@ -137,7 +140,11 @@ export class Environment {
     this.#thread = startThread(options);
     this.ready = this.#run(undefined, Date.now() + initMs, initMs).then(() => undefined);
     this.#thread.on("message", (message: FromWorker) => this.#onMessage(message));
-    this.#thread.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
+    this.#thread.on("error", (error) => {
+      // A crash between two invocations fails none of them, so this line is its only trace.
+      onLine(logLine("ERROR", undefined, [UNCAUGHT, error]));
+      this.#die("Runtime.ExitError", messageOf(error));
+    });
     this.#thread.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 

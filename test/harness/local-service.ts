@@ -45,16 +45,16 @@ export async function setup({ vitest }: TestProject): Promise<(() => Promise<voi
   project.provide("baseUrl", url);
   project.provide("signingKey", signingKey);
   return async () => {
-    const { uses, leaks } = await usesOf(service);
+    const { uses, faults } = await usesOf(service);
     service.kill("SIGTERM");
     const code = await ended;
     if (code !== 0) throw new Error(`the local service ended with ${code}`);
-    if (leaks.length > 0) throw new Error(leaks.join("\n"));
+    if (faults.length > 0) throw new Error(faults.join("\n"));
     if (withRights && isWhole(vitest)) assertGrantsAreUsed(uses);
   };
 }
 
-const Used = z.object({ uses: z.record(z.string(), z.array(z.string())), leaks: z.array(z.string()) });
+const Used = z.object({ uses: z.record(z.string(), z.array(z.string())), faults: z.array(z.string()) });
 
 async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
   const answer = once(service, "message");

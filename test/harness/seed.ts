@@ -1,5 +1,11 @@
-/** Gives all property tests the seed that the run has printed. */
+/**
+ * Gives all property tests the seed that the run has printed. Also waits after each test until Node.js has reported the rejected promises
+ * that the test has left behind, so that the report names this test and not the next one.
+ */
+import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { inject } from "vitest";
+import { afterEach, inject } from "vitest";
 
+// A test may have replaced the timers, so this one is from the import.
+afterEach(() => turn());
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: inject("seed") });

@@ -2,6 +2,7 @@
  * Starts the local service for the API tests in a separate process, because vitest slows down the modules that it loads into its own
  * processes.
  */
+import { UNCAUGHT } from "../../infra/local/environment.ts";
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
 import { sharedProcess } from "./shared-process.ts";
@@ -16,6 +17,8 @@ const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 const asDeployed = process.argv.includes("--deployed");
 const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
+/** Errors that no code has caught. A crash of a function may fail no request, so no test would notice it. */
+const crashes: string[] = [];
 const service = await startLocal({
   port: 0,
   webhookUrlPolicy: "local",
@@ -30,7 +33,10 @@ const service = await startLocal({
   // concurrently with itself.
   requestEnvironments: 2,
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
-  onLogLine: ({ file, text }) => logs.add(file, text),
+  onLogLine: ({ file, text }) => {
+    logs.add(file, text);
+    if (text.includes(`"message":"${UNCAUGHT}`)) crashes.push(`${file} has crashed: ${text}`);
+  },
   verbose: process.env.LOG === "1",
 });
 
@@ -48,7 +54,7 @@ for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () =
 // with SIGTERM.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
-  if (message === "uses") process.send?.({ uses: service.uses(), leaks: logs.leaks });
+  if (message === "uses") process.send?.({ uses: service.uses(), faults: [...logs.leaks, ...crashes] });
 });
 void service.failed.then((reason) => {
   console.error(reason);

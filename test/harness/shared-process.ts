@@ -18,6 +18,7 @@ interface Invoked {
   readonly requestId: string;
   readonly accessKey: string | undefined;
   readonly onLine: (line: string) => void;
+  readonly onCrash: (error: Error) => void;
 }
 
 const invoked = new AsyncLocalStorage<Invoked>();
@@ -58,6 +59,16 @@ function nameFunctions(): void {
   }
 }
 
+/** An uncaught error ends the environment of the function that caused it, as in a worker thread. Any other one ends the service. */
+function separateCrashes(): void {
+  const crash = (error: unknown): void => {
+    const invocation = invoked.getStore();
+    if (invocation === undefined) throw error;
+    invocation.onCrash(error instanceof Error ? error : new Error(String(error)));
+  };
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crash);
+}
+
 /** Variables that have another value in each function. The shared process has none of them. */
 const OWN = /^AWS_(?:LAMBDA_FUNCTION_|ACCESS_KEY_ID$)/;
 
@@ -84,6 +95,7 @@ async function loadAll(): Promise<void> {
 /** Returns the function that starts the environments of all functions in this process. */
 export function sharedProcess(): (options: ThreadOptions) => Thread {
   separateLogs();
+  separateCrashes();
   const known = new Map<string, string>();
   process.env[ACCESS_KEY] = SHARED_KEY;
   nameFunctions();
@@ -104,12 +116,14 @@ export function sharedProcess(): (options: ThreadOptions) => Thread {
       await all;
       return import(file === BUNDLED ? pathToFileURL(data.bundle).href : sourceOf(file));
     };
+    const onCrash = (error: Error): void => void toService.emit("error", error);
     serveInvocations({
       port,
       data,
       load,
-      during: (requestId, work) => instances.run(instance, () => invoked.run({ requestId, accessKey, onLine }, work)),
-    }).catch((error: Error) => toService.emit("error", error));
+      during: (requestId, work) =>
+        instances.run(instance, () => invoked.run({ requestId, accessKey, onLine, onCrash }, work)),
+    }).catch(onCrash);
     return Object.assign(toService, {
       postMessage: (message: ToWorker) => void toFunction.emit("message", message),
       terminate: async () => void toFunction.removeAllListeners(),

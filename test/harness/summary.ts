@@ -1,5 +1,9 @@
-/** Ends the report of a run: the ten slowest tests, and one line with the numbers of passed and failed tests. */
-import type { Reporter, TestModule } from "vitest/node";
+/**
+ * Ends the report of a run: the ten slowest tests, one line for each error that no test has caught, and one line with the numbers of passed
+ * and failed tests.
+ */
+import { relative } from "node:path";
+import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
 const SHOWN = 10;
 const LONG_MS = 20_000;
@@ -14,7 +18,7 @@ function line(name: string, ms: number): string {
 }
 
 export class Summary implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) =>
       [...module.children.allTests()].map((test) => ({
         name: `${module.relativeModuleId} > ${test.fullName}`,
@@ -25,6 +29,11 @@ export class Summary implements Reporter {
     const count = (state: string): number => tests.filter((test) => test.state === state).length;
     console.log("the slowest tests:");
     for (const { name, ms } of tests.toSorted((a, b) => b.ms - a.ms).slice(0, SHOWN)) console.log(line(name, ms));
+    // A test that leaves a rejected promise behind passes, but the run fails.
+    for (const { VITEST_TEST_PATH: file, VITEST_TEST_NAME: name, type, message } of uncaught) {
+      const place = `${relative(process.cwd(), String(file))} > ${String(name ?? "after its tests")}`;
+      console.log(`${String(type)} in ${place}: ${message}`);
+    }
     console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
   }
 }

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { writeWorker } from "../../../infra/local/environment.ts";
+import { UNCAUGHT, writeWorker } from "../../../infra/local/environment.ts";
 import { createFunction, WarmEnvironments } from "../../../infra/local/function.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-init-"));
@@ -18,8 +18,13 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Creates a function. Its code runs `first` when it is loaded for the first time, and `later` whenever it is loaded again. */
-function functionThat(first: string, later = "") {
+const lines: string[] = [];
+
+/**
+ * Creates a function. Its code runs `first` when it is loaded for the first time, and `later` whenever it is loaded again. Each invocation
+ * runs `handler`.
+ */
+function functionThat(first: string, later = "", handler = "") {
   const own = mkdtempSync(path.join(directory, "function-"));
   mkdirSync(own, { recursive: true });
   writeFileSync(
@@ -29,7 +34,7 @@ const loads = ${JSON.stringify(path.join(own, "loads"))};
 const isFirst = !existsSync(loads);
 appendFileSync(loads, "x");
 if (isFirst) { ${first} } else { ${later} }
-export const handler = async () => "loaded";`,
+export const handler = async () => { ${handler} return "loaded"; };`,
   );
   const spec = {
     name: "Slow",
@@ -46,7 +51,7 @@ export const handler = async () => "loaded";`,
     worker,
     compileCache: null,
     warm,
-    log: () => undefined,
+    log: (_, line) => void lines.push(line),
     onInvoked: () => undefined,
     initTimeoutMs: 2_000,
   });
@@ -69,4 +74,13 @@ test("code that fails at both loads is an error, and the next request tries agai
     await expect(broken.invoke({})).rejects.toMatchObject({ name: "InvocationError" });
   }
   await broken.stop();
+});
+
+test("a promise that an answered invocation has left behind is logged when it rejects, and a new environment gets the next one", async () => {
+  const careless = functionThat("", "", 'setImmediate(() => Promise.reject(new Error("left behind")));');
+  expect(await careless.invoke({})).toBe('"loaded"');
+  const found = (): string[] => lines.filter((line) => line.includes("left behind"));
+  await expect.poll(found).toEqual([expect.stringContaining(`"message":"${UNCAUGHT}`)]);
+  expect(await careless.invoke({})).toBe('"loaded"');
+  await careless.stop();
 });
