@@ -1,0 +1,139 @@
+/**
+ * Tests the lease with which one execution owns a job: an execution that has lost it writes nothing more to the job. Also tests that a job
+ * whose queue message is lost is executed nevertheless.
+ */
+import { beforeEach, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { JobContext } from "#shared/context.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { createBulk } from "#shared/jobs/bulk/create.ts";
+import { beginExport } from "#shared/jobs/export/requests.ts";
+import { JobLease, LeaseLost, sweepJobs } from "#shared/jobs/lease.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { newStage } from "./bulk-stage.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb("test");
+let harness: FaultyJobs;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeEach(() => {
+  harness = faultyJobs(db, now);
+});
+
+const COUNT = 3;
+
+interface Kind {
+  readonly begin: (jobs: JobContext["jobs"]) => Promise<JobMessage>;
+  readonly keyOf: (job: JobMessage) => Key;
+}
+
+const kinds: Record<JobMessage["kind"], Kind> = {
+  import: {
+    begin: async () => {
+      const { caller } = await newStage(harness, 0);
+      return harness.uploaded(caller, Buffer.from("name,tags\na,x\nb,y\n"));
+    },
+    keyOf: ({ companyId, id }) => keys.import(companyId, id),
+  },
+  export: {
+    begin: async (jobs) => {
+      const { caller } = await newStage(harness, COUNT);
+      const { id } = await beginExport(harness.sound(), jobs, caller, {});
+      return { kind: "export", companyId: caller.companyId, id };
+    },
+    keyOf: ({ companyId, id }) => keys.export(companyId, id),
+  },
+  bulk: {
+    begin: async (jobs) => {
+      const context = harness.sound();
+      const { caller, ids } = await newStage(harness, COUNT);
+      const created = await createBulk(context, { ...context, jobs }, caller, {
+        ids: [...ids],
+        action: { delete: true },
+      });
+      if (!("id" in created)) throw new Error("a dry run is no job");
+      return { kind: "bulk", companyId: caller.companyId, id: created.id };
+    },
+    keyOf: ({ companyId, id }) => keys.bulkJob(companyId, id),
+  },
+};
+
+const table = Object.entries(kinds).map(([kind, steps]) => [`the ${kind}`, steps] as const);
+const silent: JobContext["jobs"] = { send: async () => undefined, returnIn: async () => undefined };
+const rowAt = (key: Key) => harness.sound().table.get(key);
+
+test.each(table)(
+  "an execution of %s job that loses its lease before any of its writes changes the row no more; the next execution completes the job",
+  async (kind, { begin, keyOf }) => {
+    let lostAt = 1;
+    for (let isReached = true; isReached; lostAt++) {
+      const job = await begin(silent);
+      const key = keyOf(job);
+      let writes = 0;
+      let taken: unknown;
+      const meanwhile = async (): Promise<void> => {
+        taken = await harness.sound().table.write({ update: key, change: { add: { version: 1 } } });
+      };
+      db.plan((operation, _, body) => {
+        const text = JSON.stringify(body);
+        const isOfJob = text.includes(`"${key.pk}"`) && text.includes(`"${key.sk}"`);
+        const isWrite = isOfJob && /^(?:Update|TransactWrite)/.test(operation);
+        return isWrite && ++writes === lostAt ? { kind: "early", meanwhile } : pass;
+      });
+      await harness.run(harness.faulty(), job);
+      const place = `${kind} ${job.id}, write ${lostAt}`;
+      isReached = taken !== undefined;
+      if (isReached) expect(await rowAt(key), place).toEqual({ ...key, ...Object(taken) });
+      await harness.settle();
+      expect(await rowAt(key), place).toMatchObject({ state: "completed" });
+    }
+    // The job of each kind saves its begin, its progress and its end.
+    expect(lostAt).toBeGreaterThan(3);
+  },
+);
+
+test("each write of a lost lease throws LeaseLost, and any other error is passed on", async () => {
+  const context = harness.sound();
+  const key = keys.export(7, 9);
+  const Row = z.looseObject({ version: z.int() });
+  await context.table.write({ put: { ...key, version: 2 } });
+  const lease = () =>
+    new JobLease(
+      context,
+      key,
+      (item) => Row.parse(item),
+      { version: 1 },
+      () => 900_000,
+    );
+  const writes = {
+    save: () => lease().save({}),
+    heartbeat: () => lease().heartbeat({}),
+    release: () => lease().release({}),
+    end: () => lease().end({}),
+  };
+  for (const [name, write] of Object.entries(writes)) await expect(write(), name).rejects.toBeInstanceOf(LeaseLost);
+  expect(await rowAt(key)).toEqual({ ...key, version: 2 });
+  const broken = { ...context, table: { ...context.table, write: () => Promise.reject(new Error("broken")) } };
+  const failing = new JobLease(
+    broken,
+    key,
+    (item) => Row.parse(item),
+    { version: 1 },
+    () => 900_000,
+  );
+  await expect(failing.save({})).rejects.toThrow("broken");
+});
+
+test.each(table.filter(([kind]) => kind !== "the import"))(
+  "%s job whose message the queue refuses is accepted, and the sweep sends the message once it is overdue",
+  async (_, { begin, keyOf }) => {
+    const job = await begin({ ...silent, send: () => Promise.reject(new Error("the queue fails")) });
+    expect(await rowAt(keyOf(job))).toMatchObject({ dueShard: keys.jobShard });
+    expect(await sweepJobs(harness.sound())).toBe(0);
+    now.ms += 60_000;
+    expect([await sweepJobs(harness.sound()), harness.queue.splice(0)]).toEqual([1, [job]]);
+  },
+);
