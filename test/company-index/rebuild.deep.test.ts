@@ -1,6 +1,6 @@
 /** Tests that lists stay exact while the company's search index is rebuilt and other processes write, flush or are killed. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { HEAD_TYPE, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
@@ -9,6 +9,7 @@ import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-in
 import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -242,6 +243,55 @@ describe("of two rebuilds", () => {
       expect(stored.filter((owner) => !owners.has(owner))).toEqual([]);
       await expectExact(company);
     }
+  });
+});
+
+describe("a renewal of the lock during a rebuild", () => {
+  /** Runs a rebuild. After call 5, `meanwhile` runs and the time of a renewal comes. `fault` is the fault of the renewal. */
+  async function renewing(company: IndexedCompany, meanwhile: () => Promise<unknown>, fault: Fault) {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const renewed = Promise.withResolvers<void>();
+    let isDue = false;
+    db.plan((operation, number) => {
+      if (number === 5) return { kind: "late", meanwhile: untilRenewed };
+      if (!isDue || operation !== "UpdateItem") return pass;
+      renewed.resolve();
+      return fault;
+    });
+    async function untilRenewed(): Promise<void> {
+      await meanwhile();
+      isDue = true;
+      vi.advanceTimersByTime(COMPACTION_LOCK_MS / 4);
+      await renewed.promise;
+      isDue = false;
+    }
+    return rebuildOf(company, db.table).catch((error: unknown) => error);
+  }
+
+  test("that finds another rebuild's lock ends the rebuild, which leaves nothing behind", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    const pieces = async () => (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk, sk }) => `${pk} ${sk}`).toSorted();
+    const before = await pieces();
+    const key = keys.indexHead(company.id);
+    const outcome = await renewing(
+      company,
+      () => db.direct.write({ update: key, change: { set: { rebuildId: "other" } } }),
+      pass,
+    );
+    expect(outcome).toBeInstanceOf(RebuildRefused);
+    expect(String(outcome)).toContain("another rebuild has taken the lock");
+    expect(await pieces()).toEqual(before);
+    expect(await db.direct.get(key)).toMatchObject({ rebuildId: "other" });
+    await company.expectListsExact();
+  });
+
+  test("that gets no answer does not end the rebuild, because the lock is still valid", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    expect(await renewing(company, async () => undefined, dead)).toMatchObject({ prospects: 8 });
+    await expectExact(company);
   });
 });
 

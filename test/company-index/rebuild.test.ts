@@ -4,8 +4,18 @@
  */
 import { expect, test } from "vitest";
 import { noPartOverrides } from "#shared/company-index/pieces.ts";
-import { overridesToList } from "#shared/company-index/repair/rebuild.ts";
+import { overridesToList, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
+import * as keys from "#shared/db/keys.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { corrupt, indexInHand } from "./damage.ts";
+import { IndexedCompany } from "./indexed-company.ts";
+
+const db = faultyDynamoDb();
 
 function versions(...known: [id: number, version: number][]): NewestVersions {
   const all = new NewestVersions();
@@ -41,4 +51,24 @@ test("a rebuilt part lists the records of earlier and current unflushed entries,
 test("a deleted note is listed with a version that is one higher than its newest version in entries and parts", () => {
   const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], partOverrides: [] };
   expect(overridesToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
+});
+
+test("a damaged manifest is a fault that a rebuild repairs, and its part does not stop the garbage collection", async () => {
+  const company = new IndexedCompany(1_000, db.direct);
+  const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+  const context = { table: db.direct, clock };
+  const flushAll = ({ id }: IndexedCompany) => flush(context, id, { least: 1, settleMs: 0 });
+  const faults = async () => (await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 })).faults;
+  const { ids } = await company.stage(flushAll);
+  const index = await indexInHand(db.direct, company.id);
+  const damaged = keys.partManifest(company.id, index.oldest.id);
+  await corrupt(index, damaged);
+  expect(await faults()).toEqual([expect.stringMatching(`the manifest of part ${index.oldest.id} .* is damaged`)]);
+  await rebuild(context, indexRecords(db.direct), company.id, { settleMs: 0 });
+  clock.ms += RETIRED_MS + 1;
+  await company.change(ids[0] ?? 0, 70);
+  await flushAll(company);
+  expect(await db.direct.get(damaged)).toBeUndefined();
+  expect(await faults()).toEqual([]);
+  await company.expectListsExact();
 });
