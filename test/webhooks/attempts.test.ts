@@ -3,13 +3,17 @@
  * short answers of the receiver. Every other attempt has a separate row.
  */
 import { beforeAll, expect, test } from "vitest";
-import { contextOn } from "#shared/context.ts";
+import { contextOn, type EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { deliveries, drain, newPipeline, type Pipeline, publish } from "./delivery-pipeline.ts";
+import { deliveries, drain, newPipeline, type Pipeline, publish, START, sweepOwn } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -91,3 +95,44 @@ test("the log shows an attempt that ends after its delivery was cancelled", asyn
   expect(attempts).toMatchObject([{ number: 1, status: 200 }]);
   expect(await rowsOf(at)).toEqual([1]);
 });
+
+type Request = (at: Pipeline, queue: EventContext["queue"]) => Promise<unknown>;
+
+/** Each request makes one delivery due now. */
+const requests: Record<string, Request> = {
+  redelivery: async (at, queue) => redeliver(api(at), queue, at.companyId, at.webhookId, (await only(at)).id),
+  replay: (at, queue) => {
+    const range = { from: new Date(START).toISOString(), deliveries: "all" } as const;
+    return startReplay(api(at), queue, at.companyId, at.webhookId, range);
+  },
+  resumption: async (at, queue) => {
+    await pauseWebhook(api(at), at.companyId, at.webhookId);
+    await redeliver(api(at), at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
+    await drain(at);
+    return resumeWebhook(api(at), queue, at.companyId, at.webhookId);
+  },
+  test: async (at, queue) => {
+    const [userId = 0] = (await loadDictionary(db.direct, at.companyId)).users.keys();
+    const caller = { companyId: at.companyId, userId, role: "owner", permissions: [] } as const;
+    return sendTestDelivery(api(at), queue, caller, at.webhookId);
+  },
+};
+
+test.each(Object.entries(requests))(
+  "a %s whose message the queue refuses is accepted, and the sweeper sends its one delivery",
+  async (_, request) => {
+    const at = await newPipeline(db);
+    await publish(at);
+    await drain(at);
+    expect(at.posts).toHaveLength(1);
+    at.clock += 60_000;
+    await request(at, { ...at.context.queue, send: () => Promise.reject(new Error("the queue fails")) });
+    expect(at.queue).toEqual([]);
+    at.clock += 60_000;
+    expect(await sweepOwn(at)).toBe(1);
+    await drain(at);
+    expect(at.posts).toHaveLength(2);
+    for (const { id, state } of await deliveries(at)) expect(state, id).toBe("delivered");
+    await expectReconciled(at);
+  },
+);

@@ -22,7 +22,7 @@ import { createRegistration } from "#shared/webhooks/subscriptions/registrations
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { Killed } from "../harness/killable.ts";
+import { calledBy, Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
 import { createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
@@ -234,6 +234,20 @@ test("an unreadable row fails its own message only", async () => {
 });
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
+
+test("if the registrations cannot be read at first, the batch is published by the second attempt and nothing is poison", async () => {
+  const at = await newPipeline(db);
+  let isFirst = true;
+  const table = calledBy((work) => {
+    if (!isFirst) return work();
+    isFirst = false;
+    return Promise.reject(new Error("broken"));
+  }, at.context.table);
+  const record = { dynamodb: { SequenceNumber: "1", NewImage: marshall(createdItem(at.companyId, 5)) } };
+  const Records = [z.parse(StreamRecord, record)];
+  expect(await publishStream(() => ({ ...at.context, table }))({ Records })).toEqual({ batchItemFailures: [] });
+  expect([isFirst, (await deliveries(at)).length]).toEqual([false, 1]);
+});
 
 test("an unreadable stream record, or one of a later release, becomes a poison record, and the other records of its batch are published", async () => {
   const at = await newPipeline(db);

@@ -120,6 +120,24 @@ describe("a message of a fan-out", () => {
     expect(new Set(queued).size).toBe(150);
   });
 
+  test("that loses its lease makes no further delivery, and leaves the lease to its new owner", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    const { table } = at.context;
+    const write: typeof table.write = async (entry) => {
+      const isRenewal = "update" in entry && entry.change.set?.movedAt !== undefined;
+      if (isRenewal) await table.write({ update: entry.update, change: { set: { owner: "other" } } });
+      return table.write(entry);
+    };
+    await consume({ context: { ...at.context, table: { ...table, write } } }, first.message, false);
+    expect(await allDeliveries(at)).toHaveLength(100);
+    expect(at.queue.filter(({ message }) => !("deliveryId" in message))).toEqual([]);
+    const lane = { companyId: at.companyId, isBulk: undefined };
+    expect(await db.direct.get(fanOutKeys.progress(lane))).toMatchObject({ owner: "other" });
+  });
+
   test("makes deliveries for all webhooks in turn, so that consecutive deliveries are for different webhooks", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 15 });
     await publish(at, territoryChange(at.companyId, 2));

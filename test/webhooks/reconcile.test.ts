@@ -159,6 +159,11 @@ const damages: Record<string, () => Promise<string>> = {
     await set(delivery, { body: Buffer.of(9, 9) });
     return `${delivery.id}: has a row that cannot be read`;
   },
+  "a body is no JSON": async () => {
+    const delivery = await delivered();
+    await set(delivery, { body: "{" });
+    return `${delivery.id} (delivered): its body describes no delivery`;
+  },
   "a paused delivery has a webhook that is not paused": async () => {
     const delivery = await waiting();
     await set(delivery, { dueShard: keys.pausedBacklogShard(hook.companyId, hook.webhookId) });
