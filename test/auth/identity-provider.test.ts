@@ -13,12 +13,13 @@ const attributes = [
 ];
 
 /**
- * Runs `work` with a simulated user pool. The pool contains the user with the status `known`, or no user if `known` is undefined. Returns
- * the result of `work` and the requests to the pool.
+ * Runs `work` with a simulated user pool. The pool contains the user with the status `known`, or no user if `known` is undefined. With
+ * `isDeletedMeanwhile`, the user is gone when the service deletes it. Returns the result of `work` and the requests to the pool.
  */
 async function askPool<T extends object>(
   known: string | undefined,
   work: (identities: IdentityProvider) => Promise<T>,
+  isDeletedMeanwhile = false,
 ): Promise<T & { asked: string[]; bodies: unknown[] }> {
   const asked: string[] = [];
   const bodies: unknown[] = [];
@@ -28,7 +29,8 @@ async function askPool<T extends object>(
     asked.push(body.MessageAction === undefined ? operation : `${operation} ${body.MessageAction}`);
     bodies.push(body);
     const isThere = operation === "AdminCreateUser" && known !== undefined && body.MessageAction !== "RESEND";
-    const isMissing = operation !== "AdminCreateUser" && known === undefined;
+    const isGone = known === undefined || (isDeletedMeanwhile && operation === "AdminDeleteUser");
+    const isMissing = operation !== "AdminCreateUser" && isGone;
     response.writeHead(isThere || isMissing ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
     if (isThere) response.end(JSON.stringify({ __type: "UsernameExistsException", message: "exists" }));
     else if (isMissing) response.end(JSON.stringify({ __type: "UserNotFoundException", message: "none" }));
@@ -81,10 +83,12 @@ test.each([
   ["who has never signed in is deleted", "FORCE_CHANGE_PASSWORD", ["AdminGetUser", "AdminDeleteUser"]],
   ["who has signed in is left alone", "CONFIRMED", ["AdminGetUser"]],
   ["whom the pool does not know is gone already", undefined, ["AdminGetUser"]],
-])("a withdrawn user %s", async (_, known, operations) => {
-  const { asked } = await askPool(known, async (identities) => {
+  ["who is deleted meanwhile is gone too", "FORCE_CHANGE_PASSWORD", ["AdminGetUser", "AdminDeleteUser"], true],
+])("a withdrawn user %s", async (_, known, operations, isDeletedMeanwhile?: boolean) => {
+  const withdraw = async (identities: IdentityProvider) => {
     await identities.withdraw("a@x.test");
     return {};
-  });
+  };
+  const { asked } = await askPool(known, withdraw, isDeletedMeanwhile);
   expect(asked).toEqual(operations);
 });

@@ -1,8 +1,10 @@
 /** Tests how each error of S3 is classified, for each call of the service, and that a download continues after a broken connection. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Objects, openObjects, s3Client } from "#shared/aws/s3.ts";
+import { readFile } from "#shared/aws/s3-folders.ts";
 import { isTransient } from "#shared/errors.ts";
 
 const closing: (() => void)[] = [];
@@ -17,7 +19,7 @@ afterEach(() => {
 /** Answers a request. `number` counts the requests from 1. */
 type Answer = (response: ServerResponse, number: number, request: IncomingMessage) => void;
 
-async function bucketThat(answer: Answer): Promise<{ bucket: Objects; requests: IncomingMessage[] }> {
+async function bucketThat(answer: Answer): Promise<{ bucket: Objects; s3: S3Client; requests: IncomingMessage[] }> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     request.resume();
@@ -36,7 +38,7 @@ async function bucketThat(answer: Answer): Promise<{ bucket: Objects; requests: 
   const endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
   const client = () => s3Client({ endpoint, region: "eu-west-1", credentials, attempts: 1 });
-  return { bucket: openObjects(client), requests };
+  return { bucket: openObjects(client), s3: client(), requests };
 }
 
 const fault =
@@ -229,4 +231,11 @@ describe("a download", () => {
     await expect(readAll(bucket)).rejects.toMatchObject({ name: "FileGone", message: "the file is stored compressed" });
     expect(await readAll((await bucketThat(stored(""))).bucket)).toBe(TEXT);
   });
+});
+
+test("a file of a company's export is undefined if it is missing, and any other answer is an error", async () => {
+  const missing = await bucketThat(fault(404, "NoSuchKey"));
+  expect(await readFile({ s3: missing.s3, bucket: "files" }, "a")).toBeUndefined();
+  const refusing = await bucketThat(fault(403, "AccessDenied"));
+  await expect(readFile({ s3: refusing.s3, bucket: "files" }, "a")).rejects.toMatchObject({ name: "AccessDenied" });
 });

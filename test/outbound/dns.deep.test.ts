@@ -164,6 +164,8 @@ describe("a name", () => {
     expect(server.questions).toEqual([]);
     expect(await failure(resolve("commented.test"))).toBeInstanceOf(NoAddress);
     expect(await failure(resolver()("laptop.test"))).toBeInstanceOf(NoAddress);
+    server.answer = () => ({ addresses: ["192.0.2.8"] });
+    expect(await resolver({ hostsFile: `${hostsFile}-missing` })("other.test")).toMatchObject([{ family: 4 }]);
   });
 });
 

@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
+import * as changeLogKeys from "#shared/db/change-log-keys.ts";
+import type { Key } from "#shared/db/keys.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
@@ -196,5 +198,27 @@ test("a user with other rights, and a cursor after 60 days, must begin anew", as
   await expect(readChanges(later(context, 61), rep, next)).rejects.toMatchObject({
     members: { reason: "expired" },
     location,
+  });
+});
+
+test("a client whose next changes are missing from the change log must begin anew", async () => {
+  const { context, owner } = await newStage(db);
+  const { companyId } = owner;
+  const query = { limit: 10, types: undefined };
+  const pull = (cursor: string | undefined) => readChanges(context, owner, { ...query, cursor });
+  let page = await readChanges(context, owner, { ...query, types: ["prospects"], cursor: undefined });
+  while (page.hasMore) page = await pull(page.cursor);
+  for (const name of ["A", "B"]) {
+    await createProspect(context, owner, { name });
+    await flush(context, companyId, { least: 1, settleMs: 0 });
+  }
+  const chunks: Key[] = [];
+  for await (const { pk, sk } of context.table.query(changeLogKeys.chunks(companyId, 0, 1_000)))
+    chunks.push({ pk: String(pk), sk: String(sk) });
+  expect(chunks.length).toBeGreaterThan(1);
+  await context.table.batchRemove(chunks);
+  await expect(pull(page.cursor)).rejects.toMatchObject({
+    code: "sync_reset_required",
+    members: { reason: "log_restarted" },
   });
 });
