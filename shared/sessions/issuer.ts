@@ -118,7 +118,7 @@ export async function exchangeCode(
         redirectUri,
         verifier,
         options(issuer),
-      ),
+      ).then(answered),
     );
     const granted = await processAuthorizationCodeResponse(server, identified, answer, {
       expectedNonce: nonce,
@@ -137,7 +137,7 @@ export async function refreshTokens(client: ConsoleClient, refreshToken: string)
   return refusing(async () => {
     const authentication = await authenticationOf(server, client);
     const answer = await reaching(
-      refreshTokenGrantRequest(server, identified, authentication, refreshToken, options(client.issuer)),
+      refreshTokenGrantRequest(server, identified, authentication, refreshToken, options(client.issuer)).then(answered),
     );
     const tokens = await verified(client, await processRefreshTokenResponse(server, identified, answer));
     // Without rotation, the old refresh token stays valid.
@@ -210,15 +210,19 @@ async function reaching<T>(call: Promise<T>): Promise<T> {
   }
 }
 
+/** Throws for a fault or a rate limit of the issuer, which is no refusal: the session must survive it. */
+function answered(answer: Response): Response {
+  if (answer.status < 500 && answer.status !== 429) return answer;
+  throw new Error(`the token endpoint answered ${answer.status}`);
+}
+
 /** The message contains no value of the request. */
 async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof AuthorizationResponseError) throw new SignInRefused(`the issuer answered ${error.error}`);
-    if (error instanceof ResponseBodyError && error.status < 500) {
-      throw new SignInRefused(`the token endpoint answered ${error.error}`);
-    }
+    if (error instanceof ResponseBodyError) throw new SignInRefused(`the token endpoint answered ${error.error}`);
     if (error instanceof OperationProcessingError) throw new SignInRefused(`not valid: ${error.code ?? error.name}`);
     if (error instanceof ApiError && error.code === "unauthenticated") throw new SignInRefused(error.message);
     throw error;
