@@ -103,6 +103,9 @@ export interface IndexFault {
   readonly record: "prospect" | "note";
   readonly id: number;
   readonly fault: "missing" | "too many" | "different";
+  /** What the row of the table says, and what the index says. */
+  readonly expected?: unknown;
+  readonly found?: unknown;
 }
 
 /**
@@ -127,11 +130,13 @@ function* differences<T extends IndexRow | NoteText>(
 ): Generator<IndexFault> {
   for (const [id, entry] of expected) {
     const [first] = found.get(id) ?? [];
-    if (first === undefined) yield { record, id, fault: "missing" };
-    else if (canonical(first) !== canonical(entry)) yield { record, id, fault: "different" };
+    if (first === undefined) yield { record, id, fault: "missing", expected: entry };
+    else if (canonical(first) !== canonical(entry)) {
+      yield { record, id, fault: "different", expected: entry, found: first };
+    }
   }
   for (const [id, entries] of found) {
-    if (entries.length > 1 || !expected.has(id)) yield { record, id, fault: "too many" };
+    if (entries.length > 1 || !expected.has(id)) yield { record, id, fault: "too many", found: entries };
   }
 }
 

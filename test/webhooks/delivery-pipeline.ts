@@ -3,6 +3,7 @@
  * the clock are simulated. A test can kill the process at any of its calls to them or to the table.
  */
 import { setImmediate as turn } from "node:timers/promises";
+import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -250,7 +251,10 @@ export function sweepOwn({ context, companyId }: Pick<Pipeline, "context" | "com
   return sweep({ ...context, table: own }, { assume: "messages-kept" });
 }
 
-/** Lets `minutes` minutes pass. In each minute it processes the queue and runs the sweeper once. */
+/**
+ * Lets `minutes` minutes pass. In each minute it processes the queue and runs the sweeper once. Without a kill, no message is lost, so the
+ * sweeper must find no delivery without a message. Otherwise it would hide that the service does not send a message itself.
+ */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
@@ -258,9 +262,14 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
     await sweepOwn(at).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
+    if (at.kill === undefined) expect(sweptIn(at), `minute ${minute}: deliveries without a message`).toEqual([]);
   }
   await empty(at);
 }
+
+/** Returns the ids of the deliveries in the queue. */
+const sweptIn = ({ queue }: Pipeline): string[] =>
+  queue.flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
 
 export const deliveries = ({ db, ...hook }: Pipeline): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
 

@@ -20,7 +20,7 @@ import {
   type Pipeline,
   publishUntilDone,
   START,
-  sweepOwn,
+  settleFor,
 } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
@@ -48,16 +48,7 @@ async function change(at: Pipeline, first: number, count: number): Promise<void>
 const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
-async function settle(at: Pipeline): Promise<void> {
-  for (let minute = 0; minute < 2; minute++) {
-    await drain(at);
-    at.clock += 60_000;
-    await sweepOwn(at).catch((error: unknown) => {
-      if (!(error instanceof Killed)) throw error;
-    });
-  }
-  await drain(at);
-}
+const settle = (at: Pipeline): Promise<void> => settleFor(at, 2);
 
 test("the events of a pause are kept, and sent in order of time after the resumption, ten a second", async () => {
   const at = await newPipeline(db);
