@@ -11,7 +11,6 @@ import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
-import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
 import { exportKeys, importKeys } from "#shared/jobs/s3-keys.ts";
@@ -167,21 +166,6 @@ test("an import still fails after ten executions that a fault of the code has en
 });
 
 describe("if the bucket has deleted the parts of the error report", () => {
-  const faults = (rows: number) => Array.from({ length: rows }, (_, row) => ({ row, message: "x".repeat(1_000_000) }));
-  const newReport = () => ErrorReport.open(harness.bucket, { companyId: 1, id: 2 }, null);
-
-  test("the next part and the end of the report throw ReportLost", async () => {
-    const report = await newReport();
-    await report.add(faults(7));
-    const state = await report.checkpoint(7);
-    harness.bucket.uploads.clear();
-    await expect(report.add(faults(7))).rejects.toBeInstanceOf(ReportLost);
-    const later = await ErrorReport.open(harness.bucket, { companyId: 1, id: 2 }, state);
-    await expect(later.finish()).rejects.toBeInstanceOf(ReportLost);
-    harness.bucket.files.clear();
-    await expect(ErrorReport.open(harness.bucket, { companyId: 1, id: 2 }, state)).rejects.toBeInstanceOf(ReportLost);
-  });
-
   test("an import checks the whole file again, and neither fails nor loses its upload", async () => {
     const company = await newCompany(harness.sound());
     const { companyId } = company.caller;

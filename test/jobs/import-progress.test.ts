@@ -1,16 +1,19 @@
-/** Tests the counts that an import job shows while it runs and after it was cancelled. */
+/** Tests the counts that an import job shows while it runs and after it was cancelled, and imports whose writes fail. */
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { cancelImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { readAllProspects } from "../harness/index-oracle.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 
@@ -111,4 +114,50 @@ test("a job fails if this release accepts more rows than the release that has ch
     imported: 0,
   });
   expect(await named(caller, "new")).toBe(0);
+});
+
+const isBatch = (operation: string): boolean => /^Batch(?:Write|Execute)/.test(operation);
+
+test("a job whose rows cannot be written shows none of them, and its next execution imports each row once", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("row", 300));
+  db.plan((operation) => (isBatch(operation) ? serverError : pass));
+  expect(await harness.run(harness.faulty(), job)).toBe(false);
+  expect(await named(caller, "row")).toBe(0);
+  await harness.settle();
+  expect(await named(caller, "row")).toBe(300);
+});
+
+test("an import whose last transaction and clean-up fail shows no row, and the sweeper deletes its rows", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const { companyId } = caller;
+  let isFailing = false;
+  db.plan((operation, _, body) => {
+    const isLast = operation === "TransactWriteItems" && JSON.stringify(body).includes('"completed"');
+    isFailing ||= isLast;
+    return isLast || (isFailing && isBatch(operation)) ? serverError : pass;
+  });
+  const failing = importFile(harness.faulty(), caller, fileOf("row", 30));
+  await expect(failing).rejects.toMatchObject({ name: "InternalServerError" });
+  db.plan(() => pass);
+  const stored = async (): Promise<number> => (await db.keysOf(`C#${companyId}#P#`)).length;
+  expect(isFailing).toBe(true);
+  expect([await stored(), await named(caller, "row")]).toEqual([30, 0]);
+  await harness.settle();
+  expect([await stored(), await named(caller, "row")]).toEqual([0, 0]);
+  expect((await readAllProspects(db.direct, companyId)).prospects).toEqual([]);
+});
+
+test("if the bucket has deleted the parts of an error report, the next part and the end of the report throw ReportLost", async () => {
+  const faults = (rows: number) => Array.from({ length: rows }, (_, row) => ({ row, message: "x".repeat(1_000_000) }));
+  const job = { companyId: 1, id: 2 };
+  const report = await ErrorReport.open(harness.bucket, job, null);
+  await report.add(faults(7));
+  const state = await report.checkpoint(7);
+  harness.bucket.uploads.clear();
+  await expect(report.add(faults(7))).rejects.toBeInstanceOf(ReportLost);
+  const later = await ErrorReport.open(harness.bucket, job, state);
+  await expect(later.finish()).rejects.toBeInstanceOf(ReportLost);
+  harness.bucket.files.clear();
+  await expect(ErrorReport.open(harness.bucket, job, state)).rejects.toBeInstanceOf(ReportLost);
 });

@@ -12,10 +12,11 @@ import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, updateNote } from "#shared/prospects/notes.ts";
+import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { checkIndex } from "../harness/index-oracle.ts";
+import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { newJob, newStage, runOnce, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
@@ -112,4 +113,25 @@ test("an undo that is killed before any transaction brings back all notes in its
     expect([last, await found(stage, `w${MANY - 1}`)]).toEqual([last, [stage.ids[0]]]);
     expect([last, await found(stage, "chimney")]).toEqual([last, [stage.ids[1]]]);
   }
+});
+
+test("a note that a user changes while the notes are indexed again keeps the user's text, and the others are indexed too", async () => {
+  const context = harness.sound();
+  const { caller, ids } = await newStage(harness, 1);
+  const [prospectId = 0] = ids;
+  const mine = await createNote(context, caller, prospectId, { body: "chimney" });
+  await createNote(context, caller, prospectId, { body: "gutter" });
+  const meanwhile = () => updateNote(harness.sound(), caller, mine.id, { body: "skylight" });
+  let isFirst = true;
+  db.plan((operation) => {
+    if (operation !== "TransactWriteItems" || !isFirst) return pass;
+    isFirst = false;
+    return { kind: "early", meanwhile };
+  });
+  await indexNotesAgain(harness.faulty().table, caller.companyId, prospectId);
+  const { notes } = await readAllProspects(context.table, caller.companyId);
+  expect(notes.map(({ body, version }) => [body, version]).toSorted()).toEqual([
+    ["gutter", 2],
+    ["skylight", 2],
+  ]);
 });

@@ -10,6 +10,7 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
+import { BucketUnavailable } from "#shared/errors.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { LEASE_MS } from "#shared/webhooks/drain.ts";
@@ -234,6 +235,25 @@ test("an unreadable row fails its own message only", async () => {
 });
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
+
+test("a batch stops before the first record that fails for a while, and its repetition publishes each record once", async () => {
+  const at = await newPipeline(db);
+  const Records = TEN.map((id) =>
+    z.parse(StreamRecord, { dynamodb: { SequenceNumber: `${id}`, NewImage: marshall(createdItem(at.companyId, id)) } }),
+  );
+  const { queue } = at.context;
+  let sends = 0;
+  // The first call of the queue is for all records together. The next calls are for one record each.
+  const send: typeof queue.send = (entries) =>
+    [1, 4].includes(++sends) ? Promise.reject(new BucketUnavailable("the queue fails")) : queue.send(entries);
+  const context = { ...at.context, queue: { ...queue, send } };
+  const publish = () => publishStream(() => context)({ Records });
+  expect(await publish()).toEqual({ batchItemFailures: [{ itemIdentifier: "3" }] });
+  expect(await publish()).toEqual({ batchItemFailures: [] });
+  await settleFor(at, 1);
+  expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
+  await expectReconciled(at, TEN.length);
+});
 
 test("if the registrations cannot be read at first, the batch is published by the second attempt and nothing is poison", async () => {
   const at = await newPipeline(db);

@@ -138,6 +138,21 @@ describe("a message of a fan-out", () => {
     expect(await db.direct.get(fanOutKeys.progress(lane))).toMatchObject({ owner: "other" });
   });
 
+  test("ends although an earlier owner of the lease has already removed the fan-out", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const { table } = at.context;
+    let removed = 0;
+    const transact: typeof table.transact = async (writes) => {
+      const isEnd = writes.some((write) => "remove" in write && write.remove.sk.startsWith("E#"));
+      if (isEnd && removed++ === 0) await table.transact(writes);
+      return table.transact(writes);
+    };
+    const queued = await expandAll({ ...at, context: { ...at.context, table: { ...table, transact } } });
+    expect([removed, queued.length, (await allDeliveries(at)).length]).toEqual([1, 150, 150]);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 150, waiting: 150 });
+  });
+
   test("makes deliveries for all webhooks in turn, so that consecutive deliveries are for different webhooks", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 15 });
     await publish(at, territoryChange(at.companyId, 2));
