@@ -78,6 +78,24 @@ export const scripts = (minLength: number, maxLength: number) =>
 
 export const longScripts = scripts(40, 80);
 
+/** The number of devices in `Run`. */
+const DEVICES = 8;
+const pulls: Step[][] = Array.from({ length: DEVICES }, (_, a) => [{ kind: "pull", a, b: 0 }]);
+const eachWrite = Object.keys(writeWeights).filter(isWrite);
+/**
+ * A script with each kind of write to records of all types. One device gets each change while it is unflushed, and the others get it after
+ * it is flushed. Random scripts contain a certain write only by chance.
+ */
+export const everyWrite: Step[][] = [
+  ...eachWrite.filter((kind) => kind !== "withdraw").map((kind): Step[] => [{ kind, a: 1, b: 1 }]),
+  ...pulls,
+  ...eachWrite.flatMap((kind, i): Step[][] => [
+    [{ kind, a: 0, b: i }],
+    [{ kind: "pull", a: i, b: 0 }],
+    ...(i % 3 === 0 ? [[{ kind: "flush" as const, a: 0, b: 0 }]] : []),
+  ]),
+];
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const CURSOR_MS = 60 * DAY_MS;

@@ -141,9 +141,26 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
   }
 }
 
-const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000);
+const waits = [0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000];
+const waitMs = fc.constantFrom(...waits);
 /** A number of two bits. Each bit says whether one of the two functions publishes in this step. */
 const publishing = fc.nat(3);
+
+const automatic = {
+  ...{ event: events[0], filter: null, delayMinutes: 0 as const },
+  ...{ triggerMode: "automatic" as const, manualTriggerButtonText: null },
+};
+const eachStep: readonly Step[] = [
+  { kind: "create", nth: 0, registration: automatic },
+  { kind: "update", nth: 0, patch: { ...automatic, filter: { "prospect.value": [2, 3] } } },
+  { kind: "update", nth: 1, patch: { ...automatic, triggerMode: "manual" } },
+  { kind: "rename", nth: 0 },
+  { kind: "delete", nth: 0 },
+  { kind: "create webhook", registrations: [automatic] },
+  { kind: "delete webhook", nth: 0 },
+];
+/** Each kind of write after each wait, with a batch of both functions just before and just after it. */
+const everyStep = waits.flatMap((ms) => eachStep.map((what): [number, number, Step, number] => [ms, 3, what, 3]));
 
 test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", {
   tags: "sized",
@@ -167,7 +184,7 @@ test("two warm functions find the subscriptions of an uncached read after any se
       }
       await expectFound(3);
     }),
-    { numRuns: sized({ short: 15, wide: 400 }) },
+    { numRuns: sized({ short: 15, wide: 400 }), examples: [[[automatic], everyStep]] },
   );
 });
 
