@@ -142,7 +142,7 @@ export class IndexedCompany {
       const matches = await findIn(index, this.id, criteria);
       const places = pageOf(matches, 0, 100_000);
       const versions = new Map(places.map(({ id, version }) => [id, version]));
-      expect(places).toHaveLength(matches.total);
+      expect(places.length, `prospects that the list of ${text ?? "all"} shows`).toBe(matches.total);
       expect(versions.size, "prospects that are listed twice").toBe(matches.total);
       found.push({ text, versions });
     }

@@ -100,8 +100,10 @@ export class Records {
     for (const { criteria, passes } of asked) {
       const ids = rows.filter(passes).map(({ id }) => id);
       const matches = await findIn(index, this.companyId, criteria);
-      expect(matches.total).toBe(ids.length);
-      expect(pageOf(matches, 0, ids.length + 1).map(({ id }) => id)).toEqual(ids);
+      const place = `company ${this.companyId}, ${JSON.stringify(criteria)}`;
+      expect(matches.total, place).toBe(ids.length);
+      const found = pageOf(matches, 0, ids.length + 1).map(({ id }) => id);
+      expect(found, place).toEqual(ids);
     }
   }
 

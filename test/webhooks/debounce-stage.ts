@@ -58,7 +58,7 @@ export function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
     const id = headers["X-Service-Delivery"] ?? "";
-    expect(byId.get(id) ?? body).toBe(body);
+    expect(byId.get(id) ?? body, `the bodies of ${id}`).toBe(body);
     byId.set(id, body);
   }
   return [...byId.values()].map((body) => z.parse(Body, JSON.parse(body)));
