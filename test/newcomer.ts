@@ -6,6 +6,7 @@
  * - `sh` runs. If the block prints `ready` or `listening on`, it serves requests. It then keeps running, and the next blocks run in a new
  * terminal.
  * - `sh aws` needs an AWS account and does not run.
+ * - `sh slow` does not run in CI.
  * - `ts FILE` is appended to this file of the clone.
  * - `json` is compared with the last line that the previous block has printed. The value `"…"` matches any value. The key `"…"` matches
  * any other fields.
@@ -138,8 +139,8 @@ async function follow(document: string): Promise<void> {
   let printed: string | undefined;
   for (const [number, [, language, word, code = ""]] of blocks.entries()) {
     const name = `${document}, block ${number + 1}`;
-    if (language === "sh" && word === "aws") {
-      console.log(`skip   ${name}: needs an AWS account`);
+    if (language === "sh" && (word === "aws" || (word === "slow" && inCi))) {
+      console.log(`skip   ${name}: ${word === "aws" ? "needs an AWS account" : "is slow"}`);
       printed = undefined;
     } else if (language === "sh") {
       await step(name, async () => {
