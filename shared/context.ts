@@ -79,9 +79,11 @@ export const transactAny = async (table: Pick<Table, "transact">, writes: readon
 };
 
 /** Opens no connection, so that importing the module costs nothing. */
-export const apiContext = oncePerInstance((): ApiContext => contextOn(openTable(setting("TABLE_NAME"))));
+export const apiContext = /* @__PURE__ */ oncePerInstance(
+  (): ApiContext => contextOn(openTable(setting("TABLE_NAME"))),
+);
 
 /** Endpoints that only read use it, so that their bundles contain no code for writes. */
-export const readContext = oncePerInstance(
+export const readContext = /* @__PURE__ */ oncePerInstance(
   (): ReadContext => ({ table: openReads(setting("TABLE_NAME")), clock: systemClock }),
 );

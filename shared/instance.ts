@@ -8,7 +8,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export const instances = new AsyncLocalStorage<object>();
 const only = {};
 
-/** Returns a function that creates the object at its first call in an instance. */
+/**
+ * Returns a function that creates the object at its first call in an instance. Callers mark the call as pure, so that a bundle without a
+ * use of the object has no code for it.
+ */
 export function oncePerInstance<T extends object>(create: () => T): () => T {
   const created = new WeakMap<object, T>();
   return () => {

@@ -64,7 +64,7 @@ export function userPool(id: string, client: CognitoIdentityProviderClient = cog
   };
 }
 
-export const identityProvider = oncePerInstance((): IdentityProvider => {
+export const identityProvider = /* @__PURE__ */ oncePerInstance((): IdentityProvider => {
   const userPoolId = setting("USER_POOL_ID");
   return userPoolId === undefined ? directoryOnly : userPool(userPoolId);
 });

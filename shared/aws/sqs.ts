@@ -48,7 +48,9 @@ export interface DeliveryQueue {
 
 const BATCH = 10;
 
-export const deliveryQueue = oncePerInstance((): DeliveryQueue => openQueue(setting("DELIVERY_QUEUE_URL")));
+export const deliveryQueue = /* @__PURE__ */ oncePerInstance(
+  (): DeliveryQueue => openQueue(setting("DELIVERY_QUEUE_URL")),
+);
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
   const pace = new Pace(QueueBusy);

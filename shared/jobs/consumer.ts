@@ -15,7 +15,7 @@ import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 const ATTEMPTS = 5;
 
 /** Opens the context at the first message, so that importing this module creates no AWS client. */
-const jobContext = oncePerInstance(
+const jobContext = /* @__PURE__ */ oncePerInstance(
   (): JobContext => ({
     ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
     objects: openObjects(),

@@ -10,7 +10,7 @@ import { oncePerInstance } from "#shared/instance.ts";
 import { post } from "#shared/outbound/post.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-export const eventContext = oncePerInstance((): EventContext => {
+export const eventContext = /* @__PURE__ */ oncePerInstance((): EventContext => {
   const table = openTable(setting("TABLE_NAME"));
   return {
     table,
