@@ -45,6 +45,7 @@ import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/sche
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import type { within } from "./limit-cases-within.ts";
 import {
   type Case,
   company,
@@ -64,7 +65,6 @@ import {
   piecesOf,
   point,
   registration,
-  repeatedAfter,
   standardSecret,
   subOf,
   succeeds,
@@ -73,7 +73,7 @@ import {
 } from "./limit-stage.ts";
 import type { others } from "./limits-elsewhere.ts";
 
-export const cases: Record<Exclude<keyof typeof limits, keyof typeof others>, Case> = {
+export const cases: Record<Exclude<keyof typeof limits, keyof typeof others | keyof typeof within>, Case> = {
   name: { most: field(NewProspect, "name") },
   phone: { most: field(NewProspect, "phoneNumber") },
   email: { most: (count) => parses(Email, `${letters(count - 7)}@b.test`) },
@@ -169,9 +169,6 @@ export const cases: Record<Exclude<keyof typeof limits, keyof typeof others>, Ca
       const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
       return succeeds(() => idempotently(context, caller, request, async () => 1));
     },
-  },
-  idempotencyKeptMs: {
-    is: async (ms) => expect([await repeatedAfter(ms - 1), await repeatedAfter(ms)]).toEqual([true, false]),
   },
   operationsAtOnce: {
     most: (count) =>

@@ -1,5 +1,6 @@
 /** What the cases of limit-cases.ts share: a company on a real table, texts of any length, and calls that succeed or are refused. */
 import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
@@ -71,10 +72,11 @@ export async function* piecesOf(...pieces: string[]) {
   yield* pieces;
 }
 
-export async function repeatedAfter(ms: number): Promise<boolean> {
+export async function repeatedAfter(ms: number, holdsSecret = false): Promise<boolean> {
   const { context, caller, now } = await company();
   const request = { ...readRequest(proxyEvent({})), method: "POST", headers: new Map([["idempotency-key", ["k"]]]) };
-  const send = () => idempotently(context, caller, request, (own) => createProspect(own, caller, {}));
+  const create = (own: ApiContext) => createProspect(own, caller, {});
+  const send = () => idempotently(context, caller, request, create, { holdsSecret });
   await send();
   now.ms += ms;
   return (await send()).replayed;

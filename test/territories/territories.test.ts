@@ -90,6 +90,10 @@ test("the polygons of a company take at most 180 MB together, whether a polygon 
   await updateTerritory(context, caller, id, { polygon });
   await deleteTerritory(context, caller, id);
   await createTerritory(context, caller, { ...empty, polygon });
+  await setCount(context, caller.companyId, { polygonBytes: limits.polygonBytesPerCompany - bytes + 1 });
+  await expect(createTerritory(context, caller, { ...empty, polygon })).rejects.toMatchObject(conflict);
+  await setCount(context, caller.companyId, { polygonBytes: limits.polygonBytesPerCompany - bytes });
+  await createTerritory(context, caller, { ...empty, polygon });
 });
 
 test("if a polygon changes while its territory is deleted, the counts stay exact and no row of the territory is left", async () => {

@@ -8,6 +8,7 @@ import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { fanOutKeys } from "#shared/db/webhook-keys.ts";
+import * as limits from "#shared/limits.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
@@ -83,7 +84,7 @@ test("each match makes one delivery, with the same bytes as without a fan-out in
 
 describe("repeats and concurrent changes", () => {
   test("a record that is repeated as a fan-out makes no delivery that a killed publisher has already made", async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 2, each: 50 });
+    const at = await newFanOutPipeline(db, { webhooks: 2, each: limits.directMatches / 2 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     const before = at.queue.splice(0).length;

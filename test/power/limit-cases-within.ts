@@ -1,0 +1,167 @@
+/** How each constant of limits.ts that no single request sends is tested at its value and one beyond. */
+import { expect } from "vitest";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { assertAnswerFits } from "#shared/http/answer.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import { readRequest } from "#shared/http/request.ts";
+import { readFile } from "#shared/jobs/import/import.ts";
+import { Matches } from "#shared/jobs/import/match.ts";
+import { beginImport } from "#shared/jobs/import/requests.ts";
+import * as limits from "#shared/limits.ts";
+import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
+import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import { createTag } from "#shared/reference/tags.ts";
+import { cookiesOf } from "#shared/sessions/cookies.ts";
+import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
+import { readDeliveries } from "#shared/webhooks/delivery.ts";
+import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
+import { proxyEvent } from "../harness/proxy-event.ts";
+import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
+
+const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
+
+/** Assigns a prospect to the users 1, 2, … for these times. Returns those that its row still knows. */
+function knownUsers(lengthsMs: readonly number[]): number[] {
+  let [nowMs, prospect] = [NOW, reassignedAt({ assignedToUserId: null, createdAt: iso(NOW) }, NOW)];
+  const begins: number[] = [];
+  for (const [i, ms] of lengthsMs.entries()) {
+    begins.push(nowMs);
+    nowMs += ms;
+    prospect = reassignedAt({ ...prospect, createdAt: iso(NOW), assignedToUserId: i + 1 }, nowMs);
+  }
+  const isKnown = (begin: number, i: number): boolean =>
+    wasAssigned({ companyId: 1, userId: i + 1, role: "sales", permissions: [] }, prospect, iso(begin));
+  return begins.flatMap((begin, i) => (isKnown(begin, i) ? [i + 1] : []));
+}
+
+export const within = {
+  idempotencyKeptMs: {
+    is: async (ms) => {
+      for (const holdsSecret of [false, true]) {
+        const repeated = [await repeatedAfter(ms - 1, holdsSecret), await repeatedAfter(ms, holdsSecret)];
+        expect(repeated).toEqual([true, false]);
+      }
+    },
+  },
+  idempotentRunMs: {
+    is: async (ms) => {
+      const { context, caller, now } = await company();
+      const headers = new Map([["idempotency-key", ["k"]]]);
+      const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
+      const begun = Promise.withResolvers<void>();
+      // The first request is killed: it neither ends nor fails.
+      void idempotently(context, caller, request, () => {
+        begun.resolve();
+        return new Promise(() => undefined);
+      });
+      await begun.promise;
+      const accepts = () => succeeds(() => idempotently(context, caller, request, async () => 1));
+      now.ms += ms - 1;
+      expect(await accepts(), "one millisecond before the end").toBe(false);
+      now.ms += 1;
+      expect(await accepts(), "at the end").toBe(true);
+    },
+  },
+  pastAssignments: {
+    is: (most) => {
+      const users = [most, most + 1].map((count) => knownUsers(Array.from({ length: count }, () => DAY_MS / 4)));
+      expect(users.map(({ length }) => length)).toEqual([most, most]);
+    },
+  },
+  newestAssignments: {
+    is: (count) => {
+      // The newest assignments are the shortest ones, and so is the one before them, which is forgotten.
+      const isShort = (i: number): boolean => i >= limits.pastAssignments - count;
+      const known = knownUsers(
+        Array.from({ length: limits.pastAssignments + 1 }, (_, i) => (isShort(i) ? 1_000 : 9_000)),
+      );
+      const all = Array.from({ length: limits.pastAssignments + 1 }, (_, i) => i + 1);
+      expect(all.filter((user) => !known.includes(user))).toEqual([all.at(-count - 1)]);
+    },
+  },
+  clockDifferenceMs: {
+    is: (ms) => {
+      const prospect = {
+        assignedToUserId: 8,
+        createdAt: iso(NOW - DAY_MS),
+        pastAssignments: [NOW - DAY_MS, 7, DAY_MS],
+      };
+      const holders = [ms, ms + 1].map((late) =>
+        holdersOf({ ...prospect, assignedAt: iso(NOW) }, { createdAt: iso(NOW + late), createdBy: null }, NOW),
+      );
+      expect(holders).toEqual([[8, 7], [8]]);
+    },
+  },
+  bufferedAnswerBytes: {
+    // 16 KB are reserved for the rest of the response, and two bytes are quotes.
+    most: (bytes) => succeeds(() => assertAnswerFits(letters(bytes - 16 * 1024 - 2))),
+  },
+  importRows: {
+    most: (count) => succeeds(() => readFile(Buffer.from(`name\n${"a\n".repeat(count)}`), noNames)),
+  },
+  importUpdates: {
+    most: (count) => {
+      const ids = Array.from({ length: count }, (_, i) => i + 1);
+      const matches = new Matches(Float64Array.from([0, 0, ...ids]));
+      const match = async () => ({ by: "id" as const, onMatch: "update" as const, matches });
+      const file = Buffer.from(["id,name", ...ids.map((id) => `${id},a`)].join("\n"));
+      return succeeds(() => readFile(file, noNames, { match }));
+    },
+  },
+  fileLinkSeconds: {
+    is: async (seconds) => {
+      const { context, caller } = await company();
+      const asked: number[] = [];
+      const upload = (_: string, __: unknown, valid: number) => {
+        asked.push(valid);
+        return links.upload();
+      };
+      const { id } = await beginImport(context, { ...links, upload }, caller, {});
+      const row = await context.table.get(keys.import(caller.companyId, id));
+      expect([asked, row]).toMatchObject([[seconds], { job: { uploadUntil: NOW + seconds * 1_000 } }]);
+    },
+  },
+  dictionaryCacheMs: {
+    is: async (ms) => {
+      const { context, caller, now } = await company();
+      const [warm, other] = [context, context].map((one) => ({ ...one, table: { ...one.table } }));
+      if (warm === undefined || other === undefined) throw new Error("no function");
+      const { version } = await freshDictionary(warm, caller.companyId);
+      await createTag(other, caller.companyId, { value: "new" });
+      const versions: number[] = [];
+      for (const more of [ms - 1, ms]) {
+        now.ms = NOW + more;
+        versions.push((await recentDictionary(warm, caller.companyId)).version);
+      }
+      expect(versions).toEqual([version, version + 1]);
+    },
+  },
+  secretOverlapMs: {
+    is: async (ms) => {
+      const { context, caller } = await company();
+      const { id } = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });
+      await rotateSecret(context, caller.companyId, id, {});
+      const row = await context.table.get(keys.webhook(caller.companyId, id));
+      expect(row).toMatchObject({ previousSecret: { until: iso(NOW + ms) } });
+      const secrets = { secretKey: "new", previousSecret: { secretKey: "old", until: iso(NOW + ms) } };
+      const headers = [ms - 1, ms].map((more) => signatureHeaders(secrets, "dlv", "{}", NOW + more));
+      expect(headers.map((one) => "X-Service-Signature-Previous" in one)).toEqual([true, false]);
+    },
+  },
+  deliveryKeptMs: {
+    is: async (ms) => {
+      const at = await newPipeline(db);
+      await publish(at);
+      for await (const { id } of readDeliveries(db.direct, at, {})) {
+        const row = await db.direct.get(keys.delivery(at.companyId, at.webhookId, id));
+        expect(row?.expiresAt).toBe(Math.floor((at.clock + ms) / 1_000));
+      }
+      expect.hasAssertions();
+    },
+  },
+  signInMs: {
+    is: (ms) => expect(cookiesOf("https://a.test").signIn.set("v")).toContain(`; Max-Age=${ms / 1_000};`),
+  },
+} as const satisfies Partial<Record<keyof typeof limits, Case>>;
