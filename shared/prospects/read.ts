@@ -68,7 +68,7 @@ const hasAssignee = (userId: number | null): Condition =>
  */
 export const changeOfNotesOf = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
-  when: all(present, missing("deletedAt"), equals("version", version)),
+  when: equals("version", version),
 });
 
 const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({

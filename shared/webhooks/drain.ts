@@ -42,7 +42,7 @@ export type Step =
   /**
    * The backlog is empty: `drain` applies `end` to the lease's row. If `when` fails, a delivery has joined, and the next step is made now.
    */
-  | { readonly end: Change; readonly when: Condition };
+  | { readonly end: Change; readonly when?: Condition };
 
 /** Makes one step, unless another function holds the lease. A step may be repeated after a crash, so its writes must be idempotent. */
 export async function drain(
@@ -67,7 +67,7 @@ export async function drain(
     throw error;
   }
   if ("end" in done) {
-    const ended = { update: key, change: done.end, when: all(isOwn, done.when) };
+    const ended = { update: key, change: done.end, when: all(isOwn, ...(done.when === undefined ? [] : [done.when])) };
     if ((await updateIf(context, ended)) !== undefined) return;
   }
   const { nextMs, position = {} } = "end" in done ? { nextMs: context.clock.now() } : done;

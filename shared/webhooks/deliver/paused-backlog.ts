@@ -94,7 +94,7 @@ export function drainPausedBacklog(context: EventContext, { companyId, webhookId
     const [ordinary, bulk] = keys.pausedBacklogShards(companyId, webhookId);
     const page = (await oldestIn(context.table, [ordinary])) ?? (await oldestIn(context.table, [bulk]));
     if (page === undefined && startMs - Date.parse(updatedAt) > INDEX_LAG_MS) {
-      return { end: { remove: ["dueShard", "dueAt"] }, when: isActive };
+      return { end: { remove: ["dueShard", "dueAt"] } };
     }
     for (const [i, delivery] of (page ?? []).entries()) await resumeDelivery(context, delivery, pacedMs(startMs, i));
     return { nextMs: pacedMs(startMs, PAGE) };

@@ -226,7 +226,7 @@ export function drainReplay(context: EventContext, { companyId, webhookId }: Rep
     const replay = StoredReplay.parse(row);
     const { taken, cursor } = await nextPage(context.table, replay);
     await sendAgain(context, replay, taken, startMs);
-    if (cursor === undefined) return { end: { remove: ["dueShard", "dueAt"] }, when: exists("dueAt") };
+    if (cursor === undefined) return { end: { remove: ["dueShard", "dueAt"] } };
     return { nextMs: pacedMs(startMs, taken.length), position: { set: { cursor } } };
   });
 }

@@ -1,7 +1,7 @@
 /** Reads and writes the registrations of one webhook. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { all, below, present } from "#shared/db/expression.ts";
+import { below, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
@@ -42,7 +42,7 @@ export async function createRegistration(
   const counted = {
     update: keys.webhook(companyId, webhookId),
     change: { add: { registrationCount: 1 } },
-    when: all(present, below("registrationCount", limits.registrationsPerWebhook)),
+    when: below("registrationCount", limits.registrationsPerWebhook),
   };
   const created = presentRegistration(registration);
   const writes = [counted, registrationWrite(registration), registrationsChange(companyId, now)];

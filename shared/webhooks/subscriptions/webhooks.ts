@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
-import { absent, all, equals, present } from "#shared/db/expression.ts";
+import { absent, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
@@ -78,9 +78,8 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
     const { webhook, registrations } = await readWebhook(context, companyId, id);
-    const unchanged = all(present, equals("registrationCount", webhook.registrationCount));
     const writes: Write[] = [
-      { remove: keys.webhook(companyId, id), when: unchanged },
+      { remove: keys.webhook(companyId, id), when: equals("registrationCount", webhook.registrationCount) },
       registrationsChange(companyId, context.clock.now(), -1),
       ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
       { update: limiterKeys.limiter(companyId, id), change: { set: backlogMark(companyId, id, context.clock.now()) } },

@@ -4,7 +4,7 @@ import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
-import { absent, all, any, below, equals, missing, present } from "#shared/db/expression.ts";
+import { absent, any, below, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
@@ -100,7 +100,7 @@ export function rotateSecret(
       updatedAt: iso(now),
     };
     const rotated = presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey);
-    const when = all(present, equals("sealedSecret", webhook.sealedSecret));
+    const when = equals("sealedSecret", webhook.sealedSecret);
     await context.commit([{ update: keys.webhook(companyId, id), change: { set }, when }], rotated);
     return rotated;
   });
