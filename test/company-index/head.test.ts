@@ -1,0 +1,74 @@
+/** Who writes the head row of the search index, or the request for a later flush, if two processes do it at the same time. */
+import { expect, test } from "vitest";
+import { moveHead, readHead } from "#shared/company-index/manifest.ts";
+import {
+  releaseCompactionLock,
+  renewCompactionLock,
+  takeCompactionLock,
+} from "#shared/company-index/repair/compaction-lock.ts";
+import { flushStream, sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
+import * as keys from "#shared/db/keys.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { Records } from "./records.ts";
+
+const db = faultyDynamoDb();
+const START = 1_760_000_000_000;
+let companies = 7_000;
+
+const headOf = async (companyId: number) => readHead(await db.direct.get(keys.indexHead(companyId)));
+
+test("of two moves of the head from the same version, the second one changes nothing and gets the current head", async () => {
+  const companyId = companies++;
+  const from = readHead(undefined);
+  const move = (run: string) => moveHead(db.direct, companyId, from, { manifest: [run], version: 1 });
+  expect(await move("first")).toBeUndefined();
+  expect(await move("second")).toMatchObject({ manifest: ["first"], version: 1 });
+  expect(await headOf(companyId)).toMatchObject({ manifest: ["first"] });
+});
+
+test("a rebuild that has lost the lock neither renews nor releases it", async () => {
+  const companyId = companies++;
+  const context = (nowMs: number) => ({ table: db.direct, clock: { now: () => nowMs } });
+  await takeCompactionLock(context(START), companyId, readHead(undefined), "lost");
+  await takeCompactionLock(context(START + 1), companyId, await headOf(companyId), "own");
+  const head = await headOf(companyId);
+  await expect(renewCompactionLock(context(START + 2), companyId, "lost")).rejects.toThrow();
+  await releaseCompactionLock(context(START + 2), companyId, "lost");
+  expect(await headOf(companyId)).toEqual(head);
+});
+
+/** Unflushed entries, and a handler of stream records in a new function. */
+async function unflushed() {
+  const records = new Records(db, companies++);
+  await records.writeMany(3, 1);
+  const { companyId } = records;
+  const handle = (nowMs: number) =>
+    flushStream(() => ({ table: db.direct, clock: { now: () => nowMs } }))({
+      Records: [{ dynamodb: { SequenceNumber: "1", Keys: { pk: { S: `C#${companyId}#X` }, sk: { S: "D#1" } } } }],
+    });
+  return { handle, request: () => db.direct.get(keys.flushRequest(companyId)) };
+}
+
+test("a later request for a flush does not postpone the present one", async () => {
+  const { handle, request } = await unflushed();
+  await handle(START);
+  const first = await request();
+  expect(await handle(START + 1_000)).toEqual({ batchItemFailures: [] });
+  expect(await request()).toEqual(first);
+});
+
+test("a sweep does not release the request that followed the one that it has read", async () => {
+  const { handle, request } = await unflushed();
+  await handle(START);
+  const sweep = (batch = db.direct) => sweepFlushRequests({ table: batch, clock: { now: () => START + 3_600_000 } });
+  const slow = {
+    ...db.direct,
+    write: async (write: Parameters<typeof db.direct.write>[0]) => {
+      await sweep();
+      await handle(START + 3_600_000);
+      return db.direct.write(write);
+    },
+  };
+  await sweep(slow);
+  expect(await request()).toMatchObject({ dueAt: expect.any(String) });
+});

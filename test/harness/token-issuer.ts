@@ -1,0 +1,56 @@
+/** An identity provider in the process of the test. A process verifies the tokens of only one issuer, so its test files share this one. */
+import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { ConsoleClient } from "#shared/sessions/issuer.ts";
+
+const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+function tokenOf(iss: string, sub: string, clientId: string): string {
+  const exp = Math.floor(Date.now() / 1_000) + 600;
+  const claims = { iss, sub, client_id: clientId, token_use: "access", exp, jti: randomUUID() };
+  const input = `${encode({ alg: "RS256", typ: "JWT", kid: "k" })}.${encode(claims)}`;
+  return `${input}.${sign("sha256", Buffer.from(input), privateKey).toString("base64url")}`;
+}
+
+export interface Issuer {
+  readonly client: ConsoleClient;
+  /** Answers a refresh: with tokens of this subject, or with a fault of the issuer if it is undefined. */
+  answer: () => Promise<string | undefined>;
+}
+
+let started: Promise<Issuer> | undefined;
+
+export function tokenIssuer(): Promise<Issuer> {
+  started ??= start();
+  return started;
+}
+
+async function start(): Promise<Issuer> {
+  const server = createServer(async (request, response) => {
+    const { issuer: iss, clientId } = running.client;
+    const sound: Readonly<Record<string, () => object | Promise<object | undefined>>> = {
+      "/keys": () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
+      "/.well-known/openid-configuration": () => ({
+        issuer: iss,
+        jwks_uri: `${iss}/keys`,
+        token_endpoint: `${iss}/token`,
+      }),
+      "/token": async () => {
+        const sub = await running.answer();
+        return sub && { access_token: tokenOf(iss, sub, clientId), token_type: "bearer", expires_in: 600 };
+      },
+    };
+    const body = await sound[request.url ?? ""]?.();
+    response.writeHead(body ? 200 : 500, { "Content-Type": "application/json" }).end(JSON.stringify(body ?? {}));
+  });
+  server.listen(0, "127.0.0.1").unref();
+  await once(server, "listening");
+  const address = server.address();
+  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const client = { issuer, clientId: "console", redirectUri: "http://127.0.0.1/" };
+  const running: Issuer = { client, answer: async () => undefined };
+  process.env.ISSUER = issuer;
+  return running;
+}

@@ -1,0 +1,79 @@
+/** A refresh of a console session that competes with another refresh or with a sign-out. */
+import { expect, test } from "vitest";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { digestOf } from "#shared/sessions/session-id.ts";
+import { beginSession, endSession, refreshSession } from "#shared/sessions/sessions.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { calledBy } from "../harness/killable.ts";
+import { tokenIssuer } from "../harness/token-issuer.ts";
+import { newOwner, warmFunction } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb();
+
+/** A session whose access token expires soon. `asked` counts the refreshes that the issuer has answered. */
+async function session() {
+  const issuer = await tokenIssuer();
+  const context = warmFunction(db, { now: () => Date.now() });
+  const { companyId, userId } = await newOwner(context);
+  const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);
+  const tokens = { sub, access: "a", refresh: "r", accessUntil: Date.now() };
+  const { id } = await beginSession(context, issuer.client.clientId, tokens, undefined);
+  const at = { issuer, context, id, asked: 0, row: () => context.table.get(keys.session(digestOf(id))) };
+  issuer.answer = async () => {
+    at.asked++;
+    return sub;
+  };
+  return at;
+}
+type At = Awaited<ReturnType<typeof session>>;
+
+const refresh = ({ issuer, context, id }: At, table = context.table) =>
+  refreshSession({ ...context, table }, issuer.client, id);
+const refused = { code: "unauthenticated" };
+
+/** The table runs `before` once, just before the first call of `name`. */
+function interrupted({ table }: ApiContext, name: "write" | "transact", before: () => Promise<unknown>) {
+  let isFirst = true;
+  return calledBy(async (work, call) => {
+    if (isFirst && call === name) {
+      isFirst = false;
+      await before();
+    }
+    return work();
+  }, table);
+}
+
+test("of concurrent refreshes, one asks the issuer, and the others wait for it", async () => {
+  const at = await session();
+  const all = await Promise.all([1, 2, 3].map(() => refresh(at)));
+  expect(all.filter(({ id }) => id !== undefined)).toHaveLength(1);
+  expect(at.asked).toBe(1);
+});
+
+test("a refresh after another one that began later does not ask the issuer", async () => {
+  const at = await session();
+  const table = interrupted(at.context, "write", () => refresh(at));
+  expect(await refresh(at, table)).toEqual({ id: undefined });
+  expect(at.asked).toBe(1);
+});
+
+test.each([
+  ["begins", "write", 0],
+  ["ends", "transact", 1],
+] as const)("a sign-out just before a refresh %s ends the session", async (_, call, asked) => {
+  const at = await session();
+  const table = interrupted(at.context, call, () => endSession(at.context, at.id));
+  await expect(refresh(at, table)).rejects.toMatchObject(refused);
+  expect([at.asked, await at.row()]).toEqual([asked, undefined]);
+});
+
+test("a sign-out while the issuer fails leaves no row", async () => {
+  const at = await session();
+  at.issuer.answer = async () => {
+    await endSession(at.context, at.id);
+    return undefined;
+  };
+  await expect(refresh(at)).rejects.toThrow();
+  expect(await at.row()).toBeUndefined();
+});
