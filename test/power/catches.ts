@@ -66,7 +66,7 @@ export async function listCatches(tests: readonly string[]): Promise<boolean> {
       writeFileSync(path, changed.source);
       names.push(...changed.names);
     }
-    const failed = await scratch.run(tests);
+    const [failed] = await scratch.failures(tests);
     if (failed !== undefined) console.log(`a test fails with the recorders: ${failed}`);
     const entered = new Set(existsSync(log) ? readFileSync(log, "utf8").split("\n") : []);
     const never = names.filter((name) => !entered.has(name));

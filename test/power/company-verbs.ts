@@ -1,7 +1,4 @@
-/** The verbs of users, names, territories, jobs, imports and the index, for the general law of conditional writes (interleaved.ts). */
-import type { Caller } from "#shared/auth/caller.ts";
-import { lookUpCaller } from "#shared/auth/directory.ts";
-import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+/** The verbs of names, territories, jobs, imports and the index, for the general law of conditional writes (interleaved.ts). */
 import { readHead } from "#shared/company-index/manifest.ts";
 import {
   releaseCompactionLock,
@@ -14,16 +11,19 @@ import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
+import { movedToPaused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { paused } from "#shared/jobs/bulk/transitions.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
 import { JobLease, sweepJobs } from "#shared/jobs/lease.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { changeUser, disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { createUser } from "#shared/reference/invite.ts";
@@ -32,21 +32,9 @@ import { createTag, deleteTag, ensureTags, updateTag } from "#shared/reference/t
 import { importTerritories } from "#shared/territories/import.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { newCompany } from "../harness/warm-function.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
-
-interface Company {
-  readonly caller: Caller;
-  readonly repId: number;
-}
-
-/** Gives each e-mail address always the same subject. */
-const identities: IdentityProvider = {
-  takesSubjects: false,
-  answersAfterMs: 0,
-  invite: async (email, known) => ({ sub: known ?? `sub of ${email}` }),
-  withdraw: async () => undefined,
-};
+import { identities, MAIL } from "./user-verbs.ts";
 
 const warm: Verb<Company> = (context, { caller }) => freshDictionary(context, caller.companyId);
 
@@ -105,53 +93,6 @@ const names: Group<Company & { readonly statuses: readonly number[]; readonly ta
       createProspect(context, caller, { assignedToUserId: repId }),
     "new prospect of the rep with a status": (context, { caller, repId, statuses }) =>
       createProspect(context, caller, { assignedToUserId: repId, currentStatusId: statuses[0] }),
-  },
-};
-
-const MAIL = { email: "new@x.test", firstName: "N", lastName: "N", permissions: [] };
-
-interface Users extends Company {
-  readonly admin: Caller;
-  readonly invited: number;
-  readonly sub: string;
-}
-
-const users: Group<Users> = {
-  // An invitation that fails counts too, because its mail may have been sent.
-  ignored: ["used"],
-  stage: async (context) => {
-    const company = await newCompany(context);
-    const { caller } = company;
-    const admin = await createUser(context, identities, caller, { ...MAIL, email: "admin@x.test", role: "admin" });
-    await lookUpCaller(context, admin.sub);
-    const invited = await createUser(context, identities, caller, { ...MAIL, email: "invited@x.test", role: "sales" });
-    const adminCaller: Caller = { companyId: caller.companyId, userId: admin.id, role: "admin", permissions: [] };
-    return { ...company, admin: adminCaller, invited: invited.id, sub: invited.sub };
-  },
-  pairs: {
-    "new user": ["new user by the admin"],
-    "new user by the admin": ["admin loses the role", "new user"],
-    "name of the invited": ["rights of the invited", "withdrawal", "first sign-in", "admin loses the role"],
-    "rights of the invited": ["name of the invited", "first sign-in", "withdrawal"],
-    withdrawal: ["first sign-in", "rights of the invited"],
-    "first sign-in": ["rights of the invited", "withdrawal", "name of the invited"],
-  },
-  refusals: {
-    "new user": { "new user by the admin": "conflict" },
-    "new user by the admin": { "new user": "conflict", "admin loses the role": "permission_denied" },
-    "name of the invited": { "admin loses the role": "permission_denied" },
-    "first sign-in": { withdrawal: "unauthenticated" },
-  },
-  verbs: {
-    "new user": (context, { caller }) => createUser(context, identities, caller, { ...MAIL, role: "sales" }),
-    "new user by the admin": (context, { admin }) => createUser(context, identities, admin, { ...MAIL, role: "sales" }),
-    "name of the invited": (context, { admin, invited }) => updateUser(context, admin, invited, { firstName: "Z" }),
-    "rights of the invited": (context, { caller, invited }) =>
-      changeUser(context, identities, caller, invited, { permissions: ["canViewAllProspects"] }),
-    withdrawal: (context, { caller, invited }) => disableOrWithdraw(context, identities, caller, invited),
-    "first sign-in": (context, { sub }) => lookUpCaller(context, sub),
-    "admin loses the role": (context, { caller, admin }) =>
-      updateUser(context, caller, admin.userId, { role: "sales" }),
   },
 };
 
@@ -266,8 +207,9 @@ const jobs: Group<Jobs> = {
     return { ...company, ended, running, queued, paused, upload: upload.id };
   },
   pairs: {
-    "pause the running": ["heartbeat", "end"],
-    "resume the running": ["end", "cancel the running"],
+    "pause the running": ["heartbeat", "end", "pause of itself"],
+    "resume the running": ["end", "cancel the running", "pause of itself"],
+    "cancel the running": ["pause of itself"],
     "pause the queued": ["cancel the queued", "new job", "start the queued"],
     "cancel the queued": ["pause the queued", "new job", "start the queued"],
     "resume the paused": ["new job", "resume the paused"],
@@ -308,6 +250,14 @@ const jobs: Group<Jobs> = {
       const stored = await findImport(context, caller.companyId, upload);
       if (stored.state !== "running") throw new ConditionFailed([]);
       await context.table.transact(completion(stored, { state: "completed" }, context.clock.now()));
+    },
+    // The invocation that runs the job has seen the request to pause.
+    "pause of itself": async (context, at) => {
+      const { stored } = await leaseOf(context, at);
+      const { companyId, id } = stored;
+      const queue = await readQueue(context.table, companyId);
+      const change = queueChange(companyId, queue, movedToPaused(queue, id), context.clock.now(), id);
+      await context.table.transact([paused(stored, context.clock.now()), ...change.writes]);
     },
     end: async (context, at) => (await leaseOf(context, at)).end({ state: "completed" }),
     sweep: (context) => sweepJobs(context),
@@ -352,10 +302,15 @@ const index: Group<Company & { readonly id: number }> = {
   },
   refusals: {
     note: { "other note": "idempotency_mismatch" },
+    "renewed lock": { lock: "conflict" },
   },
   verbs: {
     lock,
-    "renewed lock": (context, { caller }) => renewCompactionLock(context, caller.companyId, "first"),
+    // A rebuild reads the head between two renewals.
+    "renewed lock": async (context, { caller: { companyId } }) => {
+      await context.table.get(keys.indexHead(companyId));
+      await renewCompactionLock(context, companyId, "first");
+    },
     "released lock": (context, { caller }) => releaseCompactionLock(context, caller.companyId, "first"),
     "names change": (context, { caller }) => createTag(context, caller.companyId, { value: "x" }),
     note: note("a"),
@@ -380,13 +335,13 @@ const records = replacesNothing({
     territory: (context, { caller }) => createTerritory(context, caller, part("a")),
     job: newJob,
     import: (context, { caller }) => beginImport(context, links, caller, {}),
+    "import without a valid row": (context, { caller }) => importFile(context, caller, Buffer.from("name,lat\n,x\n")),
     export: (context, { caller }) => beginExport(context, context.jobs, caller, {}),
   },
 });
 
 export const laws: Readonly<Record<string, Law>> = {
   "names of statuses and tags, and prospects that use them": holds(names),
-  "users, invitations and rights": holds(users),
   territories: holds(territories),
   "jobs and imports": holds(jobs),
   "locks of the index and idempotency keys": holds(index),

@@ -1,25 +1,38 @@
 /**
- * Drops each condition of a write in turn, and runs the tests that should notice it: `npm run power -- conditions [part of a path]`. A
- * condition is a property `when`, or a part of `all(…)`. Prints what caught each fault, and fails if a fault is neither caught nor listed
- * in kept-conditions.ts.
+ * Drops each condition of a write in turn, and looks for a test that notices it: `npm run power -- conditions [part of a path]`. A condition
+ * is a property `when`, or a part of `all(…)`. Prints what caught each fault, and fails if a fault is neither caught nor listed in
+ * kept-conditions.ts.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { createInterface } from "node:readline";
+import * as z from "zod";
 import { keptConditions } from "./kept-conditions.ts";
-import { type Fault, newScratch, ROOT, sourcesIn, testsNear } from "./mutants.ts";
+import { newScratch, ROOT, type Scratch, sourcesIn, testsNear } from "./mutants.ts";
 
-/** A condition that always holds. A check needs a condition, so none is left out. */
-const HOLDS = `{ op: "OR", parts: [{ op: "missing", field: "pk" }, { op: "exists", field: "pk" }] } as const`;
 /** They define conditions, and contain none. */
 const DEFINITIONS = /^shared\/db\/(expression|table|batch)\.ts$/;
-/** Test files beyond this number are not run: they import the file only through many others. */
-const NEAREST = 6;
+/** The text before a condition in the copy, which gives it a number. */
+const OPENINGS = {
+  property: "numbered",
+  shorthand: "when: numbered",
+  part: "numbered",
+  spread: "numberedAll",
+} as const;
+/** So many test files run first. The others run only if these pass. */
+const NEAREST = 3;
 
-interface Dropped extends Fault {
-  /** The line without its indentation, and the part that is dropped. */
+interface Condition {
+  readonly file: string;
+  readonly start: number;
+  readonly end: number;
+  /** The file, the beginning of the write or the line, and the part that is dropped. */
   readonly name: string;
-  readonly isPart: boolean;
+  readonly kind: keyof typeof OPENINGS;
 }
+type Numbered = Condition & { readonly number: number };
 
 /** Returns the end of the expression that begins at `start`: the position of the next comma or closing bracket outside of brackets. */
 function endOf(source: string, start: number): number {
@@ -38,31 +51,39 @@ function partsOf(source: string, start: number): (readonly [number, number])[] {
   const parts: (readonly [number, number])[] = [];
   for (let at = start; ; ) {
     const end = endOf(source, at);
-    if (source.slice(at, end).trim() !== "") parts.push([at, end]);
+    if (source.slice(at, end).trim() !== "") parts.push([end - source.slice(at, end).trimStart().length, end]);
     if (source.charAt(end) !== ",") return parts;
     at = end + 1;
   }
 }
 
-export function conditionsIn(file: string): Dropped[] {
+const OBJECT = /^\{\s*(\.\.\.|\w+[:,]| \w+ \})/;
+
+/** Returns the beginning of the object literal that contains the position, or the line of the position. */
+function placeOf(source: string, position: number): string {
+  for (let at = position, depth = 0; at >= 0 && source.charAt(at) !== ";"; at--) {
+    if (")]}".includes(source.charAt(at))) depth++;
+    else if ("([{".includes(source.charAt(at)) && depth-- === 0) {
+      depth = 0;
+      if (OBJECT.test(source.slice(at, at + 100)))
+        return source.slice(at, position).replaceAll(/\s+/g, " ").slice(0, 100).trim();
+    }
+  }
+  return source.slice(source.lastIndexOf("\n", position) + 1, source.indexOf("\n", position)).trim();
+}
+
+export function conditionsIn(file: string): Condition[] {
   const source = readFileSync(join(ROOT, file), "utf8");
-  const named = (start: number, end: number, to: string, isPart = false): Dropped => {
-    const line = source.slice(source.lastIndexOf("\n", start) + 1, source.indexOf("\n", start)).trim();
-    return {
-      file,
-      start,
-      end,
-      to,
-      isPart,
-      name: `${file} | ${line} | ${source.slice(start, end).trim().replaceAll(/\s+/g, " ")}`,
-    };
+  const named = (start: number, end: number, kind: Condition["kind"]): Condition => {
+    const text = source.slice(start, end).replaceAll(/\s+/g, " ").trim();
+    return { file, start, end, kind, name: `${file} | ${placeOf(source, start)} | ${text}` };
   };
   const properties = [...source.matchAll(/(?<=[{,(]\s*|\n\s*)when(?:: |(?=[,]| \}(?! =)))/g)].flatMap(
     ({ index, 0: found }) => {
+      if (found === "when") return [named(index, index + found.length, "shorthand")];
       const start = index + found.length;
-      if (found === "when") return [named(index, index + 4, `when: ${HOLDS}`)];
       const end = endOf(source, start);
-      return /^(Condition|typeof)/.test(source.slice(start, end)) ? [] : [named(start, end, HOLDS)];
+      return /^(Condition|typeof)/.test(source.slice(start, end)) ? [] : [named(start, end, "property")];
     },
   );
   const parts = [...source.matchAll(/(?<![.\w])all\((?=[^)])/g)].flatMap(({ index, 0: found }) => {
@@ -70,64 +91,161 @@ export function conditionsIn(file: string): Dropped[] {
     return all.length < 2
       ? []
       : all.map(([start, end]) =>
-          named(start, end, /^\s*\.\.\./.test(source.slice(start, end)) ? "...[]" : HOLDS, true),
+          source.startsWith("...", start) ? named(start + 3, end, "spread") : named(start, end, "part"),
         );
   });
   return [...properties, ...parts];
 }
 
-/** The tests of the law that concern a file, by parts of its path. The first entry that fits counts. */
-const LAWS: readonly (readonly [RegExp, string])[] = [
-  [/prospects\/addresses/, "addresses|a prospect"],
-  [/prospects\/references/, "names of"],
-  [/shared\/prospects/, "one prospect|a prospect"],
-  [/reference\/(change-user|invite|user)|shared\/auth/, "users|a record"],
-  [/shared\/reference/, "names of|a record"],
-  [/shared\/territories/, "territories|a record"],
-  [/shared\/jobs/, "jobs|a record"],
-  [/shared\/(company-index|http)/, "locks"],
-  [/webhooks\/subscriptions/, "webhooks and|a webhook"],
-  [/webhooks\/(events\/debounce|debounce-window|event-data)/, "debounce"],
-  [/webhooks\/(events\/manual|expected)/, "manual"],
-  [/webhooks\/(drain|deliver\/(paused|throttled|replay))/, "backlogs|replay|webhooks and"],
-  [/shared\/webhooks/, "deliveries"],
-];
-
-function lawOf(file: string): { tests: string[]; named?: string } {
-  const [, named] = LAWS.find(([path]) => path.test(file)) ?? [];
-  return named === undefined ? { tests: [] } : { tests: ["test/power/conditions.test.ts"], named };
+/** Gives each condition of the copy its number. */
+function numberAll(directory: string, conditions: readonly Numbered[]): void {
+  for (const [file, own] of Map.groupBy(conditions, (condition) => condition.file)) {
+    const edits = own.flatMap(({ number, start, end, kind }) => [
+      // An outer condition opens before an inner one and closes after it.
+      { at: start, rank: -end, text: `${OPENINGS[kind]}(${number}, ` },
+      { at: end, rank: -start, text: ")" },
+    ]);
+    let source = readFileSync(join(ROOT, file), "utf8");
+    // From the last one to the first, so that an edit moves no other one.
+    for (const { at, text } of edits.sort((a, b) => b.at - a.at || b.rank - a.rank))
+      source = source.slice(0, at) + text + source.slice(at);
+    const dropping = relative(dirname(file), "test/power/dropping.ts");
+    writeFileSync(join(directory, file), `${source}\nimport { numbered, numberedAll } from "${dropping}";\n`);
+  }
+  const path = join(directory, "shared/db/expression.ts");
+  const source = readFileSync(path, "utf8").replace(
+    /function compileCondition\(.*\{/,
+    "$& condition = sent(condition);",
+  );
+  writeFileSync(path, `${source}\nimport { sent } from "../../test/power/dropping.ts";\n`);
 }
 
-/** The test files that import the file, those with the fewest steps first. */
-const near = (file: string): string[] =>
-  testsNear(file)
-    .filter((test) => !test.startsWith("test/power/") && !test.includes(".api."))
-    .slice(0, NEAREST);
+/** Drops the conditions in one process that runs the laws. Calls `print` with each number and the law that has failed. */
+async function catchByLaws(
+  directory: string,
+  conditions: readonly Numbered[],
+  print: (number: number, by: string) => void,
+): Promise<void> {
+  const options = ["test/power/dropped-laws.ts", ...conditions.map(({ number }) => `${number}`)];
+  const child = spawn(process.execPath, options, {
+    cwd: directory,
+    env: { ...process.env, LOG_LEVEL: "error" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [, number, by = ""] = /^dropped (\d+) ?(.*)$/.exec(line) ?? [];
+    if (number !== undefined) print(Number(number), by);
+  }
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`the laws ended with ${code}`);
+}
+
+/** Added to a file that vitest loads before each test file of the copy. */
+const recorder = (log: string): string => `
+import { appendFileSync } from "node:fs";
+import { afterAll, beforeAll, expect } from "vitest";
+import { dropping } from "../power/dropping.ts";
+beforeAll(() => dropping.sent.clear());
+afterAll(() => appendFileSync("${log}", JSON.stringify([expect.getState().testPath, ...dropping.sent]) + "\\n"));
+`;
+
+const Sent = z.tuple([z.string()], z.number());
+
+/** Returns the test files that send each condition. Those that send the fewest conditions come first. */
+async function sendersOf(scratch: Scratch, conditions: Iterable<Numbered>): Promise<(number: number) => string[]> {
+  const log = join(scratch.directory, "sent.log");
+  const setup = join(scratch.directory, "test/harness/seed.ts");
+  const kept = readFileSync(setup, "utf8");
+  writeFileSync(setup, `${kept}${recorder(log)}`);
+  const tests = new Set([...conditions].flatMap(({ file }) => testsNear(file)));
+  const failed = await scratch.failures([...tests].filter((test) => !/power\/conditions|\.api\./.test(test)));
+  if (failed.length > 0) throw new Error(`tests fails although no condition is dropped: ${failed}`);
+  writeFileSync(setup, kept);
+  const sent = readFileSync(log, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => Sent.parse(JSON.parse(line)))
+    .sort((a, b) => a.length - b.length);
+  return (number) => sent.filter((line) => line.includes(number)).map(([test]) => relative(scratch.directory, test));
+}
 
 /**
- * `only` is a part of the path. Without `--near`, only the law runs. With `--whole`, only whole conditions are dropped, and no parts of them.
+ * Runs test files without a condition each. All of them run in one process of vitest: each is a copy of the test file that drops its condition
+ * first. Returns the failed test of each condition that a test notices.
+ */
+async function catchByTests(
+  scratch: Scratch,
+  wanted: readonly (readonly [Numbered, readonly string[]])[],
+): Promise<Map<number, string>> {
+  const copies = wanted.flatMap(([{ number }, tests]) =>
+    tests.map((test) => {
+      const copy = test.replace(/\.test\.ts$/, `.without-${number}.test.ts`);
+      const dropping = relative(dirname(test), "test/power/dropping.ts");
+      const drop = [
+        `import { beforeAll as beforeDropping } from "vitest"; import { dropping as here } from "${dropping}";`,
+        `const dropHere = () => { here.number = ${number}; }; dropHere(); beforeDropping(dropHere);`,
+      ].join(" ");
+      writeFileSync(join(scratch.directory, copy), `${drop}\n${readFileSync(join(scratch.directory, test), "utf8")}`);
+      return copy;
+    }),
+  );
+  const failed = copies.length === 0 ? [] : await scratch.failures(copies);
+  for (const copy of copies) rmSync(join(scratch.directory, copy));
+  return new Map(
+    failed.flatMap((name) => {
+      const [, number] = /\.without-(\d+)\.test\.ts/.exec(name) ?? [];
+      return number === undefined ? [] : [[Number(number), name] as const];
+    }),
+  );
+}
+
+/**
+ * `only` is a part of the name. Without `--near`, only the laws run. With `--whole`, only whole conditions are dropped, and no parts of them.
  */
 export async function dropConditions(args: readonly string[]): Promise<boolean> {
   const [only = ""] = args.filter((arg) => !arg.startsWith("--"));
-  const conditions = sourcesIn("shared")
+  const all = sourcesIn("shared")
     .filter((file) => !DEFINITIONS.test(file))
     .flatMap(conditionsIn)
-    .filter(({ name, isPart }) => name.includes(only) && !(isPart && args.includes("--whole")));
+    .map((condition, number) => ({ ...condition, number }));
+  const chosen = all.filter(
+    ({ name, kind }) => name.includes(only) && (!args.includes("--whole") || /^(property|shorthand)$/.test(kind)),
+  );
+  const survivors = new Set(chosen);
+  const caught = (condition: Numbered, by: string | undefined) => {
+    if (by === undefined) return;
+    survivors.delete(condition);
+    console.log(`${condition.name}\n  caught by ${by}`);
+    if (condition.name in keptConditions) console.log("  Remove it from kept-conditions.ts.");
+  };
   const scratch = newScratch();
-  let missed = 0;
   try {
-    for (const [number, condition] of conditions.entries()) {
-      const { tests, named } = lawOf(condition.file);
-      let by = await scratch.caught(condition, tests, named);
-      if (args.includes("--near")) by ??= await scratch.caught(condition, near(condition.file));
-      const kept = keptConditions[condition.name];
-      if (by === undefined && kept === undefined) missed++;
-      const result = by === undefined ? (kept === undefined ? "MISSED" : `kept: ${kept}`) : `caught by ${by}`;
-      console.log(`${number + 1}/${conditions.length} ${condition.name}\n  ${result}`);
+    numberAll(scratch.directory, all);
+    await catchByLaws(scratch.directory, chosen, (number, by) => {
+      for (const condition of chosen) if (condition.number === number && by !== "") caught(condition, by);
+    });
+    for (const condition of survivors) {
+      const reason = keptConditions[condition.name];
+      if (reason === undefined) continue;
+      console.log(`${condition.name}\n  kept: ${reason}`);
+      survivors.delete(condition);
+    }
+    if (args.includes("--near") && survivors.size > 0) {
+      const senders = await sendersOf(scratch, survivors);
+      for (const [from, to] of [
+        [0, NEAREST],
+        [NEAREST, Number.POSITIVE_INFINITY],
+      ]) {
+        const wanted = [...survivors].map((one) => [one, senders(one.number).slice(from, to)] as const);
+        const failed = await catchByTests(scratch, wanted);
+        for (const [condition] of wanted) caught(condition, failed.get(condition.number));
+      }
     }
   } finally {
     scratch.remove();
   }
-  console.log(`${conditions.length} conditions, ${missed} missed`);
-  return missed === 0;
+  for (const { name } of survivors) console.log(`MISSED ${name}`);
+  console.log(`${chosen.length} conditions, ${survivors.size} missed`);
+  return survivors.size === 0;
 }

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, test } from "vitest";
 import { laws as ofCompanies } from "./company-verbs.ts";
 import { type Gaps, startInterleaving } from "./interleaved.ts";
 import { laws as ofProspects } from "./prospect-verbs.ts";
+import { laws as ofUsers } from "./user-verbs.ts";
 import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
-const laws = { ...ofProspects, ...ofCompanies, ...ofWebhooks };
+export const laws = { ...ofProspects, ...ofCompanies, ...ofUsers, ...ofWebhooks };
 
 export function testLaws(gaps: Gaps): void {
   let started: Awaited<ReturnType<typeof startInterleaving>>;
@@ -15,5 +16,5 @@ export function testLaws(gaps: Gaps): void {
     started = await startInterleaving();
   });
   afterAll(() => started.stop());
-  for (const [name, law] of Object.entries(laws)) test(name, () => law(started, gaps));
+  for (const [name, law] of Object.entries(laws)) test(name, () => law.run(started, gaps, law.verbs));
 }

@@ -19,13 +19,10 @@ export interface Fault {
 
 export interface Scratch {
   readonly directory: string;
-  /** Runs the test files, or all tests of the gate. Returns the name of the first test that fails. */
-  run(tests: readonly string[]): Promise<string | undefined>;
-  /**
-   * Runs the test files, or only their tests whose names match `named`. Returns the name of the first test that fails with the fault, or
-   * undefined if all pass.
-   */
-  caught(fault: Fault, tests: readonly string[], named?: string): Promise<string | undefined>;
+  /** Runs the test files, or all tests of the gate. Returns the names of the tests that fail. */
+  failures(tests: readonly string[]): Promise<string[]>;
+  /** Runs the test files. Returns the name of the first test that fails with the fault, or undefined if all pass. */
+  caught(fault: Fault, tests: readonly string[]): Promise<string | undefined>;
   remove(): void;
 }
 
@@ -42,14 +39,15 @@ export function newScratch(): Scratch {
   }
   return {
     directory,
-    run: (tests) => firstFailure(directory, tests, "", { options: ["--project", "deep"], limitMs: WHOLE_MS }),
-    async caught({ file, start, end, to }, tests, named = "") {
+    failures: (tests) => failuresOf(directory, tests, ["--project", "deep"]),
+    async caught({ file, start, end, to }, tests) {
       if (tests.length === 0) return undefined;
       const path = join(directory, file);
       const whole = readFileSync(path, "utf8");
       writeFileSync(path, whole.slice(0, start) + to + whole.slice(end));
       try {
-        return await firstFailure(directory, tests, named);
+        const [first] = await failuresOf(directory, tests, ["--bail", "1"]);
+        return first;
       } finally {
         writeFileSync(path, whole);
       }
@@ -58,36 +56,26 @@ export function newScratch(): Scratch {
   };
 }
 
-/** Time after which a run counts as failed, because a fault may make the service wait for ever. */
+/** Time after which a run counts as failed, and time in addition for each file, because a fault may make the service wait for ever. */
 const HANGS_MS = 300_000;
+const FILE_MS = 30_000;
+
 /** The limit for all tests of the gate on a machine that also does other work. */
 const WHOLE_MS = 3_600_000;
 
-interface Run {
-  readonly options: readonly string[];
-  readonly limitMs: number;
-}
-
-async function firstFailure(
-  cwd: string,
-  tests: readonly string[],
-  named: string,
-  { options: own, limitMs }: Run = { options: ["--bail", "1"], limitMs: HANGS_MS },
-): Promise<string | undefined> {
-  const options = ["run", "--project", "unit", "--project", "api", ...own, "--reporter", "tap-flat", "-t", named];
+async function failuresOf(cwd: string, tests: readonly string[], own: readonly string[]): Promise<string[]> {
+  const options = ["run", "--project", "unit", "--project", "api", ...own, "--reporter", "tap-flat"];
   const child = spawn(process.execPath, [join(ROOT, "node_modules/vitest/vitest.mjs"), ...options, ...tests], {
     cwd,
-    timeout: limitMs,
+    timeout: tests.length === 0 ? WHOLE_MS : HANGS_MS + FILE_MS * tests.length,
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
   child.stdout.on("data", (bytes) => (output += bytes));
   child.stderr.on("data", (bytes) => (output += bytes));
   const code = await new Promise<number | null>((done) => child.once("close", done));
-  if (code === 0) return undefined;
-  return (
-    /^not ok \d+ - (.*?)(?: # .*)?$/m.exec(output)?.[1] ?? `exit ${code}: ${output.slice(-300).replaceAll("\n", " ")}`
-  );
+  const failed = [...output.matchAll(/^not ok \d+ - (.*?)(?: # .*)?$/gm)].map(([, name = ""]) => name);
+  return code === 0 || failed.length > 0 ? failed : [`exit ${code}: ${output.slice(-300).replaceAll("\n", " ")}`];
 }
 
 /** Returns the TypeScript files below a directory, as paths from the root. */

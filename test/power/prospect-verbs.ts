@@ -1,12 +1,13 @@
 /** The verbs of prospects and of what belongs to them, for the general law of conditional writes (interleaved.ts). */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
+import { all, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { createAddress, updateAddress } from "#shared/prospects/addresses.ts";
 import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
-import { storedProspect } from "#shared/prospects/stored.ts";
+import { notesAttributes, storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
 import { createTag } from "#shared/reference/tags.ts";
@@ -24,6 +25,8 @@ interface At {
   readonly appointment: number;
   readonly address: number;
   readonly bare: number;
+  /** An address without prospects. */
+  readonly lone: number;
 }
 
 const STREET = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
@@ -43,9 +46,10 @@ async function stage(context: Process): Promise<At> {
   const visit = { title: "visit", startAt: "2026-06-20T10:00:00.000Z" };
   const appointment = await createAppointment(context, caller, id, visit);
   const { id: bare } = await createProspect(context, caller, { name: "b", assignedToUserId: repId });
+  const { id: lone } = await createAddress(context, companyId, STREET);
   const { id: deleted } = await createProspect(context, caller, { name: "c" });
   await byJob(context, { caller }, deleted, { deletedAt: "2026-06-01T00:00:00.000Z" });
-  return { caller, rep, id, deleted, statuses, tags, note: note.id, appointment: appointment.id, address, bare };
+  return { caller, rep, id, deleted, statuses, tags, note: note.id, appointment: appointment.id, address, bare, lone };
 }
 
 async function byJob(
@@ -53,16 +57,19 @@ async function byJob(
   { caller }: Pick<At, "caller">,
   id: number,
   after: Parameters<typeof writeByJob>[3],
+  deletedIf?: Parameters<typeof writeByJob>[6],
 ) {
   const { table } = context;
   const current = storedProspect(await table.get(keys.prospect(caller.companyId, id)));
   const dictionary = await currentDictionary(context, caller.companyId);
-  return writeByJob(context, caller, current, after, { jobId: 7, events: "each" }, dictionary);
+  return writeByJob(context, caller, current, after, { jobId: 7, events: "each" }, dictionary, deletedIf);
 }
 
+const unnoted = all(...notesAttributes.map(missing));
 const warm: Verb<At> = (context, { caller }) => freshDictionary(context, caller.companyId);
 
 const changes: Group<At> = {
+  first: ["delete"],
   stage,
   warm,
   // The assignee in the entry of a note is only a hint: a call that does not know it leaves it out.
@@ -75,6 +82,7 @@ const changes: Group<At> = {
     "no address": ["status"],
     delete: ["status", "new appointment", "new note"],
     "change by a job": ["another status"],
+    "undo of an import": ["new note on the other"],
     "new note": ["delete", "assignment", "new note"],
     "new note of the rep": ["delete", "assignment"],
     "change of the note": ["change of the note by the rep", "deletion of the note", "assignment", "delete"],
@@ -87,6 +95,7 @@ const changes: Group<At> = {
   },
   refusals: {
     status: { delete: "not_found" },
+    "undo of an import": { "new note on the other": "conflict" },
     "new appointment": { delete: "not_found" },
     "new note": { delete: "not_found" },
     "renamed appointment": { delete: "not_found" },
@@ -107,6 +116,9 @@ const changes: Group<At> = {
     "no address": (context, { caller, id }) => updateProspect(context, caller, id, { addressId: null }),
     delete: (context, { caller, id }) => deleteProspect(context, caller, id),
     "change by a job": (context, at) => byJob(context, at, at.id, { statusId: at.statuses[3] ?? null }),
+    "undo of an import": (context, at) =>
+      byJob(context, at, at.bare, { deletedAt: "2026-06-01T00:00:00.000Z" }, unnoted),
+    "new note on the other": (context, { caller, bare }) => createNote(context, caller, bare, { body: "n" }),
     "new note": (context, { caller, id }) => createNote(context, caller, id, { body: "n" }),
     "new note of the rep": (context, { rep, id }) => createNote(context, rep, id, { body: "n" }),
     "change of the note": (context, { caller, note }) => updateNote(context, caller, note, { body: "second" }),
@@ -128,6 +140,7 @@ const addresses: Group<At> = {
   pairs: {
     "other street": ["other city", "no address", "same address", "delete"],
     "other city": ["other street"],
+    "street of the lone": ["city of the lone"],
     "no address": ["other street", "same address"],
     "same address": ["other street", "no address", "new address"],
     "new address": ["same address"],
@@ -139,6 +152,9 @@ const addresses: Group<At> = {
     "other street": (context, { caller, address }) =>
       updateAddress(context, caller, address, { address1: "2 Main St" }),
     "other city": (context, { caller, address }) => updateAddress(context, caller, address, { city: "Boulder" }),
+    "street of the lone": (context, { caller, lone }) =>
+      updateAddress(context, caller, lone, { address1: "2 Main St" }),
+    "city of the lone": (context, { caller, lone }) => updateAddress(context, caller, lone, { city: "Boulder" }),
     "no address": (context, { caller, id }) => updateProspect(context, caller, id, { addressId: null }),
     "same address": (context, { caller, bare, address }) =>
       updateProspect(context, caller, bare, { addressId: address }),

@@ -64,7 +64,11 @@ async function stage(
   return { caller, companyId, webhookId, registrationId, prospectId };
 }
 
+/** The deliveries and registrations that follow would stay without their webhook or registration. */
+const first = ["deletion", "deleted registration", "deletion of the registration"];
+
 const settings: Group<Webhook> = {
+  first,
   stage: (context) =>
     stage(context, { ...automatic, triggerMode: "manual", event: "button", manualTriggerButtonText: "b" }),
   // A request that changes a registration to its present values counts as a change if another request has made the same change meanwhile.
@@ -147,7 +151,7 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     "failed attempt": ["failed attempt", "redelivery", "deletion"],
     gone: ["gone", "pause", "deletion"],
     "unsent attempt": ["attempt"],
-    redelivery: ["attempt", "deletion", "deletion of the registration"],
+    redelivery: ["attempt"],
     "publication again": ["publication again", "attempt"],
     sweep: ["attempt", "redelivery", "sweep"],
   },
@@ -170,6 +174,8 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
   },
 };
 
+const redeliveries = { ...deliveries, first, pairs: { redelivery: ["deletion", "deletion of the registration"] } };
+
 /** Deliveries of a webhook that was paused and is active again: one in the paused backlog, one exhausted. */
 const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   stage: async (context) => {
@@ -183,6 +189,7 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
     await context.table.write({ update: key, change: { set: { state: "exhausted" }, remove: ["dueShard"] } });
     return at;
   },
+  first,
   ignoredTypes: ["limiter"],
   ignored: ["id", "replayId"],
   pairs: {
@@ -258,6 +265,7 @@ const windows: Group<Webhook> = {
 };
 
 const manual: Group<Webhook> = {
+  first,
   stage: settings.stage,
   ignored: ["id", "eventId", "deliveryId", "body"],
   random: /(manual|test)-[0-9a-f-]{36}|dlv_[0-9a-z]{29}|(?<=#D#[0-9]+#)[0-9]|(?<=DUE#)[0-9]/g,
@@ -283,6 +291,8 @@ const records = replacesNothing({
   stage,
   verbs: {
     webhook: (context, { companyId }) => createWebhook(context, companyId, newWebhook),
+    "webhook without registrations": (context, { companyId }) =>
+      createWebhook(context, companyId, { ...newWebhook, registrations: [] }),
     registration: (context, { companyId, webhookId }) => createRegistration(context, companyId, webhookId, automatic),
   },
 });
@@ -290,6 +300,7 @@ const records = replacesNothing({
 export const laws: Readonly<Record<string, Law>> = {
   "webhooks and registrations": holds(settings),
   deliveries: holds(deliveries),
+  "deliveries that are sent again": holds(redeliveries),
   "a running replay": holds(replays),
   "backlogs and replays": holds(backlogs),
   "debounce windows": holds(windows),

@@ -1,0 +1,97 @@
+/** The verbs of users and invitations, for the general law of conditional writes (interleaved.ts). */
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { changeUser, disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
+import { type Group, holds, type Law, type Process } from "./interleaved.ts";
+
+/** Gives each e-mail address always the same subject. */
+export const identities: IdentityProvider = {
+  takesSubjects: false,
+  answersAfterMs: 0,
+  invite: async (email, known) => ({ sub: known ?? `sub of ${email}` }),
+  withdraw: async () => undefined,
+};
+
+export const MAIL = { email: "new@x.test", firstName: "N", lastName: "N", permissions: [] };
+
+/** Gives each user the subject that the caller has chosen. */
+const named: IdentityProvider = { ...identities, takesSubjects: true };
+const MONTH_MS = 31 * 86_400_000;
+
+interface Users extends Company {
+  readonly admin: Caller;
+  /** The owner of another company. */
+  readonly stranger: Caller;
+  readonly invited: number;
+  readonly sub: string;
+}
+
+const later = (context: Process): Process => ({ ...context, clock: { now: () => context.clock.now() + MONTH_MS } });
+
+const users: Group<Users> = {
+  // An invitation that fails counts too, because its mail may have been sent.
+  ignored: ["used"],
+  // A user whose address another company has gets a random subject.
+  random: /[0-9a-f]{8}-[0-9a-f-]{27}/g,
+  stage: async (context) => {
+    const company = await newCompany(context);
+    const { caller } = company;
+    const admin = await createUser(context, identities, caller, { ...MAIL, email: "admin@x.test", role: "admin" });
+    await lookUpCaller(context, admin.sub);
+    const invited = await createUser(context, identities, caller, { ...MAIL, email: "invited@x.test", role: "sales" });
+    const adminCaller: Caller = { companyId: caller.companyId, userId: admin.id, role: "admin", permissions: [] };
+    const { caller: stranger } = await newCompany(context);
+    await createUser(context, named, stranger, { ...MAIL, email: "held@x.test", role: "sales", sub: "holder" });
+    return { ...company, admin: adminCaller, stranger, invited: invited.id, sub: invited.sub };
+  },
+  pairs: {
+    "new user": ["new user by the admin", "its address elsewhere", "its subject elsewhere"],
+    "new user of a held address": ["new user of a held address"],
+    "new user by the admin": ["admin loses the role", "new user"],
+    "name of the invited": ["rights of the invited", "withdrawal", "first sign-in", "admin loses the role"],
+    "rights of the invited": ["name of the invited", "first sign-in", "withdrawal"],
+    withdrawal: ["first sign-in", "rights of the invited"],
+    "first sign-in": ["rights of the invited", "withdrawal", "name of the invited"],
+    "sign-in before the end": ["later user of the subject", "later owner of the address"],
+  },
+  refusals: {
+    "new user": { "new user by the admin": "conflict" },
+    "new user of a held address": { "new user of a held address": "conflict" },
+    "new user by the admin": { "new user": "conflict", "admin loses the role": "permission_denied" },
+    "name of the invited": { "admin loses the role": "permission_denied" },
+    "first sign-in": { withdrawal: "unauthenticated" },
+    "sign-in before the end": { "later owner of the address": "conflict" },
+  },
+  verbs: {
+    "new user": (context, { caller }) => createUser(context, identities, caller, { ...MAIL, role: "sales" }),
+    "new user by the admin": (context, { admin }) => createUser(context, identities, admin, { ...MAIL, role: "sales" }),
+    "name of the invited": (context, { admin, invited }) => updateUser(context, admin, invited, { firstName: "Z" }),
+    "rights of the invited": (context, { caller, invited }) =>
+      changeUser(context, identities, caller, invited, { permissions: ["canViewAllProspects"] }),
+    withdrawal: (context, { caller, invited }) => disableOrWithdraw(context, identities, caller, invited),
+    "new user of a held address": (context, { caller }) =>
+      createUser(context, identities, caller, { ...MAIL, email: "held@x.test", role: "sales" }),
+    "its address elsewhere": (context, { stranger }) =>
+      createUser(context, named, stranger, { ...MAIL, role: "sales", sub: "other" }),
+    "its subject elsewhere": (context, { stranger }) =>
+      createUser(context, named, stranger, { ...MAIL, email: "o@x.test", role: "sales", sub: `sub of ${MAIL.email}` }),
+    "first sign-in": (context, { sub }) => lookUpCaller(context, sub),
+    // The invitation has not ended when the sign-in begins. A month later, others may have its subject or its address.
+    "sign-in before the end": (context, { sub }) =>
+      lookUpCaller(context, sub).catch(() => {
+        throw new ConditionFailed([]);
+      }),
+    "later user of the subject": (context, { stranger, sub }) =>
+      createUser(later(context), named, stranger, { ...MAIL, email: "o@x.test", role: "sales", sub }),
+    "later owner of the address": (context, { stranger }) =>
+      createUser(later(context), named, stranger, { ...MAIL, email: "invited@x.test", role: "sales", sub: "other" }),
+    "admin loses the role": (context, { caller, admin }) =>
+      updateUser(context, caller, admin.userId, { role: "sales" }),
+  },
+};
+
+export const laws: Readonly<Record<string, Law>> = { "users, invitations and rights": holds(users) };
