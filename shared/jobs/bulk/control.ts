@@ -5,7 +5,7 @@ import type { JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { all, equals, type Write } from "#shared/db/expression.ts";
+import { equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import {
@@ -110,7 +110,8 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
       const key = keys.bulkJob(companyId, id);
       if (hasEnded(stored)) throw alreadyEnded(stored);
       if (state === "running" && wanted === "paused") {
-        const when = all(equals("state", "running"), equals("wanted", "paused"));
+        // Only a running job has `wanted`.
+        const when = equals("wanted", "paused");
         return StoredBulk.parse(await context.table.write({ update: key, change: { remove: ["wanted"] }, when }));
       }
       if (state !== "paused") return stored;
