@@ -74,6 +74,17 @@ test("a step that outlives its lease stores nothing and sends no message", async
   expect(messagesOf(at)).toEqual([LEASE_MS + 1_000]);
 });
 
+test("a step that fails after the end of its lease does not free the lease of the next step", async () => {
+  const { at, run, row } = await stage();
+  const late = run(async () => {
+    at.clock = START + LEASE_MS;
+    await run(async () => ({ nextMs: at.clock + 1_000 }));
+    throw new Error("broken");
+  });
+  await expect(late).rejects.toThrow("broken");
+  expect(await row()).toMatchObject({ lookUntil: iso(START + LEASE_MS + 1_000) });
+});
+
 test("an empty backlog is closed; if the condition for closing it fails, the next step follows immediately", async () => {
   const { at, run, row } = await stage();
   const end = { remove: ["dueShard", "lookUntil"] };
