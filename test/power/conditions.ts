@@ -152,8 +152,8 @@ afterAll(() => appendFileSync("${log}", JSON.stringify([expect.getState().testPa
 
 const Sent = z.tuple([z.string()], z.number());
 
-/** Returns the test files that send each condition. Those that send the fewest conditions come first. */
-async function sendersOf(scratch: Scratch, conditions: Iterable<Numbered>): Promise<(number: number) => string[]> {
+/** Returns the test files that send a condition: first those of its room, and first those that send the fewest conditions. */
+async function sendersOf(scratch: Scratch, conditions: Iterable<Numbered>): Promise<(of: Numbered) => string[]> {
   const log = join(scratch.directory, "sent.log");
   const setup = join(scratch.directory, "test/harness/seed.ts");
   const kept = readFileSync(setup, "utf8");
@@ -167,7 +167,12 @@ async function sendersOf(scratch: Scratch, conditions: Iterable<Numbered>): Prom
     .split("\n")
     .map((line) => Sent.parse(JSON.parse(line)))
     .sort((a, b) => a.length - b.length);
-  return (number) => sent.filter((line) => line.includes(number)).map(([test]) => relative(scratch.directory, test));
+  return ({ number, file }) => {
+    const [, room = ""] = file.split("/");
+    const tests = sent.filter((line) => line.includes(number)).map(([test]) => relative(scratch.directory, test));
+    const { own = [], others = [] } = Object.groupBy(tests, (test) => (test.split("/")[1] === room ? "own" : "others"));
+    return [...own, ...others];
+  };
 }
 
 /**
@@ -237,7 +242,7 @@ export async function dropConditions(args: readonly string[]): Promise<boolean> 
         [0, NEAREST],
         [NEAREST, Number.POSITIVE_INFINITY],
       ]) {
-        const wanted = [...survivors].map((one) => [one, senders(one.number).slice(from, to)] as const);
+        const wanted = [...survivors].map((one) => [one, senders(one).slice(from, to)] as const);
         const failed = await catchByTests(scratch, wanted);
         for (const [condition] of wanted) caught(condition, failed.get(condition.number));
       }

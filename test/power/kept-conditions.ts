@@ -1,29 +1,47 @@
 /**
- * Conditions that stay although no test fails when they are dropped alone, each with the reason. A name is the file, the line and the
- * dropped part, as `npm run power -- conditions` prints them.
+ * Conditions that stay although no test fails when they are dropped alone, each with the reason. A name is the file, the write or the line, and
+ * the dropped part, as `npm run power -- conditions` prints them.
  */
 const QUEUE = "The condition on the version of the company's queue is in the same transaction.";
 const PROSPECT = "The condition on the version of the prospect is in the same transaction.";
-
 const USER = "The condition on the version of the user's row is in the same transaction.";
+const INVITED =
+  "The condition on the version of the user's row is in the same transaction, unless the invitation expires within the request.";
+const COMPANY = "The rows of its owner and statuses, whose ids come from the same counter, have the same condition.";
+const REGISTRATION = "The condition on the registration is in the same transaction, and none outlives its webhook.";
+const LEASE = "A pause, and each step that closes the backlog, change the lease too.";
+const RANDOM = "The id is random and new.";
 const EXISTS =
   "Only the time to live and the erasure of a company delete the row. A late write must not create it again.";
 
 export const keptConditions: Readonly<Record<string, string>> = {
-  'shared/jobs/bulk/control.ts | return [{ update: key, change, when: equals("version", version) }]; | equals("version", version)':
+  'shared/jobs/bulk/control.ts | { update: key, change, when: | equals("version", version)': QUEUE,
+  'shared/jobs/bulk/queue.ts | { update: keys.bulkJob(companyId, first), change, when: | equals("state", "queued")':
     QUEUE,
-  'shared/jobs/bulk/queue.ts | writes.push({ update: keys.bulkJob(companyId, first), change, when: equals("state", "queued") }); | equals("state", "queued")':
-    QUEUE,
-  "shared/prospects/addresses.ts | when: present, | present": EXISTS,
-  'shared/prospects/appointments.ts | { put: { ...keyOf(next), ...datedItem(next) }, when: equals("version", current.version) }, | equals("version", current.version)':
+  "shared/prospects/addresses.ts | { update: keys.address(stored.companyId, stored.id), change: { add: { links: 1 }, drop: { prospectId | present":
+    EXISTS,
+  'shared/prospects/appointments.ts | { put: { ...keyOf(next), ...next }, when: | equals("version", current.version)':
     PROSPECT,
-  'shared/prospects/appointments.ts | { remove: keyOf(current), when: equals("version", current.version) }, | equals("version", current.version)':
+  'shared/prospects/appointments.ts | { remove: keyOf(current), when: | equals("version", current.version)': PROSPECT,
+  "shared/prospects/status-changes.ts | { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: | absent":
     PROSPECT,
-  "shared/prospects/status-changes.ts | return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...datedItem(row) }, when: absent }; | absent":
-    PROSPECT,
-  'shared/reference/change-user.ts | ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []), | all(equals("userId", id), exists("invitedUntil"))':
+  'shared/reference/change-user.ts | { remove: keys.identity(sub), when: | all(equals("userId", id), exists("invitedUntil"))':
+    INVITED,
+  'shared/reference/change-user.ts | { remove: keys.identity(sub), when: all( | equals("userId", id)': INVITED,
+  'shared/reference/change-user.ts | { remove: keys.identity(sub), when: all(equals("userId", id), | exists("invitedUntil")':
     USER,
-  'shared/reference/change-user.ts | ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []), | all(equals("userId", id), exists("invitedUntil"))':
+  'shared/reference/change-user.ts | { remove: claimKey, when: all(equals("userId", id), | exists("invitedUntil")':
     USER,
-  "shared/webhooks/debounce-window.ts | when: present, | present": EXISTS,
+  "shared/reference/create-company.ts | { put: { ...keys.company(companyId), ...company }, when: | absent": COMPANY,
+  "shared/sessions/sessions.ts | { put: { ...row }, when: | absent": RANDOM,
+  "shared/sessions/sessions.ts | { put: { ...(await sessionRow(secrets, next)), replaces: digest }, when: | absent":
+    RANDOM,
+  "shared/webhooks/debounce-window.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { set: { closed: boundsOf(open) } | present":
+    EXISTS,
+  "shared/webhooks/drain.ts | const isOwn = all(isOpen, equals(lease, leaseEnd)); | isOpen": LEASE,
+  'shared/webhooks/events/debounce.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { remove: ["isBulk"] }, when: | present':
+    EXISTS,
+  "shared/webhooks/events/manual-trigger.ts | { put: deliveryItem(delivery), when: | absent": RANDOM,
+  "shared/webhooks/subscriptions/registrations.ts | { update: keys.webhook(companyId, webhookId), change: { add: { registrationCount: -1 } }, when: | present":
+    REGISTRATION,
 };

@@ -61,6 +61,8 @@ export const within = {
       now.ms += ms - 1;
       expect(await accepts(), "one millisecond before the end").toBe(false);
       now.ms += 1;
+      const another = { ...request, body: "another" };
+      expect(await succeeds(() => idempotently(context, caller, another, async () => 1)), "another one").toBe(false);
       expect(await accepts(), "at the end").toBe(true);
     },
   },
@@ -108,6 +110,19 @@ export const within = {
       const match = async () => ({ by: "id" as const, onMatch: "update" as const, matches });
       const file = Buffer.from(["id,name", ...ids.map((id) => `${id},a`)].join("\n"));
       return succeeds(() => readFile(file, noNames, { match }));
+    },
+  },
+  tagsPerCompany: {
+    is: async (most) => {
+      const { context, caller } = await company();
+      const [first, second] = [context, context].map((one) => ({ ...one, table: { ...one.table } }));
+      if (first === undefined || second === undefined) throw new Error("no function");
+      const { id, ...tag } = await createTag(context, caller.companyId, { value: "first" });
+      const others = Array.from({ length: most - 2 }, (_, i) => ({ ...tag, id: id + 1_000 + i, value: `v${i}` }));
+      await context.table.batchPut(others.map((one) => ({ ...keys.tag(caller.companyId, one.id), ...one })));
+      const made = [first, second].map((own, i) => createTag(own, caller.companyId, { value: `new ${i}` }));
+      const ends = await Promise.allSettled(made);
+      expect(ends.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
     },
   },
   fileLinkSeconds: {

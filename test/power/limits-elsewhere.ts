@@ -12,7 +12,6 @@ export const others = {
   statusChangesPerProspect: { elsewhere: "test/prospects/attached-limits.test.ts" },
   appointmentsPerProspect: { elsewhere: "test/prospects/attached-limits.test.ts" },
   statusesPerCompany: { elsewhere: "test/reference/name-limits.long.test.ts" },
-  tagsPerCompany: { elsewhere: "test/reference/name-limits.long.test.ts" },
   addressesLookedThrough: { elsewhere: "test/prospects/addresses.test.ts" },
   prospectsChangedAtOnce: { elsewhere: "test/prospects/addresses.test.ts" },
   territoriesPerCompany: { elsewhere: "test/territories/territories.test.ts" },

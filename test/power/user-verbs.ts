@@ -27,6 +27,7 @@ interface Users extends Company {
   /** The owner of another company. */
   readonly stranger: Caller;
   readonly invited: number;
+  readonly withdrawn: number;
   readonly sub: string;
 }
 
@@ -44,17 +45,30 @@ const users: Group<Users> = {
     await lookUpCaller(context, admin.sub);
     const invited = await createUser(context, identities, caller, { ...MAIL, email: "invited@x.test", role: "sales" });
     const adminCaller: Caller = { companyId: caller.companyId, userId: admin.id, role: "admin", permissions: [] };
+    const { id: withdrawn } = await createUser(context, identities, caller, {
+      ...MAIL,
+      email: "w@x.test",
+      role: "sales",
+    });
+    await disableOrWithdraw(context, identities, caller, withdrawn);
     const { caller: stranger } = await newCompany(context);
     await createUser(context, named, stranger, { ...MAIL, email: "held@x.test", role: "sales", sub: "holder" });
-    return { ...company, admin: adminCaller, stranger, invited: invited.id, sub: invited.sub };
+    return { ...company, admin: adminCaller, stranger, withdrawn, invited: invited.id, sub: invited.sub };
   },
   pairs: {
     "new user": ["new user by the admin", "its address elsewhere", "its subject elsewhere"],
     "new user of a held address": ["new user of a held address"],
     "new user by the admin": ["admin loses the role", "new user"],
-    "name of the invited": ["rights of the invited", "withdrawal", "first sign-in", "admin loses the role"],
+    "name of the invited": [
+      "rights of the invited",
+      "withdrawal",
+      "first sign-in",
+      "admin loses the role",
+      "admin is disabled",
+    ],
     "rights of the invited": ["name of the invited", "first sign-in", "withdrawal"],
-    withdrawal: ["first sign-in", "rights of the invited"],
+    "renewed invitation": ["name of the withdrawn"],
+    withdrawal: ["first sign-in", "rights of the invited", "later owner of the address"],
     "first sign-in": ["rights of the invited", "withdrawal", "name of the invited"],
     "sign-in before the end": ["later user of the subject", "later owner of the address"],
   },
@@ -62,7 +76,7 @@ const users: Group<Users> = {
     "new user": { "new user by the admin": "conflict" },
     "new user of a held address": { "new user of a held address": "conflict" },
     "new user by the admin": { "new user": "conflict", "admin loses the role": "permission_denied" },
-    "name of the invited": { "admin loses the role": "permission_denied" },
+    "name of the invited": { "admin loses the role": "permission_denied", "admin is disabled": "permission_denied" },
     "first sign-in": { withdrawal: "unauthenticated" },
     "sign-in before the end": { "later owner of the address": "conflict" },
   },
@@ -89,6 +103,11 @@ const users: Group<Users> = {
       createUser(later(context), named, stranger, { ...MAIL, email: "o@x.test", role: "sales", sub }),
     "later owner of the address": (context, { stranger }) =>
       createUser(later(context), named, stranger, { ...MAIL, email: "invited@x.test", role: "sales", sub: "other" }),
+    "renewed invitation": (context, { caller, withdrawn }) =>
+      changeUser(context, identities, caller, withdrawn, { isActive: true }),
+    "name of the withdrawn": (context, { caller, withdrawn }) =>
+      updateUser(context, caller, withdrawn, { firstName: "Z" }),
+    "admin is disabled": (context, { caller, admin }) => updateUser(context, caller, admin.userId, { isActive: false }),
     "admin loses the role": (context, { caller, admin }) =>
       updateUser(context, caller, admin.userId, { role: "sales" }),
   },

@@ -78,7 +78,7 @@ const settings: Group<Webhook> = {
     name: ["deletion", "pause"],
     rotation: ["rotation", "deletion", "name"],
     pause: ["deletion", "rotation", "pause"],
-    deletion: ["new registration", "deleted registration", "deletion"],
+    deletion: ["new registration", "deleted registration", "other registration", "deletion"],
     "new registration": ["deletion", "new registration"],
     "changed registration": ["deleted registration", "filter of the registration", "deletion"],
     "deleted registration": ["deleted registration", "deletion"],
@@ -108,6 +108,11 @@ const settings: Group<Webhook> = {
       updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
     "deleted registration": (context, { companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
+    // The number of registrations stays the same.
+    "other registration": async (context, { companyId, webhookId, registrationId }) => {
+      await deleteRegistration(context, companyId, webhookId, registrationId);
+      await createRegistration(context, companyId, webhookId, automatic);
+    },
   },
 };
 
@@ -129,9 +134,10 @@ async function attempt(context: Process, at: Webhook): Promise<void> {
 
 const change = (context: Process, { companyId }: Webhook, id: number, version: number) => {
   const updatedAt = iso(START + version * 1_000);
-  const after = prospectItem({ ...createdProspect(companyId, id), version, updatedAt });
+  const name = `name ${version}`;
+  const after = prospectItem({ ...createdProspect(companyId, id), version, updatedAt, name });
   const before = version === 1 ? undefined : prospectItem({ ...createdProspect(companyId, id), version: version - 1 });
-  return publishChanges(context, batchReads(context), [{ before, after: { ...after, name: `name ${version}` } }]);
+  return publishChanges(context, batchReads(context), [{ before, after }]);
 };
 
 const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
@@ -151,7 +157,7 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     "failed attempt": ["failed attempt", "redelivery", "deletion"],
     gone: ["gone", "pause", "deletion"],
     "unsent attempt": ["attempt"],
-    redelivery: ["attempt"],
+    redelivery: ["attempt", "failed attempt"],
     "publication again": ["publication again", "attempt"],
     sweep: ["attempt", "redelivery", "sweep"],
   },
@@ -192,6 +198,7 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   first,
   ignoredTypes: ["limiter"],
   ignored: ["id", "replayId"],
+  repeats: ["resumption"],
   pairs: {
     pause: ["resumption", "step"],
     resumption: ["pause", "step"],
@@ -221,9 +228,12 @@ const RANGE = { from: iso(START), deliveries: "undelivered" as const };
 
 const replays: Group<Webhook & { readonly deliveryId: string }> = {
   ...backlogs,
+  repeats: ["replay"],
   stage: async (context) => {
     const at = await backlogs.stage(context);
-    await startReplay(context, context.queue, at.companyId, at.webhookId, RANGE);
+    // A replay contains only deliveries that are older than itself.
+    const later = { ...context, clock: { now: () => START + 30_000 } };
+    await startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
     return at;
   },
   pairs: {
