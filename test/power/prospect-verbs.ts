@@ -3,6 +3,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { packAddresses } from "#shared/prospects/address-rows.ts";
 import { createAddress, updateAddress } from "#shared/prospects/addresses.ts";
 import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
@@ -12,7 +13,7 @@ import { createProspect, deleteProspect, setTags, updateProspect } from "#shared
 import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
 import { createTag } from "#shared/reference/tags.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
+import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 
 interface At {
   readonly caller: Caller;
@@ -27,6 +28,8 @@ interface At {
   readonly bare: number;
   /** An address without prospects. */
   readonly lone: number;
+  /** An imported address, which has no row of its own yet. */
+  readonly imported: number;
 }
 
 const STREET = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
@@ -47,9 +50,25 @@ async function stage(context: Process): Promise<At> {
   const appointment = await createAppointment(context, caller, id, visit);
   const { id: bare } = await createProspect(context, caller, { name: "b", assignedToUserId: repId });
   const { id: lone } = await createAddress(context, companyId, STREET);
+  const imported = await context.ids.nextAddress(companyId);
+  const packed = { ...STREET, id: imported, address2: null, prospectId: bare };
+  await context.table.batchPut(packAddresses(companyId, "file", iso(START), [packed]));
   const { id: deleted } = await createProspect(context, caller, { name: "c" });
   await byJob(context, { caller }, deleted, { deletedAt: "2026-06-01T00:00:00.000Z" });
-  return { caller, rep, id, deleted, statuses, tags, note: note.id, appointment: appointment.id, address, bare, lone };
+  return {
+    caller,
+    rep,
+    id,
+    deleted,
+    statuses,
+    tags,
+    note: note.id,
+    appointment: appointment.id,
+    address,
+    bare,
+    lone,
+    imported,
+  };
 }
 
 async function byJob(
@@ -141,6 +160,8 @@ const addresses: Group<At> = {
     "other street": ["other city", "no address", "same address", "delete"],
     "other city": ["other street"],
     "street of the lone": ["city of the lone"],
+    "imported address": ["city of the imported"],
+    "city of the imported": ["imported address"],
     "no address": ["other street", "same address"],
     "same address": ["other street", "no address", "new address"],
     "new address": ["same address"],
@@ -152,6 +173,10 @@ const addresses: Group<At> = {
     "other street": (context, { caller, address }) =>
       updateAddress(context, caller, address, { address1: "2 Main St" }),
     "other city": (context, { caller, address }) => updateAddress(context, caller, address, { city: "Boulder" }),
+    "imported address": (context, { caller, bare, imported }) =>
+      updateProspect(context, caller, bare, { addressId: imported }),
+    "city of the imported": (context, { caller, imported }) =>
+      updateAddress(context, caller, imported, { city: "Boulder" }),
     "street of the lone": (context, { caller, lone }) =>
       updateAddress(context, caller, lone, { address1: "2 Main St" }),
     "city of the lone": (context, { caller, lone }) => updateAddress(context, caller, lone, { city: "Boulder" }),

@@ -20,6 +20,7 @@ import { newUserWrites } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
+import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -94,6 +95,42 @@ test("up to 33 copies change in one transaction with their address", async () =>
   const row = await readAddress(context, caller.companyId, id);
   expect(row.prospectIds?.size).toBe(most);
   expect(row.isSpreading).toBeUndefined();
+});
+
+interface CityChange {
+  readonly city: string;
+  /** The number of the transaction before which the change is killed. */
+  readonly killedAt?: number;
+}
+
+/** Changes the city of an address with 35 copies. Returns the cities of the address and of its copies. */
+async function citiesAfter(slow: CityChange, number: number, other: CityChange) {
+  const { context, caller } = await company();
+  const { id } = await createAddress(context, caller.companyId, home);
+  await inParallel(limits.prospectsChangedAtOnce + 2, () => createProspect(context, caller, { addressId: id }));
+  const change = async ({ city, killedAt }: CityChange, before?: (transaction: number) => Promise<unknown>) => {
+    let transactions = 0;
+    const table = calledBy(async (work, name) => {
+      if (name === "transact" && ++transactions === killedAt) throw new Error("killed");
+      if (name === "transact") await before?.(transactions);
+      return work();
+    }, context.table);
+    const changed = updateAddress({ ...context, table }, caller, id, { city });
+    await (killedAt === undefined ? changed : expect(changed).rejects.toThrow("killed"));
+  };
+  await change(slow, async (transaction) => {
+    if (transaction === number) await change(other);
+  });
+  const copies = (await allProspects(context, caller)).map(({ address }) => address?.city);
+  return [...new Set([(await readAddress(context, caller.companyId, id)).city, ...copies])];
+}
+
+test("a slow change of copies changes none after another change has restored the address", async () => {
+  expect(await citiesAfter({ city: "Aurora", killedAt: 3 }, 2, { city: home.city })).toEqual([home.city]);
+});
+
+test("a change that finds no outdated copies keeps the mark of a later change, and completes this change", async () => {
+  expect(await citiesAfter({ city: "Aurora" }, 4, { city: "Boulder", killedAt: 2 })).toEqual(["Boulder"]);
 });
 
 test("concurrent changes of an address, of its prospects, and of which address a prospect has lose nothing", async () => {
