@@ -73,7 +73,8 @@ async function resumeDelivery(context: EventContext, delivery: StoredDelivery, d
   const resumed = await updateIf(context, {
     update: keys.delivery(companyId, webhookId, id),
     change: { set: { dueShard: keys.dueShard(id), dueAt: iso(dueAtMs) }, remove: ["sweptAt"] },
-    when: all(equals("state", "waiting"), equals("dueShard", dueShard)),
+    // Only a waiting delivery has `dueShard`.
+    when: equals("dueShard", dueShard),
   });
   if (resumed === undefined) return;
   const delaySeconds = delaySecondsUntil(dueAtMs, context.clock.now());
