@@ -16,7 +16,7 @@ function tokenOf(iss: string, sub: string, clientId: string): string {
 
 export interface Issuer {
   readonly client: ConsoleClient;
-  /** Answers a refresh: with tokens of this subject, or with a fault of the issuer if it is undefined. */
+  /** Answers a refresh: with tokens of this subject, or breaks the connection if it is undefined. */
   answer: () => Promise<string | undefined>;
 }
 
@@ -43,7 +43,8 @@ async function start(): Promise<Issuer> {
       },
     };
     const body = await sound[request.url ?? ""]?.();
-    response.writeHead(body ? 200 : 500, { "Content-Type": "application/json" }).end(JSON.stringify(body ?? {}));
+    if (body === undefined) request.socket.destroy();
+    else response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
   });
   server.listen(0, "127.0.0.1").unref();
   await once(server, "listening");

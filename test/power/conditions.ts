@@ -160,7 +160,7 @@ async function sendersOf(scratch: Scratch, conditions: Iterable<Numbered>): Prom
   writeFileSync(setup, `${kept}${recorder(log)}`);
   const tests = new Set([...conditions].flatMap(({ file }) => testsNear(file)));
   const failed = await scratch.failures([...tests].filter((test) => !/power\/conditions|\.api\./.test(test)));
-  if (failed.length > 0) throw new Error(`tests fails although no condition is dropped: ${failed}`);
+  if (failed.length > 0) throw new Error(`a test fails although no condition is dropped: ${failed}`);
   writeFileSync(setup, kept);
   const sent = readFileSync(log, "utf8")
     .trim()
@@ -188,7 +188,7 @@ async function catchByTests(
       const copy = test.replace(/\.test\.ts$/, `.without-${number}.test.ts`);
       const dropping = relative(dirname(test), "test/power/dropping.ts");
       const drop = [
-        `import { beforeAll as beforeDropping } from "vitest"; import { dropping as here } from "${dropping}";`,
+        `import { beforeAll as beforeDropping } from "vitest"; import { dropping as here } from "./${dropping}";`,
         `const dropHere = () => { here.number = ${number}; }; dropHere(); beforeDropping(dropHere);`,
       ].join(" ");
       writeFileSync(join(scratch.directory, copy), `${drop}\n${readFileSync(join(scratch.directory, test), "utf8")}`);
@@ -199,7 +199,8 @@ async function catchByTests(
   for (const copy of copies) rmSync(join(scratch.directory, copy));
   return new Map(
     failed.flatMap((name) => {
-      const [, number] = /\.without-(\d+)\.test\.ts/.exec(name) ?? [];
+      // The failure of a whole file shows nothing about its tests.
+      const [, number] = /\.without-(\d+)\.test\.ts > /.exec(name) ?? [];
       return number === undefined ? [] : [[Number(number), name] as const];
     }),
   );

@@ -167,10 +167,10 @@ export const within = {
   },
   deliveryKeptMs: {
     is: async (ms) => {
-      const at = await newPipeline(db);
+      const at = await newPipeline(db());
       await publish(at);
-      for await (const { id } of readDeliveries(db.direct, at, {})) {
-        const row = await db.direct.get(keys.delivery(at.companyId, at.webhookId, id));
+      for await (const { id } of readDeliveries(db().direct, at, {})) {
+        const row = await db().direct.get(keys.delivery(at.companyId, at.webhookId, id));
         expect(row?.expiresAt).toBe(Math.floor((at.clock + ms) / 1_000));
       }
       expect.hasAssertions();

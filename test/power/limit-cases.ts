@@ -307,14 +307,14 @@ export const cases: Record<Exclude<keyof typeof limits, keyof typeof others | ke
     is: async (ms) => {
       const states: unknown[] = [];
       for (const more of [-1, 0]) {
-        const at = await newPipeline(db);
+        const at = await newPipeline(db());
         at.answers = () => ({ status: 500 });
         await publish(at);
         const key = keys.webhook(at.companyId, at.webhookId);
-        await db.direct.write({ update: key, change: { set: { failingSince: iso(at.clock - ms - more) } } });
+        await db().direct.write({ update: key, change: { set: { failingSince: iso(at.clock - ms - more) } } });
         const [first] = at.queue.splice(0);
         if (first !== undefined) await consume(at, first.message, false);
-        states.push((await db.direct.get(key))?.status);
+        states.push((await db().direct.get(key))?.status);
       }
       expect(states).toEqual(["active", "paused"]);
     },

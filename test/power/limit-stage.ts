@@ -1,4 +1,5 @@
 /** What the cases of limit-cases.ts share: a company on a real table, texts of any length, and calls that succeed or are refused. */
+import { expect } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -9,10 +10,16 @@ import { createProspect } from "#shared/prospects/write.ts";
 import { digestOf } from "#shared/sessions/session-id.ts";
 import { readSession } from "#shared/sessions/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
-export const db = faultyDynamoDb();
+let started: FaultyDynamoDb | undefined;
+/** Call it once, at the top of the test file. */
+export const startTable = (): void => {
+  started = faultyDynamoDb();
+};
+export const db = (): FaultyDynamoDb => started ?? expect.fail("no table");
 export const NOW = Date.UTC(2026, 5, 15);
 export const DAY_MS = 86_400_000;
 
@@ -50,7 +57,7 @@ export const operation = { opId: "0b0b3c1c-0000-4000-8000-000000000000", type: "
 
 export async function company(nowMs: number = NOW) {
   const now = { ms: nowMs };
-  const context = warmFunction(db, { now: () => now.ms });
+  const context = warmFunction(db(), { now: () => now.ms });
   return { context, now, caller: await newOwner(context) };
 }
 /** Returns true if the call succeeds, and false if the service refuses it. */

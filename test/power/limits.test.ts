@@ -5,8 +5,10 @@ import { describe, expect, test } from "vitest";
 import * as limits from "#shared/limits.ts";
 import { cases } from "./limit-cases.ts";
 import { within } from "./limit-cases-within.ts";
-import type { Case } from "./limit-stage.ts";
+import { type Case, startTable } from "./limit-stage.ts";
 import { type Other, others } from "./limits-elsewhere.ts";
+
+startTable();
 
 describe("each limit at its value and one beyond", () => {
   process.env.WEBHOOK_URL_POLICY = "local";

@@ -102,6 +102,7 @@ const changes: Group<At> = {
     delete: ["status", "new appointment", "new note"],
     "change by a job": ["another status"],
     "undo of an import": ["new note on the other"],
+    "prospect of a device": ["prospect of a device"],
     "new note": ["delete", "assignment", "new note"],
     "new note of the rep": ["delete", "assignment"],
     "change of the note": ["change of the note by the rep", "deletion of the note", "assignment", "delete"],
@@ -114,6 +115,7 @@ const changes: Group<At> = {
   },
   refusals: {
     status: { delete: "not_found" },
+    "prospect of a device": { "prospect of a device": "conflict" },
     "undo of an import": { "new note on the other": "conflict" },
     "new appointment": { delete: "not_found" },
     "new note": { delete: "not_found" },
@@ -137,6 +139,8 @@ const changes: Group<At> = {
     "change by a job": (context, at) => byJob(context, at, at.id, { statusId: at.statuses[3] ?? null }),
     "undo of an import": (context, at) =>
       byJob(context, at, at.bare, { deletedAt: "2026-06-01T00:00:00.000Z" }, unnoted),
+    "prospect of a device": (context, { caller }) =>
+      createProspect(context, caller, { clientRecordId: "00000000-0000-4000-8000-000000000000" }),
     "new note on the other": (context, { caller, bare }) => createNote(context, caller, bare, { body: "n" }),
     "new note": (context, { caller, id }) => createNote(context, caller, id, { body: "n" }),
     "new note of the rep": (context, { rep, id }) => createNote(context, rep, id, { body: "n" }),

@@ -18,6 +18,7 @@ import { type NewUser, User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { calledBy } from "../harness/killable.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 
 const db = faultyDynamoDb();
@@ -277,6 +278,24 @@ test("concurrent first requests accept the invitation once", async () => {
   );
   for (const caller of found) expect(caller.userId).toBe(made.id);
   expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted" });
+});
+
+test("a change of a user whose invitation ends meanwhile changes no rights of the next user of the subject", async () => {
+  const { context, time, pool, one, two, email } = await scene();
+  const made = await createUser(context, pool, one, newUser(email));
+  const next = { ...newUser(`next-${email}`), sub: made.sub };
+  let isFirst = true;
+  const table = calledBy(async (work, name) => {
+    if (isFirst && name === "transact") {
+      isFirst = false;
+      time.now += 31 * DAY_MS;
+      await createUser(context, { ...pool, takesSubjects: true }, two, next);
+    }
+    return work();
+  }, context.table);
+  await updateUser({ ...context, table }, one, made.id, { permissions: ["canViewAllProspects"] });
+  const identity = await context.table.get(keys.identity(made.sub));
+  expect(identity).toMatchObject({ companyId: two.companyId, rights: { permissions: [] } });
 });
 
 describe("quota", () => {

@@ -3,13 +3,14 @@ import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { deleteRegistration, updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
+import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish, publishIn } from "./debounce-stage.ts";
 import { deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
@@ -133,6 +134,22 @@ describe("a change during the delay", () => {
     expect(at.posts).toHaveLength(3);
     expect(z.parse(Counted, JSON.parse(at.posts[2]?.body ?? "")).eventCount).toBe(2);
     expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });
+  });
+
+  test("an event that another publisher sends without delay at the same time is not sent again", async () => {
+    const at = await pipeline(0);
+    await publish(at, change(at, 2, 0));
+    await drain(at);
+    const [sent] = await deliveries(at);
+    await updateRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at), { delayMinutes: DELAY });
+    // The delivery is written just after this publisher has looked for it.
+    const isHidden = new Set([keys.delivery(at.companyId, at.webhookId, sent?.id ?? "").sk]);
+    const get: Table["get"] = async (key) => (isHidden.delete(key.sk) ? undefined : db.direct.get(key));
+    await publishIn({ ...at.context, table: { ...db.direct, get } }, change(at, 2, 0));
+    expect(isHidden.size).toBe(0);
+    await drain(at);
+    expect(at.posts).toHaveLength(1);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1 });
   });
 
   test("a redelivery before the due time closes the window, and a later event opens the next one", async () => {
