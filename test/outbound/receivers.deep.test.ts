@@ -24,14 +24,8 @@ const drips = (socket: Socket, first: string, drop: string) => {
   });
 };
 
-/**
- * The test compares the end of an exchange with the end of a plain timer that has the same deadline. This is the maximum number of
- * milliseconds between them. A busy machine delays the timer as much as the exchange, so its load does not matter.
- */
-const BEYOND_MS = 500;
-
-/** This test uses the real clock. The tests in deadline.deep.test.ts use a simulated timer. */
-test("a receiver that exceeds the deadline in any way is cut off within half a second", async () => {
+/** This test uses the real clock. The tests in deadline.deep.test.ts use a simulated timer, and check the time of the cut. */
+test("a receiver that exceeds the deadline in any way is cut off", async () => {
   const late = await Promise.all([
     tcp(() => undefined),
     tcp((socket) => socket.pause()),
@@ -41,17 +35,7 @@ test("a receiver that exceeds the deadline in any way is cut off within half a s
     tcp((socket) => drips(socket, "", "HTTP/1.1 102 Processing\r\n\r\n")),
     tcp((socket) => drips(socket, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", "")),
   ]);
-  const bare = new Promise((resolve) => setTimeout(resolve, limits.exchangeMs)).then(() => performance.now());
-  const ends: number[] = [];
-  const exchanges = await Promise.all(
-    late.map(async (receiver, i) => {
-      const exchange = await send(receiver, "x".repeat(i === 1 ? 20_000_000 : 2));
-      ends.push(performance.now());
-      return exchange;
-    }),
-  );
-  const due = await bare;
-  expect(ends.filter((end) => end > due + BEYOND_MS)).toEqual([]);
+  const exchanges = await Promise.all(late.map((receiver, i) => send(receiver, "x".repeat(i === 1 ? 20_000_000 : 2))));
   for (const { status, error, answer } of exchanges) {
     expect({ status, error, answer }).toEqual({
       status: null,

@@ -90,7 +90,7 @@ the environments (instances of a Lambda function) that Lambda starts and ends. F
 prospects are in memory. The processor times were measured on ${measured.date}. The latencies of DynamoDB and other AWS services are assumptions,
 because no function was measured in an AWS account. This command prints the page for a smaller company:
 
-\`\`\`sh
+\`\`\`sh slow
 npm run simulate -- --prospects 10000
 \`\`\``,
     `All times in the tables are milliseconds and include the time in API Gateway. \`starts\` is the share of requests that had to wait until Lambda
