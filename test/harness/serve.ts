@@ -13,7 +13,7 @@ const TIME_SCALE = 60;
 /** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
 const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 
-/** Each function has worker threads of its own and its bundle of a deployment. This costs four times as much processor time. */
+/** Each function has worker threads of its own and its bundle of a deployment. This costs more than three times the processor time. */
 const asDeployed = process.argv.includes("--deployed");
 const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
@@ -28,9 +28,9 @@ const service = await startLocal({
   demo: true,
   ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
   enforceRights,
-  // An environment is a running instance of a Lambda function. The start of one costs as much processor time as ten requests. The tests
-  // call all functions again and again, so the service keeps idle environments. Two environments of a function suffice to run it
-  // concurrently with itself.
+  // An environment is a running instance of a Lambda function. A worker thread needs as much processor time for its start as for ten
+  // requests. The tests call all functions again and again, so the service keeps idle environments. Two environments of a function
+  // suffice to run it concurrently with itself.
   requestEnvironments: 2,
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
   onLogLine: ({ file, text }) => {
