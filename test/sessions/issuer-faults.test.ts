@@ -15,6 +15,7 @@ import { beginSession, endSession, refreshSession } from "#shared/sessions/sessi
 import { StoredSession } from "#shared/sessions/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
+import { tokenIssuer } from "../harness/token-issuer.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -100,9 +101,7 @@ test("a logout clears the cookie although the issuer is broken, and names no pag
 });
 
 test("a session with a token that is refused is unauthenticated, which the gateway does not cache", async () => {
-  const { url } = await issuerThat();
-  vi.stubEnv("ISSUER", url);
-  vi.stubEnv("JWKS_URI", `${url}/keys`);
+  await tokenIssuer();
   const { context, id } = await begun();
   const refused = callerOfSession(context, id);
   await expect(refused).rejects.toMatchObject({ code: "unauthenticated", name: "ApiError" });
