@@ -33,8 +33,6 @@ export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   counts: z.object({ main: Count, geo: Count, text: Count }),
-  /** After compression. */
-  bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;

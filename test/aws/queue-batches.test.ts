@@ -5,6 +5,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { Pace } from "#shared/aws/pace.ts";
 import { openQueue, type Queued, sqsClient } from "#shared/aws/sqs.ts";
 import { withDeadline } from "#shared/deadline.ts";
 import { isTransient, QueueBusy } from "#shared/errors.ts";
@@ -135,4 +136,19 @@ test("a message that SQS refuses as invalid is sent only once, and the others ar
   expect(isTransient(error)).toBe(false);
   expect(inOrder(accepted)).toEqual(companies(30).filter((companyId) => companyId !== 5));
   expect(arrived.get(5)).toBe(1);
+});
+
+test("entries that are never processed are sent again after pauses, and not as often as the processor can", async () => {
+  const endsAt = Date.now() + 2_200;
+  let attempts = 0;
+  const sending = withDeadline(
+    () => endsAt - Date.now(),
+    () =>
+      new Pace(QueueBusy).send([1], 1, async (chunk) => {
+        attempts++;
+        return chunk;
+      }),
+  );
+  expect(await thrownBy(sending)).toBeInstanceOf(QueueBusy);
+  expect(attempts).toBeLessThan(50);
 });

@@ -60,7 +60,7 @@ const criteria: fc.Arbitrary<Criteria> = fc.record({
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
   const { main, geo } = encodeSegment(rows.map((row) => ({ row, notes: [] })));
   const counts = { main: 1, geo: 1, text: 1 };
-  const entry = { id: "segment", rows: rows.length, counts, bytes: 0, zone: zoneOf(rows) };
+  const entry = { id: "segment", rows: rows.length, counts, zone: zoneOf(rows) };
   const segment = new LoadedSegment(entry, decodeMain("main", main));
   segment.geo = decodeGeo("geo", geo);
   return segment;

@@ -67,7 +67,7 @@ function storedPart(
       text: decodeText("text", groups.text),
     };
     const counts = { main: 1, geo: 1, text: 1 };
-    const segment = new LoadedSegment({ id: String(i), rows: count, counts, bytes: 0, zone }, columns.main);
+    const segment = new LoadedSegment({ id: String(i), rows: count, counts, zone }, columns.main);
     segment.geo = columns.geo;
     segment.text = new SegmentTexts(columns.text);
     return { segment, columns };

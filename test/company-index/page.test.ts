@@ -40,7 +40,6 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, 
   const entry = {
     id: "segment",
     rows: rows.length,
-    bytes: 0,
     counts: { main: 1, geo: 1, text: 1 },
     zone: { box: null, createdAt, ids, statusIds: null, assigneeIds: null },
   };

@@ -12,7 +12,7 @@ import * as keys from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { corrupt, indexInHand } from "./damage.ts";
+import { corrupt, indexInHand, rewriteOverrides, rewriteRows } from "./damage.ts";
 import { IndexedCompany } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
@@ -71,4 +71,28 @@ test("a damaged manifest is a fault that a rebuild repairs, and its part does no
   expect(await db.direct.get(damaged)).toBeUndefined();
   expect(await faults()).toEqual([]);
   await company.expectListsExact();
+});
+
+test("a check names a row that is lost, a row with other content, and a note that does not exist", async () => {
+  const company = new IndexedCompany(1_001, db.direct);
+  const context = { table: db.direct, clock: { now: () => 1_760_000_000_000 } };
+  const { ids } = await company.stage(({ id }) => flush(context, id, { least: 1, settleMs: 0 }));
+  const [, , , , other = 0, lost = 0, changed = 0] = ids;
+  const stray = { prospectId: other, noteId: 77, version: 1, text: "DOG" };
+  await rewriteRows(await indexInHand(db.direct, company.id), (rows) =>
+    rows.flatMap((one) => {
+      if (one.row.id === lost) return [];
+      return [one.row.id === changed ? { ...one, row: { ...one.row, text: "SOMEBODY" } } : one];
+    }),
+  );
+  await rewriteOverrides(await indexInHand(db.direct, company.id), (stored) => ({
+    ...stored,
+    looseNotes: [...stored.looseNotes, stray],
+  }));
+  const { faults } = await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 });
+  expect(faults.toSorted()).toEqual([
+    `note 77 of prospect ${other} has no row but is in the index`,
+    `prospect ${lost} is missing from the index`,
+    `prospect ${changed} has different content in the index and in its row`,
+  ]);
 });

@@ -21,10 +21,7 @@ function segmentOf(entries: readonly RowWithNotes[]): LoadedSegment {
   const { main, text } = encodeSegment(entries);
   const counts = { main: 1, geo: 1, text: 1 };
   const zone = zoneOf(entries.map(({ row }) => row));
-  const segment = new LoadedSegment(
-    { id: "segment", rows: entries.length, counts, bytes: 0, zone },
-    decodeMain("m", main),
-  );
+  const segment = new LoadedSegment({ id: "segment", rows: entries.length, counts, zone }, decodeMain("m", main));
   segment.text = new SegmentTexts(decodeText("t", text));
   return segment;
 }

@@ -10,6 +10,7 @@ import { importFile } from "#shared/jobs/import/import.ts";
 import { cancelImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
@@ -126,6 +127,44 @@ test("a job whose rows cannot be written shows none of them, and its next execut
   expect(await named(caller, "row")).toBe(0);
   await harness.settle();
   expect(await named(caller, "row")).toBe(300);
+});
+
+test("a job that has written its rows does not read its file again to publish them", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("row", 3));
+  await harness.run(harness.sound(), job, () => 250_000);
+  expect(await summary(job)).toMatchObject({ state: "running", written: 3, imported: 0 });
+  const reads: string[] = [];
+  const { objects, ...rest } = harness.sound();
+  const read: typeof objects.read = (key, etag) => {
+    reads.push(key);
+    return objects.read(key, etag);
+  };
+  expect(await harness.run({ ...rest, objects: { ...objects, read } }, job)).toBe(true);
+  expect(reads).toEqual([]);
+  expect(await named(caller, "row")).toBe(3);
+});
+
+test("a job whose function dies in each execution fails after ten of them", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("row", 3));
+  const { objects, ...rest } = harness.sound();
+  const { promise: never } = Promise.withResolvers<void>();
+  for (let died = 0; died < 10; died++) {
+    expect(await summary(job)).not.toMatchObject({ state: "failed" });
+    await new Promise<void>((dies) => {
+      const read: typeof objects.read = async function* (key, etag) {
+        dies();
+        await never;
+        yield* objects.read(key, etag);
+      };
+      void harness.run({ ...rest, objects: { ...objects, read } }, job);
+    });
+    now.ms += LEASE_MS;
+  }
+  expect(await harness.run(harness.sound(), job)).toBe(true);
+  expect(await summary(job)).toMatchObject({ state: "failed", failure: "The import could not be completed." });
+  expect(await named(caller, "row")).toBe(0);
 });
 
 test("an import whose last transaction and clean-up fail shows no row, and the sweeper deletes its rows", async () => {

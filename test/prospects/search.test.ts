@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { Search } from "#shared/prospects/filter.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
@@ -76,6 +77,11 @@ function contains(text: readonly string[], word: readonly string[]): boolean {
 
 const small = (letter: string): string =>
   ({ A: "a", B: "b", É: "é", "e\u0301": "é", "E\u0301": "é", Σ: "σ", ς: "σ" })[letter] ?? letter;
+
+test("the index stores only the texts that a prospect has", () => {
+  const none = { phoneNumber: null, secondaryPhoneNumber: null, emailAddress: null, address: null };
+  expect(indexRow(prospectRow({ ...none, name: "Ann" }))).toMatchObject({ text: "ANN", phoneDigits: "" });
+});
 
 test("a prospect is found only if each word occurs in some text", () => {
   fc.assert(

@@ -62,8 +62,7 @@ export async function storeSegments(
       storePiece(table, companyId, id, "geo", groups.geo),
       storePiece(table, companyId, id, "text", groups.text),
     ]);
-    const bytes = groups.main.length + groups.geo.length + groups.text.length;
-    segments.push({ id, rows: count, zone, bytes, counts: { main, geo, text } });
+    segments.push({ id, rows: count, zone, counts: { main, geo, text } });
   }
   return segments;
 }
