@@ -1,6 +1,8 @@
 /** Tests the counts that an import job shows while it runs and after it was cancelled, and imports whose writes fail. */
+import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
+import { ATTEMPTS } from "#shared/aws/client-config.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -35,6 +37,8 @@ beforeEach(() => {
   harness = faultyJobs(db, now);
 });
 
+/** The import writes 2 048 rows together. */
+const ROWS_OF_TWO_BATCHES = 2_100;
 const UPDATED = 200;
 const CREATED = 3;
 const update = { matchBy: "sourceId", onMatch: "update" } as const;
@@ -108,7 +112,9 @@ test("a job fails if this release accepts more rows than the release that has ch
   const { job: checked = expect.fail("no job") } = stored;
   const progress = { ...checked.progress, done: { ...checked.progress.done, prospect: 4 } };
   await table.batchPut([{ ...keys.import(job.companyId, job.id), ...stored, job: { ...checked, progress } }]);
-  await harness.settle();
+  // The execution that had too little time has sent the message for the next one.
+  expect(harness.queue).toEqual([job]);
+  await harness.run(harness.sound(), job);
   expect(await summary(job)).toMatchObject({
     state: "failed",
     failure: expect.stringContaining("Import the file again."),
@@ -165,6 +171,35 @@ test("a job whose function dies in each execution fails after ten of them", asyn
   expect(await harness.run(harness.sound(), job)).toBe(true);
   expect(await summary(job)).toMatchObject({ state: "failed", failure: "The import could not be completed." });
   expect(await named(caller, "row")).toBe(0);
+});
+
+test("rows that cannot be written while the next ones are read fail only their execution, which begins again after the last checkpoint", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("row", ROWS_OF_TWO_BATCHES));
+  const { promise: failed, resolve: fail } = Promise.withResolvers<void>();
+  let attempts = 0;
+  db.plan((operation) => {
+    if (!isBatch(operation)) return pass;
+    if (++attempts === ATTEMPTS) fail();
+    return serverError;
+  });
+  const { objects, ...rest } = harness.faulty();
+  const read: typeof objects.read = async function* (key, etag) {
+    for await (const piece of objects.read(key, etag)) {
+      yield piece.subarray(0, piece.length - 10);
+      const row = await harness.sound().table.get(keys.import(job.companyId, job.id));
+      if (StoredImport.parse(row).job?.progress.step === "write") {
+        await failed;
+        // The error of the table arrives before the next rows.
+        await setImmediate();
+      }
+      yield piece.subarray(piece.length - 10);
+    }
+  };
+  expect(await harness.run({ ...rest, objects: { ...objects, read } }, job)).toBe(false);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "completed", imported: ROWS_OF_TWO_BATCHES });
+  expect(await named(caller, "row")).toBe(ROWS_OF_TWO_BATCHES);
 });
 
 test("an import whose last transaction and clean-up fail shows no row, and the sweeper deletes its rows", async () => {
