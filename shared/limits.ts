@@ -57,9 +57,8 @@ export const secretKeyMin = 16;
 /** Bytes of the key in a `whsec_` secret (Standard Webhooks, "Signature scheme"). */
 export const standardKeyMin = 24;
 export const standardKey = 64;
-/** The cache of data keys in a warm function. A data key encrypts the secrets of one company and one purpose. */
+/** A warm function caches a data key for this time. A data key encrypts the secrets of one company and one purpose. */
 export const dataKeyKeptMs = 3_600_000;
-export const dataKeysKept = 1_000;
 export const customFieldBytes = 32 * 1024;
 export const customFieldKeys = 200;
 export const customFieldDepth = 100;
@@ -74,7 +73,6 @@ export const idempotencyKeptMs = 24 * 3_600_000;
 /** An unfinished request with an idempotency key has failed after this time, which is longer than the time-out of a function. */
 export const idempotentRunMs = 30_000;
 export const operationsAtOnce = 200;
-export const recordsAtOnce = 8;
 export const deviceId = 100;
 /** Time for which the service recognises that a device repeats an operation. */
 export const receiptKeptMs = 90 * 24 * 3_600_000;
@@ -130,7 +128,6 @@ export const ignoredColumn = 100;
 export const csvRow = 1_000_000;
 /** Blank rows beyond the number of other rows. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;
-export const exportBatch = 500;
 
 /** A company can invite 200 reps on one day (UTC), and an abuser can send only few mails. */
 export const invitationsPerDay = 200;
@@ -161,8 +158,6 @@ export const doubleTriggerMs = 10_000;
 export const delayMinutesMax = 43_200;
 /** Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
 export const windowBodyBytes = 1_000_000;
-/** Larger data has a row that the deliveries of the event share. Otherwise each change of a delivery would write the data again. */
-export const inlineDataBytes = 4_096;
 /**
  * The publisher writes at most this many deliveries of an event, and of a company in one batch. The deliverer creates the others, so that
  * one company does not delay the stream.
@@ -182,8 +177,6 @@ export const noNameKeptMs = 5_000;
 export const namesKept = 1_000;
 /** An exchange consists of look-up, connection, request and response. */
 export const exchangeMs = 10_000;
-/** Most servers close an idle connection only after two seconds or more, so few requests meet a closed one. */
-export const connectionKeptMs = 1_000;
 /** An older connection is closed, because the host name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;

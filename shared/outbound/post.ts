@@ -81,11 +81,14 @@ function neverLeft(error: unknown): boolean {
 
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
+/** Most servers close an idle connection only after two seconds or more, so few requests meet a closed one. */
+const IDLE_MS = 1_000;
+
 /**
  * Requests to one URL reuse a connection. Different URLs never share one, because a late response to one webhook could be taken for the
  * response to another. Node's global agents may use a proxy, which would resolve the name without our check.
  */
-const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
+const keepAlive = { keepAlive: true, timeout: IDLE_MS, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
 const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 

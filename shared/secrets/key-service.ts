@@ -44,6 +44,8 @@ const rows: Readonly<Record<Purpose, (companyId: number) => Key>> = {
 
 const rowOf = ({ companyId, purpose }: KeyOwner): Key => rows[purpose](companyId);
 
+const KEYS_KEPT = 1_000;
+
 interface CachedKey {
   readonly key: Promise<KeyObject>;
   readonly untilMs: number;
@@ -67,7 +69,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     cache.delete(name);
     cache.set(name, entry);
     const [oldest] = cache.keys();
-    if (cache.size > limits.dataKeysKept && oldest !== undefined) cache.delete(oldest);
+    if (cache.size > KEYS_KEPT && oldest !== undefined) cache.delete(oldest);
     entry.key.catch(() => {
       if (cache.get(name) === entry) cache.delete(name);
     });

@@ -5,7 +5,6 @@ import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { blockOf } from "#shared/db/keys.ts";
-import * as limits from "#shared/limits.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
 import { exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
@@ -119,9 +118,11 @@ export async function* exportPieces(
   if (text !== "") yield { text, prospects: 0 };
 }
 
+const BATCH = 500;
+
 function* batchesOf({ ids, versions }: Order, from: number): Generator<Wanted[], undefined> {
-  for (let at = from; at < ids.length; at += limits.exportBatch) {
-    const batch = ids.subarray(at, at + limits.exportBatch);
+  for (let at = from; at < ids.length; at += BATCH) {
+    const batch = ids.subarray(at, at + BATCH);
     yield Array.from(batch, (id, i) => ({ id, version: versions[at + i] ?? 0 }));
   }
   return undefined;

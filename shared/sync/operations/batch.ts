@@ -16,6 +16,7 @@ import { Uuid } from "#shared/uuid.ts";
 
 /** Milliseconds for the response. An operation that has no result by then gets the outcome `retry`. */
 const ANSWER_MS = 1_000;
+const RECORDS_AT_ONCE = 8;
 
 interface Step {
   /** The position of the operation in the batch. */
@@ -52,7 +53,7 @@ export async function applyBatch(batch: Batch, { operations }: OperationBatch): 
   const work = async (): Promise<void> => {
     for (const chain of waiting) await applyChain(shared, chain, results, room);
   };
-  await stoppedBefore(ANSWER_MS, () => Promise.all(Array.from({ length: limits.recordsAtOnce }, work)));
+  await stoppedBefore(ANSWER_MS, () => Promise.all(Array.from({ length: RECORDS_AT_ONCE }, work)));
   return { results: steps.map(({ at, sent: { opId } }) => ({ opId, ...(results.get(at) ?? retry(null)) })) };
 }
 

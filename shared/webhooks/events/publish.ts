@@ -180,11 +180,14 @@ async function startBulk(context: EventContext, matched: readonly MatchedEvent[]
   return started.flat();
 }
 
+/** Larger data has a row that the deliveries of the event share. Otherwise each change of a delivery would write the data again. */
+const INLINE_BYTES = 4_096;
+
 async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);
   const data =
-    bytes <= limits.inlineDataBytes
+    bytes <= INLINE_BYTES
       ? { bytes, text }
       : { bytes: await keepEventData(table, event, text, clock.now()), text: undefined };
   return { ...event, data };
