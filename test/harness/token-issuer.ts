@@ -34,6 +34,7 @@ async function start(): Promise<Issuer> {
       "/keys": () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
       "/.well-known/openid-configuration": () => ({
         issuer: iss,
+        authorization_endpoint: `${iss}/authorize`,
         jwks_uri: `${iss}/keys`,
         token_endpoint: `${iss}/token`,
       }),

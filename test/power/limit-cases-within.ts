@@ -12,7 +12,6 @@ import * as limits from "#shared/limits.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
 import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import { createTag } from "#shared/reference/tags.ts";
-import { cookiesOf } from "#shared/sessions/cookies.ts";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
@@ -175,8 +174,5 @@ export const within = {
       }
       expect.hasAssertions();
     },
-  },
-  signInMs: {
-    is: (ms) => expect(cookiesOf("https://a.test").signIn.set("v")).toContain(`; Max-Age=${ms / 1_000};`),
   },
 } as const satisfies Partial<Record<keyof typeof limits, Case>>;

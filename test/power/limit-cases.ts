@@ -1,6 +1,5 @@
 /** How each constant of limits.ts is sent at its value and one beyond. */
 import { expect } from "vitest";
-import type { Caller } from "#shared/auth/caller.ts";
 import { bearerToken } from "#shared/auth/token.ts";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -33,7 +32,6 @@ import { RingInput } from "#shared/reference/polygon.ts";
 import { invitationEndsAt, isEnded, NewUser } from "#shared/reference/user.ts";
 import { ActivityQuery, activityReport } from "#shared/reports/activity.ts";
 import { Email, PageSize } from "#shared/schema.ts";
-import { beginSession } from "#shared/sessions/sessions.ts";
 import { ChangesQuery } from "#shared/sync/changes/schema.ts";
 import { apply } from "#shared/sync/operations/apply.ts";
 import { OperationBatch } from "#shared/sync/operations/schema.ts";
@@ -45,6 +43,7 @@ import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/sche
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import type { sessions } from "./limit-cases-sessions.ts";
 import type { within } from "./limit-cases-within.ts";
 import {
   type Case,
@@ -54,7 +53,6 @@ import {
   db,
   field,
   hook,
-  isOpenAfter,
   LOCAL,
   letters,
   links,
@@ -66,14 +64,15 @@ import {
   point,
   registration,
   standardSecret,
-  subOf,
   succeeds,
   texts,
   visit,
 } from "./limit-stage.ts";
 import type { others } from "./limits-elsewhere.ts";
 
-export const cases: Record<Exclude<keyof typeof limits, keyof typeof others | keyof typeof within>, Case> = {
+type Elsewhere = keyof typeof others | keyof typeof sessions | keyof typeof within;
+
+export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   name: { most: field(NewProspect, "name") },
   phone: { most: field(NewProspect, "phoneNumber") },
   email: { most: (count) => parses(Email, `${letters(count - 7)}@b.test`) },
@@ -384,13 +383,4 @@ export const cases: Record<Exclude<keyof typeof limits, keyof typeof others | ke
   changesDefault: { is: (count) => expect(ChangesQuery.parse({}).limit).toBe(count) },
   changesMax: { most: (count) => parses(ChangesQuery, { limit: `${count}` }) },
   changesCursor: { most: field(ChangesQuery, "cursor") },
-  sessionMs: {
-    is: async (ms) => {
-      const begin = async (_: Caller, on: Awaited<ReturnType<typeof company>>) => {
-        const tokens = { sub: await subOf(on), access: "a", accessUntil: NOW + 60_000, refresh: undefined };
-        return (await beginSession(on.context, "client", tokens, undefined)).id;
-      };
-      expect([await isOpenAfter(ms - 1, begin), await isOpenAfter(ms, begin)]).toEqual([true, false]);
-    },
-  },
 };

@@ -1,14 +1,10 @@
 /** What the cases of limit-cases.ts share: a company on a real table, texts of any length, and calls that succeed or are refused. */
 import { expect } from "vitest";
-import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { digestOf } from "#shared/sessions/session-id.ts";
-import { readSession } from "#shared/sessions/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
@@ -88,20 +84,6 @@ export async function repeatedAfter(ms: number, holdsSecret = false): Promise<bo
   now.ms += ms;
   return (await send()).replayed;
 }
-export async function isOpenAfter(
-  ms: number,
-  work: (owner: Caller, on: Awaited<ReturnType<typeof company>>) => Promise<string>,
-) {
-  const on = await company();
-  const id = await work(on.caller, on);
-  on.now.ms += ms;
-  return (await readSession(on.context, digestOf(id))) !== undefined;
-}
-export const subOf = async (on: Awaited<ReturnType<typeof company>>): Promise<string> => {
-  const user = await on.context.table.get(keys.user(on.caller.companyId, on.caller.userId));
-  return String(user?.sub);
-};
-
 export const LOCAL = "http://127.0.0.1:1/";
 export const links = {
   download: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),

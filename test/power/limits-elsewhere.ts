@@ -47,8 +47,4 @@ export const others = {
   answerKeptBytes: { elsewhere: "test/outbound/receivers.deep.test.ts" },
   activityBytes: { internal: "the stored bytes at which a report gives up" },
   changesBytes: { elsewhere: "test/sync/stage-limits.test.ts" },
-  sessionOverlapMs: { internal: "a refresh needs an issuer: test/sessions/session.api.test.ts" },
-  refreshBeforeMs: { internal: "a refresh needs an issuer: test/sessions/session.api.test.ts" },
-  refreshMs: { internal: "a refresh needs an issuer: test/sessions/session.api.test.ts" },
-  returnTo: { internal: "a sign-in needs an issuer: test/sessions/session.api.test.ts" },
 } as const satisfies Record<string, Other>;

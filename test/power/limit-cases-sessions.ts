@@ -1,0 +1,101 @@
+/** How each constant of limits.ts about sessions of the console is tested at its value and one beyond. */
+import { expect } from "vitest";
+import * as keys from "#shared/db/keys.ts";
+import { readRequest } from "#shared/http/request.ts";
+import type * as limits from "#shared/limits.ts";
+import { cookiesOf } from "#shared/sessions/cookies.ts";
+import { digestOf } from "#shared/sessions/session-id.ts";
+import { beginSession, refreshSession } from "#shared/sessions/sessions.ts";
+import { beginSignIn } from "#shared/sessions/sign-in.ts";
+import { readSession } from "#shared/sessions/stored.ts";
+import { proxyEvent } from "../harness/proxy-event.ts";
+import { tokenIssuer } from "../harness/token-issuer.ts";
+import { type Case, company, letters, NOW } from "./limit-stage.ts";
+
+const ORIGIN = "https://a.test";
+
+/** A session whose access token expires `leftMs` after its beginning. `asked` counts the requests to the issuer. */
+async function signedIn(leftMs = 0) {
+  const issuer = await tokenIssuer();
+  const { context, caller, now } = await company();
+  const sub = String((await context.table.get(keys.user(caller.companyId, caller.userId)))?.sub);
+  const tokens = { sub, access: "a", refresh: "r", accessUntil: NOW + leftMs };
+  const { id } = await beginSession(context, issuer.client.clientId, tokens, undefined);
+  const refresh = (table = context.table) => refreshSession({ ...context, table }, issuer.client, id);
+  const isOpen = async () => (await readSession(context, digestOf(id))) !== undefined;
+  const at = { issuer, context, now, sub, refresh, isOpen, asked: 0 };
+  issuer.answer = async () => {
+    at.asked++;
+    return sub;
+  };
+  return at;
+}
+type At = Awaited<ReturnType<typeof signedIn>>;
+
+async function isOpenAfter({ now, isOpen }: At, ms: number): Promise<boolean> {
+  now.ms = NOW + ms;
+  return isOpen();
+}
+
+/** Begins a refresh that the issuer does not answer, and another one after `ms`. Returns true if the issuer is asked again. */
+async function asksAgainAfter(ms: number): Promise<boolean> {
+  const at = await signedIn();
+  const { table } = at.context;
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<string>();
+  const { answer } = at.issuer;
+  at.issuer.answer = () => {
+    asked.resolve();
+    return released.promise;
+  };
+  const first = at.refresh();
+  await asked.promise;
+  at.issuer.answer = answer;
+  at.now.ms = NOW + ms;
+  const write: typeof table.write = (one) => table.write(one).finally(() => released.resolve(at.sub));
+  await Promise.all([first, at.refresh({ ...table, write })]);
+  return at.asked > 0;
+}
+
+export const sessions = {
+  sessionMs: {
+    is: async (ms) => {
+      const at = await signedIn();
+      expect([await isOpenAfter(at, ms - 1), await isOpenAfter(at, ms)]).toEqual([true, false]);
+    },
+  },
+  signInMs: {
+    is: (ms) => expect(cookiesOf(ORIGIN).signIn.set("v")).toContain(`; Max-Age=${ms / 1_000};`),
+  },
+  sessionOverlapMs: {
+    is: async (ms) => {
+      const at = await signedIn();
+      expect((await at.refresh()).id).toBeDefined();
+      expect([await isOpenAfter(at, ms - 1), await isOpenAfter(at, ms)]).toEqual([true, false]);
+    },
+  },
+  refreshBeforeMs: {
+    most: async (ms) => {
+      const at = await signedIn(ms);
+      const isRefreshed = (await at.refresh()).id !== undefined;
+      expect(at.asked).toBe(isRefreshed ? 1 : 0);
+      return isRefreshed;
+    },
+  },
+  refreshMs: {
+    is: async (ms) => expect([await asksAgainAfter(ms), await asksAgainAfter(ms + 1)]).toEqual([false, true]),
+  },
+  returnTo: {
+    most: async (length) => {
+      const { client } = await tokenIssuer();
+      const path = `/${letters(length - 1)}`;
+      const request = { ...readRequest(proxyEvent(null)), queryParameters: new Map([["returnTo", [path]]]) };
+      const cookies = cookiesOf(ORIGIN);
+      const context = () => expect.fail("no context is needed");
+      const { setCookies = [] } = await beginSignIn({ context, request, client, origin: ORIGIN, cookies });
+      const [, value = ""] = /^[^=]+=([^;]+);/.exec(setCookies[0] ?? "") ?? [];
+      const begun: unknown = JSON.parse(Buffer.from(value, "base64url").toString());
+      return Object(begun).returnTo === path;
+    },
+  },
+} as const satisfies Partial<Record<keyof typeof limits, Case>>;
