@@ -5,12 +5,10 @@ import * as keys from "#shared/db/keys.ts";
 import { assertAnswerFits } from "#shared/http/answer.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
-import { readFile } from "#shared/jobs/import/import.ts";
-import { Matches } from "#shared/jobs/import/match.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
-import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import { createTag } from "#shared/reference/tags.ts";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
@@ -18,8 +16,6 @@ import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/writ
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
-
-const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 
 /** Assigns a prospect to the users 1, 2, … for these times. Returns those that its row still knows. */
 function knownUsers(lengthsMs: readonly number[]): number[] {
@@ -98,18 +94,6 @@ export const within = {
   bufferedAnswerBytes: {
     // 16 KB are reserved for the rest of the response, and two bytes are quotes.
     most: (bytes) => succeeds(() => assertAnswerFits(letters(bytes - 16 * 1024 - 2))),
-  },
-  importRows: {
-    most: (count) => succeeds(() => readFile(Buffer.from(`name\n${"a\n".repeat(count)}`), noNames)),
-  },
-  importUpdates: {
-    most: (count) => {
-      const ids = Array.from({ length: count }, (_, i) => i + 1);
-      const matches = new Matches(Float64Array.from([0, 0, ...ids]));
-      const match = async () => ({ by: "id" as const, onMatch: "update" as const, matches });
-      const file = Buffer.from(["id,name", ...ids.map((id) => `${id},a`)].join("\n"));
-      return succeeds(() => readFile(file, noNames, { match }));
-    },
   },
   tagsPerCompany: {
     is: async (most) => {

@@ -43,6 +43,7 @@ import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/sche
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import type { files } from "./limit-cases-files.ts";
 import type { sessions } from "./limit-cases-sessions.ts";
 import type { within } from "./limit-cases-within.ts";
 import {
@@ -70,7 +71,7 @@ import {
 } from "./limit-stage.ts";
 import type { others } from "./limits-elsewhere.ts";
 
-type Elsewhere = keyof typeof others | keyof typeof sessions | keyof typeof within;
+type Elsewhere = keyof typeof files | keyof typeof others | keyof typeof sessions | keyof typeof within;
 
 export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   name: { most: field(NewProspect, "name") },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as limits from "#shared/limits.ts";
 import { cases } from "./limit-cases.ts";
+import { files } from "./limit-cases-files.ts";
 import { sessions } from "./limit-cases-sessions.ts";
 import { within } from "./limit-cases-within.ts";
 import { type Case, startTable } from "./limit-stage.ts";
@@ -13,7 +14,7 @@ startTable();
 
 describe("each limit at its value and one beyond", () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  for (const [name, limit] of Object.entries<Case>({ ...cases, ...sessions, ...within })) {
+  for (const [name, limit] of Object.entries<Case>({ ...cases, ...files, ...sessions, ...within })) {
     const value = Object.entries(limits).find(([other]) => other === name)?.[1] ?? Number.NaN;
     if ("most" in limit) {
       test(`${name}: ${value} is accepted, one more is refused`, async () => {
@@ -34,7 +35,7 @@ test("a limit without an entry here has a test in the named file", () => {
       expect(code.includes(`limits.${name}`), `${limit.elsewhere} names limits.${name}`).toBe(true);
     }
   }
-  expect(Object.keys({ ...cases, ...sessions, ...within, ...others }).toSorted()).toEqual(
+  expect(Object.keys({ ...cases, ...files, ...sessions, ...within, ...others }).toSorted()).toEqual(
     Object.keys(limits).toSorted(),
   );
 });

@@ -1,0 +1,117 @@
+/** How each constant of limits.ts about imported files is tested at its value and one beyond. */
+import { expect, vi } from "vitest";
+import * as z from "zod/mini";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { unpacked } from "#shared/db/packed.ts";
+import { importFile, readFile } from "#shared/jobs/import/import.ts";
+import { Matches } from "#shared/jobs/import/match.ts";
+import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
+import * as limits from "#shared/limits.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { handler } from "../../functions/prospects/import.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
+import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
+import { newOwner } from "../harness/warm-function.ts";
+import { faultyJobs } from "../jobs/faulty-jobs.ts";
+import { type Case, company, db, NOW, succeeds } from "./limit-stage.ts";
+
+const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
+const objects = { put: async () => undefined };
+
+/** Matches a row by its source id, in a company that has these blocks of ids, and these prospects in the first block. */
+async function matchesIn(blocks: number, prospects: number): Promise<boolean> {
+  const { context, caller } = await company();
+  const { companyId } = caller;
+  const first = keys.prospectSpan(companyId, 0, 0).pk;
+  const item = prospectItem(prospectRow({ companyId }));
+  const query: ApiContext["table"]["query"] = async function* (spec) {
+    if (spec.pk === keys.prospectRanges(companyId).pk) yield { type: "prospectRange", from: 0, to: blocks - 1 };
+    else if (spec.pk === first) for (let i = 0; i < prospects; i++) yield item;
+    else if (!("from" in spec)) yield* context.table.query(spec);
+  };
+  const file = Buffer.from("sourceId,name\nS1,a");
+  const options = { matchBy: "sourceId", onMatch: "update", dryRun: true } as const;
+  const own = { ...context, objects, table: { ...context.table, query } };
+  return succeeds(() => importFile(own, caller, file, options));
+}
+
+/** Executes the job of an uploaded file. Before this, `change` changes the row of the import. */
+async function imported(
+  file: string,
+  { isUpdate = false, change = (stored: StoredImport): StoredImport => stored, remainingMs = 900_000 } = {},
+): Promise<StoredImport> {
+  const jobs = faultyJobs(db(), { ms: NOW });
+  const context = jobs.sound();
+  const caller = await newOwner(context);
+  if (isUpdate) await importFile(context, caller, Buffer.from("sourceId,lat,lng\nS1,1,2"));
+  const matching = isUpdate ? { matchBy: "sourceId" as const, onMatch: "update" as const } : {};
+  const job = await jobs.uploaded(caller, Buffer.from(file), matching);
+  const key = keys.import(job.companyId, job.id);
+  const read = async () => StoredImport.parse(await context.table.get(key));
+  await context.table.batchPut([{ ...key, ...change(await read()) }]);
+  await jobs.run(context, job, () => remainingMs);
+  return read();
+}
+
+export const files = {
+  importRows: {
+    most: (count) => succeeds(() => readFile(Buffer.from(`name\n${"a\n".repeat(count)}`), noNames)),
+  },
+  importUpdates: {
+    most: (count) => {
+      const ids = Array.from({ length: count }, (_, i) => i + 1);
+      const matches = new Matches(Float64Array.from([0, 0, ...ids]));
+      const match = async () => ({ by: "id" as const, onMatch: "update" as const, matches });
+      const file = Buffer.from(["id,name", ...ids.map((id) => `${id},a`)].join("\n"));
+      return succeeds(() => readFile(file, noNames, { match }));
+    },
+  },
+  importBytes: {
+    // The query is not valid, so a file that is not too large gets 400.
+    most: async (bytes) => {
+      const part = 'Content-Disposition: form-data; name="file"; filename="f.csv"\r\nContent-Type: text/csv';
+      const event = {
+        ...proxyEvent({ companyId: "1", userId: "2", rights: "owner" }),
+        multiValueHeaders: { "content-type": ["multipart/form-data; boundary=b"] },
+        multiValueQueryStringParameters: { dryRun: ["no boolean"] },
+        body: `--b\r\n${part}\r\n\r\n${"a".repeat(bytes)}\r\n--b--\r\n`,
+      };
+      vi.stubEnv("TABLE_NAME", "t");
+      const { statusCode } = await handler(event, lambdaContext);
+      vi.unstubAllEnvs();
+      expect([400, 413]).toContain(statusCode);
+      return statusCode === 400;
+    },
+  },
+  importMatchProspects: { most: (count) => matchesIn(1, count) },
+  importMatchBlocks: { most: (count) => matchesIn(count, 1) },
+  jobRows: {
+    // An earlier invocation has checked all rows but one, because a million rows take seconds.
+    most: async (count) => {
+      const change = (stored: StoredImport): StoredImport => {
+        const { job = expect.fail("no job") } = stored;
+        const done = { ...job.progress.done, prospect: limits.jobRows - 1 };
+        return { ...stored, job: { ...job, progress: { ...job.progress, done } } };
+      };
+      const rows = "1,2\n".repeat(count - limits.jobRows + 1);
+      const { state, failure } = await imported(`lat,lng\n${rows}`, { change, remainingMs: 1_000 });
+      expect(failure ?? "").toBe(state === "failed" ? `The file may hold at most ${limits.jobRows} rows.` : "");
+      return state === "running";
+    },
+  },
+  jobErrors: {
+    is: async (most) => {
+      for (const isUpdate of [false, true]) {
+        for (const count of [most, most + 1]) {
+          const file = `sourceId,lat,lng\nS1,3,4\n${"S2,x,2\n".repeat(count)}`;
+          const { errors, skipped, job, state, updated } = await imported(file, { isUpdate });
+          expect([state, updated]).toEqual(["completed", isUpdate ? 1 : 0]);
+          const shown = unpacked(z.array(RowFault), errors).length;
+          expect([shown, skipped, job?.hasReport]).toEqual([most, count, count > most]);
+        }
+      }
+    },
+  },
+} as const satisfies Partial<Record<keyof typeof limits, Case>>;
