@@ -2,11 +2,15 @@
  * Tests that a streamed body arrives complete, with any size, any encoding and any speed of the reader. Also tests that a fault during the
  * stream breaks the connection.
  */
+import { syncBuiltinESMExports } from "node:module";
 import { Writable } from "node:stream";
+import timers from "node:timers";
 import { gunzipSync } from "node:zlib";
-import { beforeAll, expect, test } from "vitest";
-import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { begun, jsonArray, streamText, writeAnswer } from "#shared/http/streaming.ts";
+import * as limits from "#shared/limits.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
+import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 /** Simulates the stream that Lambda's runtime passes to a function with a streamed answer. */
 class HttpStream extends Writable {
@@ -25,8 +29,14 @@ class Opened extends HttpStream {
     return stream;
   }
 }
+/** The handler of the endpoint that was made last. */
+let handler: Parameters<typeof awslambda.streamifyResponse>[0] = async () => undefined;
+const streamifyResponse = (handle: typeof handler): object => {
+  handler = handle;
+  return {};
+};
 beforeAll(() => {
-  Object.assign(globalThis, { awslambda: { HttpResponseStream: Opened, streamifyResponse: () => undefined } });
+  Object.assign(globalThis, { awslambda: { HttpResponseStream: Opened, streamifyResponse } });
 });
 
 const COUNT = 100_000;
@@ -92,4 +102,23 @@ test("a fault midway destroys the stream and is thrown; the received part is not
 
 test("a fault before the first part of the body is thrown before any byte is written", async () => {
   await expect(begun(jsonArray(MapPin, [{ ...pin(1), statusColor: "red" }]))).rejects.toThrow("contract");
+});
+
+test("a request without a first byte is answered with 503 when only the time of the body is left", async () => {
+  vi.stubEnv("TABLE_NAME", "t");
+  vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  const timer = vi.spyOn(timers, "setTimeout");
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: MapPin } as const;
+  streamText(contract, () => new Promise(() => undefined));
+  const stream = new HttpStream();
+  const remaining = { ...lambdaContext, getRemainingTimeInMillis: () => limits.streamBodyMs + 7 };
+  await handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), stream, remaining);
+  expect(timer).toHaveBeenCalledWith(expect.any(Function), 7);
+  expect(stream.head).toMatchObject({ statusCode: 503 });
 });

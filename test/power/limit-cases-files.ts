@@ -87,6 +87,20 @@ export const files = {
   },
   importMatchProspects: { most: (count) => matchesIn(1, count) },
   importMatchBlocks: { most: (count) => matchesIn(count, 1) },
+  rowFault: {
+    is: async (length) => {
+      const tooLong = "x".repeat(limits.name + 1);
+      const faulty = { email: "x", lat: "x", lng: "x", status: "x", name: tooLong, phone: tooLong };
+      // The fault of `state` has one character more than that of `city`.
+      const messages = ["city", "state"].map(async (last) => {
+        const row = { ...faulty, address1: "a", city: "a", state: "a", zip: "a", [last]: tooLong };
+        const { faults } = await readFile(Buffer.from(`${Object.keys(row)}\n${Object.values(row)}`), noNames);
+        return faults.map(({ message }) => message).join();
+      });
+      const [whole = "", cut] = await Promise.all(messages);
+      expect([whole.length, whole.includes("city"), cut]).toEqual([length, true, expect.stringMatching(/and 1 more$/)]);
+    },
+  },
   jobRows: {
     // An earlier invocation has checked all rows but one, because a million rows take seconds.
     most: async (count) => {

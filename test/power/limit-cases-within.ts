@@ -1,15 +1,25 @@
 /** How each constant of limits.ts that no single request sends is tested at its value and one beyond. */
+import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { iso } from "#shared/clock.ts";
+import { encodeFacts } from "#shared/company-index/facts.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as activityKeys from "#shared/db/activity-keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { assertAnswerFits } from "#shared/http/answer.ts";
+import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
+import { listAddresses } from "#shared/prospects/list/addresses.ts";
+import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
+import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import { createTag } from "#shared/reference/tags.ts";
+import { ActivityQuery, activityReport } from "#shared/reports/activity.ts";
+import { applyBatch } from "#shared/sync/operations/batch.ts";
+import { readFeature } from "#shared/territories/feature.ts";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
@@ -29,6 +39,41 @@ function knownUsers(lengthsMs: readonly number[]): number[] {
   const isKnown = (begin: number, i: number): boolean =>
     wasAssigned({ companyId: 1, userId: i + 1, role: "sales", permissions: [] }, prospect, iso(begin));
   return begins.flatMap((begin, i) => (isKnown(begin, i) ? [i + 1] : []));
+}
+
+/** True if a caller who sees only assigned prospects finds the address of the block with this number, counted from 0. */
+async function findsAddressIn(number: number): Promise<boolean> {
+  const { context, caller } = await company();
+  const { companyId } = caller;
+  const address = { ...{ id: number * keys.IDS_PER_PARTITION, address1: "a", address2: null, city: "b" }, zip: "c" };
+  const item = { ...address, state: "d", formattedAddress: null, type: "address", companyId, version: 1, links: 0 };
+  const query: ApiContext["table"]["query"] = async function* ({ pk }) {
+    if (pk === keys.addressRanges(companyId).pk) yield { type: "addressRange", from: 0, to: number };
+    if (pk === keys.addressBlock(companyId, number).pk) yield { ...item, createdAt: iso(NOW), updatedAt: iso(NOW) };
+  };
+  const rep = { ...caller, role: "sales" as const };
+  const own = { ...context, table: { ...context.table, query } };
+  return (await listAddresses(own, rep, { after: 0, limit: 1 })).addresses.length === 1;
+}
+
+/** Sends changes of old versions of two prospects. The current records in the results have `bytes` bytes together. */
+async function conflicts(bytes: number) {
+  const { context, caller } = await company();
+  const made = [await createProspect(context, caller, {}), await createProspect(context, caller, {})];
+  const [first] = made;
+  const stale = { type: "prospect.update", baseVersion: 99, fields: {} };
+  const operations = made.map(({ id }) => ({ ...stale, opId: randomUUID(), id }));
+  let [lengths, left] = [[1, 1], bytes];
+  const get: ApiContext["table"]["get"] = async (key) => {
+    const item = await context.table.get(key);
+    if (item?.type !== "prospect") return item;
+    return prospectItem({ ...storedProspect(item), name: letters(lengths[item.id === first?.id ? 0 : 1] ?? 0) });
+  };
+  const batch = { context: { ...context, table: { ...context.table, get } }, caller, requestId: "r" };
+  const send = async () => (await applyBatch(batch, { deviceId: "d", operations })).results;
+  for (const { record } of await send()) left -= answerBytes(JSON.stringify(record));
+  lengths = [1 + Math.floor(left / 2), 1 + Math.ceil(left / 2)];
+  return (await send()).map(({ outcome }) => outcome);
 }
 
 export const within = {
@@ -157,6 +202,59 @@ export const within = {
         expect(row?.expiresAt).toBe(Math.floor((at.clock + ms) / 1_000));
       }
       expect.hasAssertions();
+    },
+  },
+  receiptKeptMs: {
+    is: async (ms) => {
+      for (const more of [0, 1]) {
+        const { context, caller } = await company(NOW + more);
+        const sent = { opId: randomUUID(), type: "prospect.create", clientRecordId: randomUUID(), fields: {} };
+        await applyBatch({ context, caller, requestId: "r" }, { deviceId: "d", operations: [sent] });
+        const row = await context.table.get(keys.receipt(caller.companyId, caller.userId, sent.opId));
+        expect(row?.expiresAt).toBe(Math.ceil((NOW + more + ms) / 1_000));
+      }
+    },
+  },
+  operationResultBytes: {
+    is: async (most) => {
+      const found = [await conflicts(most), await conflicts(most + 1)];
+      expect(found.map((outcomes) => outcomes.toSorted())).toEqual([
+        ["conflict", "conflict"],
+        ["conflict", "retry"],
+      ]);
+    },
+  },
+  activityBytes: {
+    most: async (bytes) => {
+      const { context, caller } = await company();
+      const row = new Uint8Array(bytes);
+      // Decompression ignores the bytes after the end of the compressed facts.
+      row.set(encodeFacts([]));
+      const days = activityKeys.allDays(caller.companyId).pk;
+      const query: ApiContext["table"]["query"] = async function* (spec) {
+        if (spec.pk === days) yield { sk: "F#2026-06-15#0#0", type: "dayFacts", version: 0, bytes: row };
+        else yield* context.table.query(spec);
+      };
+      const range = ActivityQuery.parse({ from: iso(NOW), to: iso(NOW + 1), groupBy: "user" });
+      const own = { ...context, table: { ...context.table, query } };
+      return succeeds(() => activityReport(own, caller, range));
+    },
+  },
+  addressesLookedThrough: {
+    // The service looks through whole blocks.
+    most: (count) => findsAddressIn(Math.ceil(count / keys.IDS_PER_PARTITION) - 1),
+  },
+  featureFault: {
+    is: (most) => {
+      const begin = "geometry: is a ";
+      const end = ", and a territory is a Polygon";
+      const details = [most, most + 1].map((length) => {
+        const type = letters(length - begin.length - end.length);
+        return readFeature({ type: "Feature", geometry: { type, coordinates: [] } }, { users: new Map() }).fault
+          ?.detail;
+      });
+      const type = letters(most - begin.length - end.length);
+      expect(details).toEqual([`${begin}${type}${end}`, `${begin}${type}a${end.slice(0, -2)}…`]);
     },
   },
 } as const satisfies Partial<Record<keyof typeof limits, Case>>;
