@@ -1,6 +1,8 @@
 /** How each constant of limits.ts that no single request sends is tested at its value and one beyond. */
 import { randomUUID } from "node:crypto";
-import { expect } from "vitest";
+import { Resolver } from "node:dns/promises";
+import type { ServerResponse } from "node:http";
+import { expect, vi } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { encodeFacts } from "#shared/company-index/facts.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -11,6 +13,7 @@ import { idempotently } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
+import { createResolver, LookupFailed } from "#shared/outbound/dns.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
@@ -22,7 +25,10 @@ import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { readFeature } from "#shared/territories/feature.ts";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
+import { debounce, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
+import type { Match } from "#shared/webhooks/events/matching.ts";
 import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
+import { http, send } from "../harness/listening.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
@@ -255,6 +261,48 @@ export const within = {
       });
       const type = letters(most - begin.length - end.length);
       expect(details).toEqual([`${begin}${type}${end}`, `${begin}${type}a${end.slice(0, -2)}…`]);
+    },
+  },
+  windowBodyBytes: {
+    most: async (bytes) => {
+      const { context, caller } = await company();
+      const { companyId } = caller;
+      const subscriber = { companyId, webhookId: 1, id: 1, delayMinutes: 1 };
+      const matchOf = (recordId: number, version: number, dataBytes: number): Match => {
+        const id = `${recordId}-${version}-prospect.updated`;
+        const event = { id, event: "prospect.updated", companyId, recordId, version, createdAt: iso(NOW) };
+        return { event: { ...event, data: { bytes: dataBytes, text: undefined } }, subscriber };
+      };
+      const opens = async (match: Match) => (await debounce(context.table, match, 1)) !== undefined;
+      const withoutData = matchOf(1, 1, 0);
+      await opens(withoutData);
+      const eventBytes = Number((await context.table.get(windowKeyOf(withoutData)))?.bytes);
+      // Two events, and 1 000 bytes for the rest of the body.
+      expect(await opens(matchOf(2, 1, bytes - 2 * eventBytes - 1_000))).toBe(true);
+      return !(await opens(matchOf(2, 2, 0)));
+    },
+  },
+  lookupMs: {
+    is: async (ms) => {
+      const cancel = vi.spyOn(Resolver.prototype, "cancel");
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      const looking = createResolver({ servers: ["127.0.0.1:1"] })("a.test");
+      const calls = [ms - 1, 1].map((more) => {
+        vi.advanceTimersByTime(more);
+        return cancel.mock.calls.length;
+      });
+      vi.useRealTimers();
+      cancel.mockRestore();
+      await expect(looking).rejects.toBeInstanceOf(LookupFailed);
+      expect(calls).toEqual([0, 1]);
+    },
+  },
+  answerBytes: {
+    // The receiver closes the connection in the middle of an answer. The beginning is enough if it has this number of bytes.
+    least: async (bytes) => {
+      const begin = (response: ServerResponse) => void response.write(letters(bytes), () => response.socket?.end());
+      const { status } = await send(await http(begin));
+      return status === 200;
     },
   },
 } as const satisfies Partial<Record<keyof typeof limits, Case>>;

@@ -31,9 +31,9 @@ beforeAll(async () => {
 
 const allDeliveries = (at: FanOutPipeline) => allDeliveriesOf(db, at);
 
-const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
+const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline, event = "territory.updated") =>
   createRegistration(contextOn(db.direct), companyId, webhookId, {
-    event: "territory.updated",
+    event,
     filter: null,
     delayMinutes: 0,
     triggerMode: "automatic",
@@ -50,6 +50,16 @@ describe("the publisher", () => {
     await drain(at);
     expect(at.posts).toHaveLength(10);
     expect(await expectReconciled(at)).toMatchObject({ matched: 10, delivered: 10 });
+  });
+
+  test("makes 200 deliveries of a company for one batch itself, and leaves the next event to the deliverer", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 2, each: limits.directMatchesTogether / 4 });
+    await addRegistration(at, "territory.created");
+    const changes = [2, 3].map((version) => territoryChange(at.companyId, version));
+    const context = { ...at.context, table: { ...at.context.table, insert: async () => [] } };
+    await publish({ context }, ...changes, { before: undefined, after: territoryChange(at.companyId, 1).after });
+    const direct = at.queue.filter(({ message }) => "deliveryId" in message);
+    expect([direct.length, at.queue.length]).toEqual([limits.directMatchesTogether, limits.directMatchesTogether + 1]);
   });
 
   test("compresses bodies at the fastest level", () => {

@@ -5,6 +5,7 @@
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../../../infra/routes/route.ts";
@@ -265,7 +266,7 @@ describe("the authorizer", () => {
   });
 
   it("is asked again after 60 s, and ends before API Gateway stops waiting", () => {
-    expect(at(settings(), "authorizerResultTtlInSeconds")).toBe(60);
+    expect([at(settings(), "authorizerResultTtlInSeconds"), limits.authorizationCacheSeconds]).toEqual([60, 60]);
     expect(Number(template.functionOf(authorizer.file).properties.Timeout)).toBeLessThan(29);
   });
 
