@@ -252,24 +252,26 @@ export class Run {
    * Reads to the end. Then compares the device's copies with what the user may see according to the model, and with the service's lists.
    */
   async #expectEqual(device: Device): Promise<void> {
+    const { userId, types } = device;
+    const name = `the device of user ${userId} with ${types}`;
     for (let pages = 0; ; pages++) {
       const { limit } = device;
       const page = await this.#page(device);
       device.apply(page);
-      expect(page.items.length).toBeLessThanOrEqual(limit);
-      expect(page.cursor.length).toBeLessThanOrEqual(512);
+      expect(page.items.length, name).toBeLessThanOrEqual(limit);
+      expect(page.cursor.length, name).toBeLessThanOrEqual(512);
       if (!page.hasMore) break;
-      expect(pages).toBeLessThan(1_000);
+      expect(pages, name).toBeLessThan(1_000);
     }
-    const { userId, types } = device;
     const { context, owner, time } = this.#stage;
     const visible = this.#model.visible(userId, types, time.nowMs);
-    expect(sorted(device.copies(modelled))).toEqual(sorted(visible));
+    expect(sorted(device.copies(modelled)), `copies of ${name}`).toEqual(sorted(visible));
     const caller = callerOf(this.#model, owner.companyId, userId);
-    expect(sorted(device.copies((_, data) => data))).toEqual(sorted(await listed(context, caller, types)));
+    const copies = sorted(device.copies((_, data) => data));
+    expect(copies, `copies of ${name}, and lists`).toEqual(sorted(await listed(context, caller, types)));
     // The next request finds nothing.
     const idle = await this.#page(device);
-    expect(idle).toMatchObject({ phase: "changes", items: [], hasMore: false });
+    expect(idle, name).toMatchObject({ phase: "changes", items: [], hasMore: false });
   }
 }
 
