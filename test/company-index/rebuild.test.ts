@@ -3,15 +3,19 @@
  * older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
+import { partManifestItem, partManifestOf } from "#shared/company-index/manifest.ts";
 import { noPartOverrides } from "#shared/company-index/pieces.ts";
 import { overridesToList, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
+import { discardPart, storePart } from "#shared/company-index/write/publish.ts";
 import * as keys from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 import { corrupt, indexInHand, rewriteOverrides, rewriteRows } from "./damage.ts";
 import { IndexedCompany } from "./indexed-company.ts";
 
@@ -71,6 +75,17 @@ test("a damaged manifest is a fault that a rebuild repairs, and its part does no
   expect(await db.direct.get(damaged)).toBeUndefined();
   expect(await faults()).toEqual([]);
   await company.expectListsExact();
+});
+
+test("a part that is discarded leaves no row", async () => {
+  const companyId = 1_002;
+  const row = indexRow(prospectRow({ companyId, id: 1, name: "Ann" }));
+  const built = { rows: [{ row, notes: [] }], prospects: [], notes: [], looseNotes: [note(11, 1)] };
+  const part = await storePart(db.direct, companyId, built);
+  await db.direct.batchPut([partManifestItem(companyId, partManifestOf(part, 0, []))]);
+  expect(await db.keysOf(`C#${companyId}#`)).toHaveLength(5);
+  await discardPart(db.direct, companyId, part);
+  expect(await db.keysOf(`C#${companyId}#`)).toEqual([]);
 });
 
 test("a check names a row that is lost, a row with other content, and a note that does not exist", async () => {
