@@ -74,7 +74,8 @@ async function failuresOf(cwd: string, tests: readonly string[], own: readonly s
   child.stdout.on("data", (bytes) => (output += bytes));
   child.stderr.on("data", (bytes) => (output += bytes));
   const code = await new Promise<number | null>((done) => child.once("close", done));
-  const failed = [...output.matchAll(/^not ok \d+ - (.*?)(?: # .*)?$/gm)].map(([, name = ""]) => name);
+  // Tests that did not run, because another one failed before, have no error.
+  const failed = [...output.matchAll(/^not ok \d+ - (.*?)(?: # .*)?\n +---\n +error:/gm)].map(([, name = ""]) => name);
   return code === 0 || failed.length > 0 ? failed : [`exit ${code}: ${output.slice(-300).replaceAll("\n", " ")}`];
 }
 
