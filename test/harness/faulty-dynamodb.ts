@@ -6,15 +6,16 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DeleteTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { type DynamoDbServer, startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { KEEP_ALIVE_MS } from "./exchanges.ts";
 import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
+import { storedRows } from "./stored-rows.ts";
 
 /** What happens to one request to DynamoDB. */
 export type Fault =
@@ -76,7 +77,7 @@ export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
 /** Servers of this worker that no test uses at the moment. They end with the process of the worker. */
-const idle: DynamoDbServer[] = [];
+const idle: Awaited<ReturnType<typeof startDynamoDb>>[] = [];
 
 /** Returns a server with an empty table: one that an earlier test of this worker has used, or a new one. */
 export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
@@ -119,24 +120,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
       plan = next;
       calls.length = 0;
     },
-    keysOf: async (partition) => {
-      const client = new DynamoDBClient({ endpoint: server.endpoint, region: "us-east-1", credentials });
-      const found: Key[] = [];
-      const pages = paginateScan(
-        { client },
-        {
-          TableName: TABLE,
-          ProjectionExpression: "pk, sk",
-          // The table also contains the rows of earlier tests in the same file. The filter leaves them out.
-          FilterExpression: "begins_with(pk, :partition)",
-          ExpressionAttributeValues: { ":partition": { S: partition } },
-        },
-      );
-      for await (const { Items = [] } of pages) {
-        for (const { pk, sk } of Items) found.push({ pk: pk?.S ?? "", sk: sk?.S ?? "" });
-      }
-      return found;
-    },
+    keysOf: async (partition) => storedRows(server.file, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
     stop: async () => {
       proxy.closeAllConnections();
       proxy.close();

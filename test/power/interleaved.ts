@@ -16,6 +16,7 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { plainClient } from "../harness/plain-dynamodb.ts";
+import { storedRows } from "../harness/stored-rows.ts";
 import { memoryBucket } from "../jobs/faulty-jobs.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -159,17 +160,17 @@ export async function startInterleaving() {
     return JSON.parse(content);
   }
 
-  /** All rows of the table as JSON texts, by their keys. */
-  async function rows(): Promise<Rows> {
-    const found = new Map<string, string>();
-    for (let from: unknown; ; ) {
-      const start = from !== undefined && { ExclusiveStartKey: from };
-      const page = await send("Scan", { TableName: TABLE, ConsistentRead: true, ...start });
-      for (const item of page.Items) found.set(`${item.pk.S} ${item.sk.S}`, JSON.stringify(sorted(item)));
-      from = page.LastEvaluatedKey;
-      if (from === undefined) return found;
-    }
+  /** The sorted texts of the items that the server has returned, because most rows are the same after each run. */
+  const texts = new Map<string, string>();
+  function sortedText(item: string): string {
+    const text = texts.get(item) ?? JSON.stringify(sorted(JSON.parse(item)));
+    texts.set(item, text);
+    return text;
   }
+
+  /** All rows of the table as JSON texts, by their keys. */
+  const rows = (): Rows =>
+    new Map(storedRows(server.file, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
 
   /** Restores the rows of the stage. Writes only the rows that differ. */
   async function restore(stage: Rows, now: Rows): Promise<void> {
@@ -203,9 +204,9 @@ export async function startInterleaving() {
 
   /** Tests the law for all pairs that begin with one of the verbs. Returns the number of runs. Throws at the first pair that breaks it. */
   async function holds<At>(group: Group<At>, gaps: Gaps, verbs: readonly string[], staged = () => {}): Promise<number> {
-    await restore(new Map(), await rows());
+    await restore(new Map(), rows());
     const at = await group.stage(processOn(table, 1_000_000, START));
-    const stage = await rows();
+    const stage = rows();
     staged();
     const ignored = new Set(["writeId", ...(group.ignored ?? [])]);
     const ignoredTypes = new Set(group.ignoredTypes);
@@ -214,7 +215,7 @@ export async function startInterleaving() {
     /** Returns the rows that differ from those of the stage, and restores the stage. */
     async function stateAfter(): Promise<Rows> {
       await group.settle?.(processOn(table, 4_000_000, START + 600_000), at);
-      const now = await rows();
+      const now = rows();
       await restore(stage, now);
       const plain = (content: string): string => (group.random ? content.replaceAll(group.random, "?") : content);
       const kept = (item: string): string =>
@@ -324,19 +325,19 @@ export async function startInterleaving() {
     verbs: readonly string[],
     staged = () => {},
   ): Promise<void> {
-    await restore(new Map(), await rows());
+    await restore(new Map(), rows());
     const at = await group.stage(processOn(table, 1_000_000, START));
-    const stage = await rows();
+    const stage = rows();
     staged();
     for (const [name, verb] of Object.entries(group.verbs)) {
       if (!verbs.includes(name)) continue;
       const added: (number | "refused")[] = [];
       for (const secondId of [3_000_000, 2_000_000]) {
         await verb(processOn(table, 2_000_000, START + 60_000), at);
-        const first = await rows();
+        const first = rows();
         const second = processOn(impatient(table), secondId, START + 61_000);
         const answer = await verb(second, at).then(() => "done", refused);
-        const both = await rows();
+        const both = rows();
         await restore(stage, both);
         added.push(answer === "done" ? both.size - first.size : "refused");
       }
