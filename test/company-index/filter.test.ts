@@ -12,6 +12,7 @@ import { findMatches } from "#shared/company-index/search/match.ts";
 import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
+import { sized } from "../harness/tier.ts";
 
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
@@ -69,7 +70,7 @@ function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
 const byList = (a?: IndexRow, b?: IndexRow): number =>
   (b?.createdAt ?? 0) - (a?.createdAt ?? 0) || (b?.id ?? 0) - (a?.id ?? 0);
 
-test("filters find each matching row exactly once", () => {
+test("filters find each matching row exactly once", { tags: "sized" }, () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fields, fc.constantFrom(0, 0, 0, 1)), { minLength: 1, maxLength: 200, size: "max" }),
@@ -99,6 +100,6 @@ test("filters find each matching row exactly once", () => {
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: sized({ short: 120, wide: 400 }) },
   );
 });

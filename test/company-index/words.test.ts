@@ -8,6 +8,7 @@ import { Words } from "#shared/company-index/search/words.ts";
 import { decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
+import { sized } from "../harness/tier.ts";
 
 function plain(texts: readonly string[]): PlainTexts {
   const pieces = texts.map((text) => Buffer.from(`${text}\n`));
@@ -36,7 +37,7 @@ const texts = fc.array(
   { maxLength: 120, size: "max" },
 );
 
-test("a search finds each text that contains the word, and no other text", () => {
+test("a search finds each text that contains the word, and no other text", { tags: "sized" }, () => {
   fc.assert(
     fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
       const [stored, words] = [plain(given), new Words(plain(given))];
@@ -48,7 +49,7 @@ test("a search finds each text that contains the word, and no other text", () =>
         expect(foundBy(stored, each)).toEqual(including(given, each));
       }
     }),
-    { numRuns: 1_500 },
+    { numRuns: sized({ short: 400, wide: 1_500 }) },
   );
 });
 
@@ -80,7 +81,7 @@ const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes
   return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };
 };
 
-test("a search distinguishes rows and notes, with and without a word index", () => {
+test("a search distinguishes rows and notes, with and without a word index", { tags: "sized" }, () => {
   fc.assert(
     fc.property(entries, word, (given, wanted) => {
       const segment = new SegmentTexts(decodeText("text", encodeSegment(given.map(stored)).text));
@@ -103,7 +104,7 @@ test("a search distinguishes rows and notes, with and without a word index", () 
       expect(segment.unindexedBytes).toBe(0);
       expect(search()).toEqual(expected.toSorted());
     }),
-    { numRuns: 500 },
+    { numRuns: sized({ short: 150, wide: 500 }) },
   );
 });
 

@@ -44,7 +44,7 @@ describe.each(writes)("%s", (_, row) => {
   });
 
   test("unknown fields and the server's own fields are ignored; `__proto__` and `constructor.prototype` are malformed", async () => {
-    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, i]));
+    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, i]));
     const expected = row.statuses[0];
     for (const extra of [
       JSON.stringify(many).slice(1, -1),
@@ -53,7 +53,7 @@ describe.each(writes)("%s", (_, row) => {
     ]) {
       const answer = await sendText(row, `{${extra},${JSON.stringify(bodyFor(row)).slice(1)}`);
       expect(answer.status, answer.text).toBe(expected);
-      expect(answer.text).not.toMatch(/"(?:id|companyId)":1[,}]|2001-01-01|k9999/);
+      expect(answer.text).not.toMatch(/"(?:id|companyId)":1[,}]|2001-01-01|k999/);
     }
     for (const forbidden of ['"__proto__":{"role":"owner"}', '"constructor":{"prototype":{"isActive":false}}']) {
       const body = `{${forbidden},${JSON.stringify(bodyFor(row)).slice(1)}`;

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { sized } from "../harness/tier.ts";
 
 const as = await newTeam();
 const client = as.owner;
@@ -169,12 +170,12 @@ async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodi
   expect(bodyOf(await client("GET", path), 200, Shown)).toMatchObject(shown);
 }
 
-test.each(Object.entries(kinds))("%s", async (_, kind) => {
+test.each(Object.entries(kinds))("%s", { tags: "sized" }, async (_, kind) => {
   const { collection, first, place = collection, fields } = kind;
   const path = `${place}/${await made(collection, first)}`;
   const body = fc.record(fields, { requiredKeys: [] });
   await fc.assert(
     fc.asyncProperty(fc.array(body, { minLength: 1, maxLength: 4 }), (bodies) => expectFold(path, kind, bodies)),
-    { numRuns: 12 },
+    { numRuns: sized({ short: 5, wide: 12 }) },
   );
 });

@@ -127,7 +127,7 @@ test("an exported file that is edited and imported by id changes exactly the edi
     expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
     expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
   };
-  await fc.assert(fc.asyncProperty(plan, columns, holds), { numRuns: sized({ short: 12, wide: 200 }) });
+  await fc.assert(fc.asyncProperty(plan, columns, holds), { numRuns: sized({ short: 5, wide: 200 }) });
 });
 
 test("an update writes status history and notes as the API does, and a file may have few columns besides the key", async () => {
@@ -343,7 +343,7 @@ describe("cost", () => {
   });
 
   test("the keys of a million rows take at most 120 MB", { tags: "sized" }, () => {
-    const rows = sized({ short: 200_000, wide: 1_000_000 });
+    const rows = sized({ short: 100_000, wide: 1_000_000 });
     const before = reachableBytes();
     const fileKeys = new FileKeys("sourceId");
     for (let row = 2; row < rows + 2; row++) fileKeys.add(row, `source-${row % 1_000 === 0 ? 7 : row}`);

@@ -1,4 +1,4 @@
-/** A competing call before each write of a verb loses nothing. */
-import { testLaws } from "./laws.ts";
+/** A competing call before each write of a verb of companies loses nothing. */
+import { ofCompanies, testLaws } from "./laws.ts";
 
-testLaws("writes");
+testLaws("writes", ofCompanies);

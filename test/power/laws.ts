@@ -1,14 +1,17 @@
-/** Runs the general law of conditional writes (interleaved.ts) for all verbs. */
+/** Runs the general law of conditional writes (interleaved.ts) for the verbs of companies and for the other verbs. */
 import { afterAll, beforeAll, test } from "vitest";
 import { laws as ofCompanies } from "./company-verbs.ts";
-import { type Gaps, startInterleaving } from "./interleaved.ts";
+import { type Gaps, type Law, startInterleaving } from "./interleaved.ts";
 import { laws as ofProspects } from "./prospect-verbs.ts";
 import { laws as ofUsers } from "./user-verbs.ts";
 import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
-export const laws = { ...ofProspects, ...ofCompanies, ...ofUsers, ...ofWebhooks };
+export { ofCompanies };
+/** They take three quarters of the time, so `npm test` does not run them. */
+export const otherLaws = { ...ofProspects, ...ofUsers, ...ofWebhooks };
+export const laws = { ...otherLaws, ...ofCompanies };
 
-export function testLaws(gaps: Gaps): void {
+export function testLaws(gaps: Gaps, chosen: Readonly<Record<string, Law>>): void {
   let started: Awaited<ReturnType<typeof startInterleaving>>;
   beforeAll(async () => {
     process.env.WEBHOOK_URL_POLICY = "local";
@@ -16,5 +19,5 @@ export function testLaws(gaps: Gaps): void {
     started = await startInterleaving();
   });
   afterAll(() => started.stop());
-  for (const [name, law] of Object.entries(laws)) test(name, () => law.run(started, gaps, law.verbs));
+  for (const [name, law] of Object.entries(chosen)) test(name, () => law.run(started, gaps, law.verbs));
 }

@@ -118,7 +118,7 @@ test("the calendar has exactly the appointments of the rep's prospects after any
       for (const id of model.prospects.keys()) await deleteProspect(context, caller, id);
       for (const rep of reps) expect(await calendar(context, rep)).toEqual([]);
     }),
-    { numRuns: sized({ short: 12, wide: 60 }) },
+    { numRuns: sized({ short: 6, wide: 60 }) },
   );
 });
 

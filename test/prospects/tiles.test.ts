@@ -15,6 +15,7 @@ import { gzipped } from "#shared/http/gzip.ts";
 import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
 import { boxAround, type Tile } from "#shared/tiles/tile.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
+import { sized } from "../harness/tier.ts";
 
 type Point = readonly [lat: number | null, lng: number | null, statusId: number | null];
 
@@ -102,7 +103,7 @@ const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { minLe
 const zooms = fc.integer({ min: 0, max: 22 });
 
 describe("pins", () => {
-  test("each point is in exactly one tile of a zoom, at its place, with its status", () => {
+  test("each point is in exactly one tile of a zoom, at its place, with its status", { tags: "sized" }, () => {
     fc.assert(
       fc.property(points, zooms, fc.nat(40), (given, zoom, flushed) => {
         const make = tilesOf(given, Math.min(flushed, given.length));
@@ -136,7 +137,7 @@ describe("pins", () => {
         }
         expect([...seen.keys()].sort((a, b) => a - b)).toEqual(mapped.map(({ id }) => id));
       }),
-      { numRuns: 150 },
+      { numRuns: sized({ short: 50, wide: 150 }) },
     );
   });
 

@@ -15,6 +15,7 @@ import { DaysOfZone } from "#shared/reports/days.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 import { Run, rareScripts, scripts } from "./activity-law.ts";
 
@@ -23,13 +24,15 @@ const today = () => new Date().toISOString().slice(0, 10);
 const query = () => ({ from: today(), to: today(), groupBy: "user", timezone: "UTC" }) as const;
 const sooner = { least: 1, settleMs: 0, sumAfter: 0 };
 
-test("reports count exactly what users have done, after any writes, imports, rebuilds and killed flushes", async () => {
+test("reports count exactly what users have done, after any writes, imports, rebuilds and killed flushes", {
+  tags: ["sized"],
+}, async () => {
   const play = fc.asyncProperty(scripts, async (steps) => {
     const context = warmFunction(db, systemClock);
     const { caller, repId } = await newCompany(context);
     await new Run(context, caller, repId, { ms: Date.UTC(2026, 0, 10, 20) }).play(steps);
   });
-  await fc.assert(play, { numRuns: rareScripts.length + 5, examples: rareScripts });
+  await fc.assert(play, { numRuns: rareScripts.length + sized({ short: 2, wide: 5 }), examples: rareScripts });
 });
 
 test.each([

@@ -10,6 +10,7 @@ import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { deleteRegistration, updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { sized } from "../harness/tier.ts";
 import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish, publishIn } from "./debounce-stage.ts";
 import { deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
@@ -57,8 +58,8 @@ describe("a debounce window", () => {
 });
 
 describe("concurrently with the sender", () => {
-  test("twenty events each arrive once", async () => {
-    for (let round = 0; round < 4; round++) {
+  test("twenty events each arrive once", { tags: "sized" }, async () => {
+    for (let round = 0; round < sized({ short: 2, wide: 4 }); round++) {
       const at = await pipeline();
       await publish(at, change(at, 2, 0));
       at.clock = START + DELAY * MINUTE;

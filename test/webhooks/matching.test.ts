@@ -184,7 +184,7 @@ test("two warm functions find the subscriptions of an uncached read after any se
       }
       await expectFound(3);
     }),
-    { numRuns: sized({ short: 15, wide: 400 }), examples: [[[automatic], everyStep]] },
+    { numRuns: sized({ short: 6, wide: 400 }), examples: [[[automatic], everyStep]] },
   );
 });
 
