@@ -5,7 +5,7 @@
 import { sized } from "./tier.ts";
 
 /** Maximum number of calls of short work. Short work is killed at one call and at its last call, longer work at three calls. */
-const SHORT_WORK = 15;
+const SHORT_WORK = 50;
 /** The distances between the calls that `killPoints` yields. They have no common divisor, so that no phase of repeated work is missed. */
 const DISTANCES = [3, 8, 21, 34, 13, 29] as const;
 

@@ -313,6 +313,6 @@ test("an export that is imported into an empty company has the same content in t
     expect(contentOf(await exportOf(newFunction(), two))).toEqual(contentOf(text));
   };
   await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), {
-    numRuns: sized({ short: 12, wide: 60 }),
+    numRuns: sized({ short: 5, wide: 60 }),
   });
 });

@@ -87,7 +87,7 @@ test("if a status is deactivated while a prospect gets it, the prospect has the 
 }, async () => {
   const { context, caller } = await company();
   const outcomes = new Set<string>();
-  for (let round = 0; round < sized({ short: 24, wide: 60 }); round++) {
+  for (let round = 0; round < sized({ short: 12, wide: 60 }); round++) {
     const [{ id: statusId }, { id }] = await Promise.all([
       createStatus(context, caller.companyId, { value: `s${round}` }),
       createProspect(context, caller, {}),

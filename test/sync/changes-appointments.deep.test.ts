@@ -44,14 +44,12 @@ async function snapshotOf({ context, owner }: Stage, limit: number) {
   return { ids, pages, units };
 }
 
-test.each([1, 3, 7, 10, 11, 500])(
-  "a snapshot with pages of %i contains each appointment once, in order",
-  async (limit) => {
-    const stage = await newStage(db);
-    const expected = await withAppointments(stage);
-    expect((await snapshotOf(stage, limit)).ids).toEqual(expected);
-  },
-);
+test("a snapshot with pages of any size contains each appointment once, in order", async () => {
+  const stage = await newStage(db);
+  const expected = await withAppointments(stage);
+  for (const limit of [1, 3, 7, 10, 11, 500])
+    expect((await snapshotOf(stage, limit)).ids, `pages of ${limit}`).toEqual(expected);
+});
 
 test("a prospect that gets another assignee while the agendas are read keeps its appointments in the snapshot", async () => {
   const stage = await newStage(db);

@@ -28,19 +28,21 @@ import { importProspects } from "./imported.ts";
 import { newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
-const COUNT = 100;
 /** The tests change records of every fifth prospect. The ids are then so far apart that one Query for several rows costs more. */
 const APART = 5;
 /** A text that is too long for an entry of the search index. */
 const LONG = "Called. ".repeat(60);
 const START = "2030-01-01T00:00:00.000Z";
 
-/** Creates a company with `COUNT` prospects of a rep. Its owner and both reps have read all records. The clock advances with each call. */
-async function newCompany() {
+/** Number of prospects of the tests of costs. */
+const MANY = 100;
+
+/** Creates a company with some prospects of a rep. Its owner and both reps have read all records. The clock advances with each call. */
+async function newCompany(count = 4 * APART) {
   const { context, owner, reps, time } = await newTimedStage(db);
   const [rep = expect.fail(), other = expect.fail()] = reps;
   const ids: number[] = [];
-  for (let i = 0; i < COUNT; i++) {
+  for (let i = 0; i < count; i++) {
     const contact = { name: `Maria Garcia ${i}`, phoneNumber: "+1 512 555 0134" };
     ids.push((await createProspect(context, owner, { ...contact, assignedToUserId: rep.userId })).id);
   }
@@ -93,7 +95,7 @@ test.each([
 ])(
   "new and changed notes are read without the rows of their prospects (flushed: $isFlushed)",
   async ({ isFlushed, rounds }) => {
-    const { at, owner, rep, scattered, flush, pull } = await newCompany();
+    const { at, owner, rep, scattered, flush, pull } = await newCompany(MANY);
     const notes: number[] = [];
     for (const [i, id] of scattered.entries()) {
       const occurredAt = i % 2 === 0 ? undefined : "2026-06-01T08:00:00.000Z";
@@ -123,7 +125,7 @@ test.each([
 ])(
   "new and changed appointments are read with their prospects (flushed: $isFlushed)",
   async ({ isFlushed, rounds }) => {
-    const { at, owner, rep, scattered, flush, pull } = await newCompany();
+    const { at, owner, rep, scattered, flush, pull } = await newCompany(MANY);
     const appointments: number[] = [];
     for (const id of scattered) {
       const fields = { title: "Roof inspection", startAt: START, endAt: "2030-01-01T01:00:00.000Z" };
@@ -133,7 +135,7 @@ test.each([
       if (isFlushed) await flush();
       const entries = appointments.map(async (id) => [id, await getAppointment(at(), owner, id)] as const);
       const expected = new Map(await Promise.all(entries));
-      const { items } = await listProspects(at(), owner, { page: 1, pageSize: COUNT });
+      const { items } = await listProspects(at(), owner, { page: 1, pageSize: MANY });
       const listed = new Map(items.map((item) => [item.id, Prospect.parse(item)]));
       for (const caller of [owner, rep]) {
         const page = await pull(caller);

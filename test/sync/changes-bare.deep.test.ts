@@ -17,16 +17,15 @@ import { forgetRows } from "../harness/forget-rows.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
-const COUNT = 140;
 /** The tests change every seventh prospect. The ids are then so far apart that one Query for several rows costs more than single reads. */
 const APART = 7;
 
-/** Creates a company with `COUNT` prospects of the first rep. The owner and the reps have read all records. */
-async function newCompany() {
+/** Creates a company with prospects of the first rep. The owner and the reps have read all records. */
+async function newCompany(count: number) {
   const { context, owner, reps } = await newStage(db);
   const [rep = expect.fail(), other = expect.fail()] = reps;
   const ids: number[] = [];
-  for (let i = 0; i < COUNT; i++)
+  for (let i = 0; i < count; i++)
     ids.push((await createProspect(context, owner, { name: `Maria ${i}`, assignedToUserId: rep.userId })).id);
   const all = async () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
   await all();
@@ -48,7 +47,7 @@ test.each([
 ])(
   "prospects that move to another rep or are deleted are read in $rounds rounds (flushed: $isFlushed)",
   async (given) => {
-    const { context, owner, rep, other, scattered, flush, pull } = await newCompany();
+    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(20 * APART);
     const settle = async () => (given.isFlushed ? flush() : undefined);
     // The row of each prospect costs half a unit. A Query for its notes and one for its appointments cost a unit each.
     const most = { units: 2.5 * scattered.length + 3, rounds: given.rounds };
@@ -76,7 +75,7 @@ const ways = ["added", "added and deleted", "added by an import", "an appointmen
 test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlushed }))))(
   "a note ($way) moves with its prospect (flushed: $isFlushed)",
   async ({ way, isFlushed }) => {
-    const { context, owner, rep, other, scattered, flush, pull } = await newCompany();
+    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(APART);
     const [id = expect.fail()] = scattered;
     const settle = async () => (isFlushed ? flush() : undefined);
     let racing = context;
