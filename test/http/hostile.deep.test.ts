@@ -224,12 +224,13 @@ describe("paths and verbs", () => {
       "application/vnd.api+json; charset=utf-8",
       "no media type",
     ];
-    for (const [path, own] of Map.groupBy(routes, (route) => route.path)) {
+    for (const [i, [path, own]] of [...Map.groupBy(routes, (route) => route.path)].entries()) {
       const allowed = own.map(({ method }) => method);
       const place = path.replace(/\{\w+\}/g, "1");
       const wrong = ["PUT", "POST", "PATCH", "DELETE"].filter((verb) => !allowed.some((it) => it === verb));
       const [verb = ""] = wrong;
-      for (const type of types) {
+      // One function answers for all paths, so each path gets a third of the media types.
+      for (const type of types.filter((_, n) => n % 3 === i % 3)) {
         const headers: Record<string, string> = type === undefined ? {} : { "Content-Type": type };
         const answer = await send(verb, place, { headers, body: type === undefined ? "" : "{" });
         problemOf(answer, 405, "method_not_allowed");

@@ -54,3 +54,17 @@ test("GET of one prospect returns all its appointments", async () => {
   expect(appointments.map((entry) => entry.id)).toEqual(made.toSorted((a, b) => a - b));
   expect(appointments.every((entry) => entry.notes === notes)).toBe(true);
 });
+
+test("the list of notes returns all notes", async () => {
+  const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
+  const body = "\u0001".repeat(10_000);
+  const made = await inLanes(112, async () => {
+    const answer = await as.rep("POST", `/api/prospects/${id}/notes`, { body });
+    return bodyOf(answer, 201, Identified).id;
+  });
+  const answer = await as.rep("GET", `/api/prospects/${id}/notes`);
+  const notes = bodyOf(answer, 200, z.array(z.looseObject({ id: z.number(), body: z.string() })));
+  expect(Buffer.byteLength(answer.text)).toBeGreaterThan(BUFFERED_BYTES);
+  expect(new Set(notes.map((note) => note.id))).toEqual(new Set(made));
+  expect(notes.every((note) => note.body === body)).toBe(true);
+});

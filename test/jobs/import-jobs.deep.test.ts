@@ -34,7 +34,7 @@ let turn = 0;
 const { list, summary, expectOnce, expectNothing, left } = importChecks(db, () => harness);
 
 /** An import writes batches of 2 048 rows, so this number of rows needs several batches. */
-const MANY = sized({ short: 2_500, wide: 5_000 });
+const MANY = sized({ short: 2_100, wide: 5_000 });
 
 test(`${MANY} rows become prospects in their order, for 1.1 write units each and one more for each note`, {
   tags: "sized",
@@ -137,7 +137,7 @@ describe("hand-over", () => {
   test("executions with time for only one batch write every row once, in the order of the file", {
     tags: "sized",
   }, async () => {
-    const count = sized({ short: 2_400, wide: 4_500 });
+    const count = sized({ short: 2_100, wide: 4_500 });
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(count, 130));
     let runs = 0;

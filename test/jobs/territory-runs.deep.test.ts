@@ -21,6 +21,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { resultsOf, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
@@ -66,7 +67,9 @@ async function newGrid(): Promise<Company & { readonly points: readonly Point[] 
   return { ...company, points };
 }
 
-test("the counts equal those of a test of each point, for polygons that also cross themselves", async () => {
+test("the counts equal those of a test of each point, for polygons that also cross themselves", {
+  tags: "sized",
+}, async () => {
   const { caller, repId, points } = await newGrid();
   const { companyId } = caller;
   const { id } = await createTerritory(harness.sound(), caller, { name: "T", ...empty });
@@ -96,7 +99,7 @@ test("the counts equal those of a test of each point, for polygons that also cro
       );
       expect((await territoryStats(harness.sound(), rep, id)).total).toBe(own);
     }),
-    { numRuns: 40 },
+    { numRuns: sized({ short: 15, wide: 40 }) },
   );
 });
 

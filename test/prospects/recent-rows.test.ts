@@ -84,7 +84,7 @@ describe("a list in a warm function", () => {
           }
         }
       }),
-      { numRuns: sized({ short: 6, wide: 300 }) },
+      { numRuns: sized({ short: 4, wide: 300 }) },
     );
   });
 });

@@ -138,6 +138,6 @@ test("a list shows the next appointment after any creations, moves, completions 
         ]);
       }
     }),
-    { numRuns: sized({ short: 16, wide: 40 }) },
+    { numRuns: sized({ short: 8, wide: 40 }) },
   );
 });

@@ -66,7 +66,7 @@ test("the sweeper succeeds although its read for metrics fails", async () => {
 
 const Swept = z.object({ queued: z.int(), writes: z.int(), isFound: z.boolean() });
 
-const OVERDUE = sized({ short: 250_000, wide: 1_000_000 });
+const OVERDUE = sized({ short: 100_000, wide: 1_000_000 });
 
 test(`${OVERDUE} overdue deliveries of one company need bounded writes and a heap of 64 MB, and no other company waits`, {
   tags: "sized",

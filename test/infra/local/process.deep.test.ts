@@ -22,28 +22,21 @@ test("a port in use leads to one line of output and exit code 1", async () => {
   taken.close();
 });
 
-test.each(["/proc/data", "package.json/data"])(
-  "the data directory %s leads to one line of output and exit code 1",
-  (place) => {
-    const env = { ...process.env, PORT: "0", DATA_DIR: place };
-    // A process that hangs at the start would also ignore SIGTERM, because it does not return to the event loop. It is therefore ended with
-    // SIGKILL.
-    const options = { cwd: root, encoding: "utf8", env, timeout: 120_000, killSignal: "SIGKILL" } as const;
-    const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
-    expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\): set it to another one\n$/);
-    expect(stderr).toContain(place);
-    expect(status).toBe(1);
-  },
-);
+test("a data directory in a file leads to one line of output and exit code 1", () => {
+  const place = "package.json/data";
+  const env = { ...process.env, PORT: "0", DATA_DIR: place };
+  // A process that hangs at the start would also ignore SIGTERM, because it does not return to the event loop. It is therefore ended with
+  // SIGKILL.
+  const options = { cwd: root, encoding: "utf8", env, timeout: 120_000, killSignal: "SIGKILL" } as const;
+  const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
+  expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\): set it to another one\n$/);
+  expect(stderr).toContain(place);
+  expect(status).toBe(1);
+});
 
 test.each([
   [{ HOST: "" }, "HOST: the value is not valid\n"],
-  [{ PORT: "" }, "PORT: the value is not valid\n"],
   [{ PORT: "0" }, "PORT: take the port from the line `ready` of the service\n"],
-  [
-    { HOST: "::1", PORT: "1" },
-    "target: local service at http://[::1]:1\nno local service answers at http://[::1]:1: start it with npm start\n",
-  ],
   [
     { HOST: "::", PORT: "1" },
     "target: local service at http://127.0.0.1:1\nno local service answers at http://127.0.0.1:1: start it with npm start\n",
@@ -61,17 +54,10 @@ test("the smoke test reads the same settings as the token command", () => {
 
 test.each([
   [["--seed", "many"], {}, "--seed: the value is not valid"],
-  [[], { PORT: "http" }, "PORT: the value is not valid"],
-  [[], { HOST: "" }, "HOST: the value is not valid"],
   [
     [],
     { ALLOWED_ORIGINS: "https://a.test, app" },
     'ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "app"',
-  ],
-  [
-    [],
-    { ALLOWED_ORIGINS: "https://a.test/" },
-    'ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "https://a.test/"',
   ],
   [[], { LOCAL_TIME_SCALE: "0" }, "LOCAL_TIME_SCALE: the value is not valid"],
 ])("%j %j is refused in one line", async (args, env, message) => {
