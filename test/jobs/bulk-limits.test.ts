@@ -11,9 +11,11 @@ import { CHUNK, chunksOf, memberReader, storeMembers } from "#shared/jobs/bulk/m
 import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
 import { storeResults } from "#shared/jobs/bulk/results.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
+import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { newJob, newStage, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
+import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
@@ -100,6 +102,19 @@ test("a filter that matches 1 000 001 prospects is refused, and one that matches
       faults: [expect.objectContaining({ pointer: "/filter", code: "too_big" })],
     }),
   );
+});
+
+test("a job gives a prospect as many tags as it may have, and no further one", async () => {
+  const stage = await newStage(harness, 1);
+  const { companyId } = stage.caller;
+  const addTagIds: number[] = [];
+  for (let i = 0; i < limits.tagsPerProspect; i++)
+    addTagIds.push((await createTag(harness.sound(), companyId, { value: `t${i}`, color: "#DC2626" })).id);
+  const ended = async (tagIds: readonly number[]) =>
+    endOf(harness, now, stage, await newJob(harness, stage, { addTagIds: [...tagIds] }));
+  expect(await ended(addTagIds)).toMatchObject({ changed: 1, failed: 0 });
+  expect(await ended([stage.tagId])).toMatchObject({ changed: 0, failed: 1 });
+  expect((await rowsOf(harness, stage))[0]?.tagIds).toEqual(addTagIds);
 });
 
 /** Creates a job and sends its message to the queue of the harness. The job sets one of two statuses, which `at` chooses. */
