@@ -4,6 +4,7 @@
  */
 
 import { metered } from "#shared/db/meter.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery-pipeline.ts";
@@ -27,7 +28,9 @@ export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const sums = { publish: 0, send: 0, reads: 0, requests: 0 };
   for (let i = 0; i < EVENTS; i++) {
     const { importId: _, ...after } = makeProspect(company, i).prospect;
-    const published = await metered(() => publish({ ...scene, change: { before: undefined, after } }));
+    const published = await metered(() =>
+      publish({ ...scene, change: { before: undefined, after: prospectItem(after) } }),
+    );
     const sent = await metered(() => drain(scene));
     sums.publish += published.usage.writeUnits;
     sums.send += sent.usage.writeUnits;
