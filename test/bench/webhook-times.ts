@@ -12,6 +12,7 @@ import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
@@ -141,7 +142,7 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
 
 async function commitProspects({ table }: ApiContext, companyId: number, ids: readonly number[]): Promise<number[]> {
   const now = iso(Date.now());
-  const rowOf = (id: number) => ({ ...createdProspect(companyId, id), createdAt: now, updatedAt: now });
+  const rowOf = (id: number) => prospectItem({ ...createdProspect(companyId, id), createdAt: now, updatedAt: now });
   await table.batchPut(ids.map((id) => ({ ...keys.prospect(companyId, id), ...rowOf(id) })));
   const committed = performance.now();
   return ids.map(() => committed);
