@@ -78,7 +78,7 @@ function isRunning(pid: number): boolean {
 
 export default defineConfig({
   test: {
-    // Two processors: a third worker uses the time in which a test waits for a delivery or a process.
+    // Tests often wait for a delivery or a process. On two processors, a third worker uses this time.
     maxWorkers: 3,
     reporters: ["default", new Summary()],
     tags: [{ name: "sized", description: "runs at the size of the project: short, or wide before a release" }],

@@ -48,10 +48,29 @@ export interface DataDir {
 /** The form in which this service stores its data: the first version with this form. Change it with each form that other code cannot read. */
 const FORM = "1.0.0";
 
-/** Throws a LocalError if a service with another form of data has written the directory. This function changes nothing in the directory. */
-function checkForm(directory: string): void {
+/** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */
+const BEGUN = "begun";
+
+/** The names of the data, which a start removes if the first start was interrupted or the data is deleted first. */
+const DATA = [
+  ...["tables.db", "tables.db-wal", "tables.db-shm", "tables.db-journal"],
+  ...["positions.json", "encryption-keys.json", "queues"],
+];
+
+/**
+ * Throws a LocalError if a service with another form of data, or another program, has written the directory. This function changes nothing
+ * in the directory.
+ */
+function checkContents(directory: string, fresh: boolean): void {
   const file = path.join(directory, "complete");
-  if (!existsSync(file) || readFileSync(file, "utf8") === FORM) return;
+  if (!existsSync(file)) {
+    const foreign = DATA.find((name) => existsSync(path.join(directory, name)));
+    if (foreign === undefined) return;
+    throw new LocalError(
+      `DATA_DIR: ${directory} contains ${foreign}, which this service has not written: set it to another directory`,
+    );
+  }
+  if (fresh || [FORM, BEGUN].includes(readFileSync(file, "utf8"))) return;
   throw new LocalError(
     `DATA_DIR: ${directory} contains data of another version, which this version cannot read: begin anew with --fresh`,
   );
@@ -59,23 +78,13 @@ function checkForm(directory: string): void {
 
 /** @param fresh true if the data is deleted first */
 export async function openDataDir(directory: string, fresh: boolean): Promise<DataDir> {
-  if (!fresh) checkForm(directory);
+  checkContents(directory, fresh);
   const { at, release, markEnding } = await claimed(directory);
-  // The last step of the first start writes the file `complete`. If the file is missing, the first start was interrupted and the demo data
-  // is incomplete.
-  if (fresh || !existsSync(at("complete"))) {
-    for (const name of [
-      "complete",
-      "tables.db",
-      "tables.db-wal",
-      "tables.db-shm",
-      "tables.db-journal",
-      "positions.json",
-      "encryption-keys.json",
-      "queues",
-    ]) {
-      rmSync(at(name), { recursive: true, force: true });
-    }
+  const form = at("complete");
+  if (fresh || !existsSync(form) || readFileSync(form, "utf8") === BEGUN) {
+    // This file is written before the data, so that the next start may remove what an interrupted one has written.
+    writeFileSync(form, BEGUN);
+    for (const name of DATA) rmSync(at(name), { recursive: true, force: true });
   }
   return {
     database: at("tables.db"),
@@ -87,7 +96,7 @@ export async function openDataDir(directory: string, fresh: boolean): Promise<Da
     assembly: at("assembly"),
     compileCache: at("compile-cache"),
     worker: at("worker.mjs"),
-    markComplete: () => writeFileSync(at("complete"), FORM),
+    markComplete: () => writeFileSync(form, FORM),
     markEnding,
     release,
   };

@@ -90,8 +90,8 @@ export const Head = z.object({
   manifest: z._default(z.array(z.string()), []),
   /** Number of changes of statuses, tags and users. Readers compare it with the version of their cached names. */
   dictionaryVersion: z._default(z.int(), 0),
-  /** The time at which the compaction lock expires, in milliseconds since 1970. Stored rows have this attribute name. */
-  mergesRestUntil: z._default(z.int(), 0),
+  /** The time at which the compaction lock expires, in milliseconds since 1970. */
+  lockedUntil: z._default(z.int(), 0),
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
   /** The version of the newest chunk, or 0. */
@@ -100,8 +100,8 @@ export const Head = z.object({
   flushedAt: z._default(z.int(), 0),
   /** Identifies the change log. A restore from a backup sets a new id, because no chunk contains the changes of the restore. */
   logId: z._default(z.string(), ""),
-  /** Number of changes of territories, although the name says polygons. Readers compare it with the version of their cache. */
-  polygonsVersion: z._default(z.int(), 0),
+  /** Number of changes of territories. Readers compare it with the version of their cache. */
+  territoriesVersion: z._default(z.int(), 0),
 });
 export type Head = z.infer<typeof Head>;
 
@@ -122,7 +122,7 @@ export const namesChangeInHead = (companyId: number): Write => ({
 /** Every transaction that changes territories includes this write once, so that readers notice that their cache is outdated. */
 export const territoriesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
-  change: { set: { type: HEAD_TYPE }, add: { polygonsVersion: 1 } },
+  change: { set: { type: HEAD_TYPE }, add: { territoriesVersion: 1 } },
 });
 
 /** Begins a new change log. Clients with a copy of the data must then read all data again. */

@@ -1,6 +1,6 @@
 /**
  * The polygons of territories, for filters of prospects. A warm function caches them. A filter reads the head of the company index anyway,
- * whose `polygonsVersion` shows whether a cached polygon is current.
+ * whose `territoriesVersion` shows whether a cached polygon is current.
  */
 import * as z from "zod/mini";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
@@ -27,16 +27,16 @@ const WithPolygon = z.object({ polygon: z.instanceof(Uint8Array) });
 /**
  * Returns the area of a territory. If the company has no territory with this id, the area is empty.
  *
- * A cached polygon is used only if no polygon of the company has changed since it was read (`polygonsVersion` of the search index is the
+ * A cached polygon is used only if no polygon of the company has changed since it was read (`territoriesVersion` of the search index is the
  * same).
  */
 export async function territoryArea(
   { table }: Pick<ReadContext, "table">,
   companyId: number,
   id: number,
-  { logId, polygonsVersion }: Pick<Head, "logId" | "polygonsVersion">,
+  { logId, territoriesVersion }: Pick<Head, "logId" | "territoriesVersion">,
 ): Promise<Area> {
-  const version = `${logId}.${polygonsVersion}`;
+  const version = `${logId}.${territoriesVersion}`;
   const cache = caches.get(table) ?? new Map<string, Cached>();
   caches.set(table, cache);
   const key = `${companyId}#${id}`;

@@ -58,7 +58,7 @@ export async function territoryShapes(
   return shapes;
 }
 
-const versionOf = ({ logId, polygonsVersion }: Head): string => `${logId}.${polygonsVersion}`;
+const versionOf = ({ logId, territoriesVersion }: Head): string => `${logId}.${territoriesVersion}`;
 
 function evict(cache: Map<number, Cached>): void {
   let bytes = [...cache.values()].reduce((sum, entry) => sum + entry.bytes, 0);

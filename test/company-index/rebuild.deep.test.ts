@@ -44,7 +44,7 @@ describe("a rebuild", () => {
     await company.stage(flushAll);
     expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
     const { head, keys } = await readUnflushed(db.direct, company.id);
-    expect({ left: keys, rest: head.mergesRestUntil, by: head.rebuildId }).toEqual({ left: [], rest: 0, by: null });
+    expect({ left: keys, rest: head.lockedUntil, by: head.rebuildId }).toEqual({ left: [], rest: 0, by: null });
     await expectExact(company);
   });
 

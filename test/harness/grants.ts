@@ -87,7 +87,7 @@ const rare: readonly RareGrants[] = [
       "BatchWriteItem segments",
     ],
     reason:
-      "128 entries wait, or entries wait for five seconds, or runs are merged: test/company-index/company-index.deep.test.ts.",
+      "128 entries wait, or entries wait for five seconds, or parts are merged: test/company-index/company-index.deep.test.ts.",
   },
   {
     files: [

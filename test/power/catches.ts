@@ -29,7 +29,7 @@ const RECORDER = (log: string): string =>
 export function recorded(file: string, source: string, log: string): { source: string; names: string[] } {
   const names: string[] = [];
   let changed = source;
-  // From the last one to the first, so that a change moves no handler that is still to be changed.
+  // The last handler is changed first, so that the positions of the earlier ones stay correct.
   for (const { index, 0: found } of [
     ...source.matchAll(/\bcatch (?:\(\w+(?:: unknown)?\) )?\{|\.catch\(/g),
   ].reverse()) {

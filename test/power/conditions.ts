@@ -12,7 +12,7 @@ import * as z from "zod";
 import { keptConditions } from "./kept-conditions.ts";
 import { newScratch, ROOT, type Scratch, sourcesIn, testsNear } from "./mutants.ts";
 
-/** They define conditions, and contain none. */
+/** These files define what a condition is. They send no condition, so nothing in them is dropped. */
 const DEFINITIONS = /^shared\/db\/(expression|table|batch)\.ts$/;
 /** The text before a condition in the copy, which gives it a number. */
 const OPENINGS = {
@@ -21,7 +21,7 @@ const OPENINGS = {
   part: "numbered",
   spread: "numberedAll",
 } as const;
-/** So many test files run first. The others run only if these pass. */
+/** Number of test files that run first: those nearest to the changed file. The others run only if these pass. */
 const NEAREST = 3;
 
 interface Condition {

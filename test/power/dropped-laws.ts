@@ -47,7 +47,7 @@ for (const number of process.argv.slice(2).map(Number)) {
   for (const one of known) if (by === "" && one.sent.has(number) && (await fails(one))) by = one.name;
   console.log(`dropped ${number} ${by}`);
 }
-// Without a dropped condition, each law still holds: a lost table would look like a broken law.
+// If a law with all conditions fails here, the table was lost during the run, and the results above are not valid.
 dropping.number = Number.NaN;
 await known[0]?.run();
 process.exit();

@@ -6,7 +6,7 @@ export const dropping = {
   /** The numbers of the conditions that were sent since the set was cleared. */
   sent: new Set<number>(),
 };
-/** A check needs a condition, so a dropped condition becomes one that always holds. */
+/** A ConditionCheck of DynamoDB must have a condition. A dropped condition is therefore replaced by one that always holds. */
 const HOLDS: Condition = {
   op: "OR",
   parts: [

@@ -35,7 +35,10 @@ export interface Group<At> {
   readonly pairs: Readonly<Record<string, readonly string[]>>;
   /** For each verb, how it is refused after another one. After all others it succeeds. */
   readonly refusals?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Verbs that count as earlier if they end before the first write of another verb: what that verb creates then would be left behind. */
+  /**
+   * Verbs that delete the record to which new rows belong. If such a verb ends before the other verb has written anything, it counts as the
+   * first of the two, so the other verb must create no row.
+   */
   readonly first?: readonly string[];
   /** Verbs that change nothing, because they repeat what the stage has done. */
   readonly repeats?: readonly string[];

@@ -7,7 +7,7 @@ import { laws as ofUsers } from "./user-verbs.ts";
 import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
 export { ofCompanies };
-/** They take three quarters of the time, so `npm test` does not run them. */
+/** These laws take three quarters of the time of all laws, so `npm test` does not run them. */
 export const otherLaws = { ...ofProspects, ...ofUsers, ...ofWebhooks };
 export const laws = { ...otherLaws, ...ofCompanies };
 

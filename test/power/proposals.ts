@@ -1,4 +1,4 @@
-/** Draws lines of the service by a seed and proposes a fault for each. A person checks that each is a real fault (faults.ts). */
+/** Draws lines of the service by a seed and proposes a fault for each. A person checks that each is a real fault (faults.json). */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, sourcesIn } from "./mutants.ts";
@@ -48,7 +48,7 @@ const isCode = (line: string): boolean =>
   !/^(import|export (type|interface)|\*|\/[/*]|type |interface |readonly |\} from)/.test(line) &&
   !/["'`] *[+]?$|summary:|description:|explain\(|z\.|example|: "[A-Z]/.test(line);
 
-/** mulberry32 */
+/** Returns a generator of pseudo-random numbers from 0 to 1 (the algorithm mulberry32). The same seed gives the same numbers. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {

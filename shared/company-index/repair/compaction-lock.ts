@@ -19,7 +19,7 @@ export async function takeCompactionLock(
   const taken = {
     version: from.version + 1,
     rebuildId,
-    mergesRestUntil: clock.now() + COMPACTION_LOCK_MS,
+    lockedUntil: clock.now() + COMPACTION_LOCK_MS,
     ...logAfter(from),
   };
   const change = { set: { type: HEAD_TYPE, ...taken } };
@@ -39,7 +39,7 @@ export async function renewCompactionLock(
   companyId: number,
   rebuildId: string,
 ): Promise<void> {
-  const set = { mergesRestUntil: clock.now() + COMPACTION_LOCK_MS };
+  const set = { lockedUntil: clock.now() + COMPACTION_LOCK_MS };
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
@@ -49,7 +49,7 @@ export async function releaseCompactionLock(
   companyId: number,
   rebuildId: string,
 ): Promise<void> {
-  const change = { remove: ["rebuildId", "mergesRestUntil"] };
+  const change = { remove: ["rebuildId", "lockedUntil"] };
   const ended = table.write({ update: keys.indexHead(companyId), change, when: equals("rebuildId", rebuildId) });
   await ended.catch(() => undefined);
 }

@@ -91,7 +91,7 @@ export async function rebuild(
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
-    const leftMs = head.mergesRestUntil - context.clock.now();
+    const leftMs = head.lockedUntil - context.clock.now();
     if (leftMs > 0) {
       const expiry = `its lock expires in ${Math.ceil(leftMs / 1_000)} s unless it renews it`;
       throw new RebuildRefused(`another rebuild is running or was killed: ${expiry}`);

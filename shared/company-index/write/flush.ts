@@ -135,8 +135,7 @@ async function logOnly(
 }
 
 /** A rebuild replaces the parts that existed when it began and keeps newer ones. It could do neither with a part merged from both. */
-const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
-  mergesRestUntil > clock.now();
+const isCompactionLocked = ({ clock }: IndexContext, { lockedUntil }: Head): boolean => lockedUntil > clock.now();
 
 async function mergeAll(context: IndexContext, companyId: number, before: IndexState): Promise<number> {
   let state: IndexState | undefined = before;

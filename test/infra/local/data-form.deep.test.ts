@@ -1,4 +1,7 @@
-/** Tests that a start changes nothing in a data directory whose data has another form, and that `--fresh` begins anew. */
+/**
+ * Tests that a start changes nothing in a data directory whose data has another form or is not of this service, and that `--fresh` begins
+ * anew.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,10 +52,30 @@ test.each(["", "0.9.0", "2.0.0"])("the form '%s' is refused, and the directory s
 test("--fresh deletes data of another form, and the present form is opened", async () => {
   writeFileSync(join(directory, "complete"), "0.9.0");
   const fresh = await openDataDir(directory, true);
-  expect(contents().map(([file]) => file)).toEqual([join(directory, "lock")]);
+  expect(contents().map(([file]) => file)).toEqual([join(directory, "complete"), join(directory, "lock")]);
   fresh.markComplete();
   fresh.release();
   const before = contents();
   (await openDataDir(directory, false)).release();
   expect(contents()).toEqual(before);
+});
+
+test.each([false, true])(
+  "a directory with data of another program is refused (--fresh: %s), and stays as it is",
+  async (fresh) => {
+    writeFileSync(join(directory, "tables.db"), "of another program");
+    const before = contents();
+    await expect(openDataDir(directory, fresh)).rejects.toThrow("tables.db, which this service has not written");
+    expect(contents()).toEqual(before);
+  },
+);
+
+test("what an interrupted first start has written is deleted by the next one, and other files stay", async () => {
+  for (const name of readdirSync(directory)) rmSync(join(directory, name), { recursive: true });
+  writeFileSync(join(directory, "notes.txt"), "of the user");
+  const interrupted = await openDataDir(directory, false);
+  writeFileSync(join(directory, "tables.db"), "a half");
+  interrupted.release();
+  (await openDataDir(directory, false)).release();
+  expect(contents().map(([file]) => file)).toEqual([join(directory, "complete"), join(directory, "notes.txt")]);
 });
