@@ -1,7 +1,7 @@
 /** Builds the console into console/dist if its sources have changed since the last build. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { doneAtExit } from "../command/at-exit.ts";
 import { optionsOf, runCommand } from "../command/options.ts";
@@ -43,6 +43,8 @@ export async function buildConsole(): Promise<boolean> {
  * which Vite would bundle the larger and slower development build of React, so Vite gets NODE_ENV=production.
  */
 async function runVite(outDir: string): Promise<void> {
+  // Vite would report an unwritable folder with a stack of its own.
+  mkdirSync(outDir, { recursive: true });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // Node.js itself loads Vite's configuration. By default, Vite would write a bundle of it into node_modules.
   const options = ["--outDir", outDir, "--emptyOutDir", "--configLoader", "native"];
