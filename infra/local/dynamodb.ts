@@ -7,7 +7,6 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
@@ -66,20 +65,23 @@ export async function connectDynamoDb(endpoint: string, limitMs: number = CONNEC
 /**
  * A shell command that runs the DynamoDB server. It also starts a background process that kills the server when this Node.js process ends
  * for any reason, even by SIGKILL. The background process waits on a pipe from this process. The pipe closes when this process ends. The
- * background process then kills the server and removes `$SCRATCH`, the directory of tables that are not kept.
+ * background process then kills the server and removes `$SCRATCH`, the directory of in-memory tables.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
 /**
- * Returns the server and the SQLite file of its tables.
+ * Returns the server and the SQLite file of its tables. `database` is undefined if the tables are in the server's own memory.
  *
- * @param kept the file of the tables. If it is undefined, the server removes its file when it stops.
+ * @param file the SQLite file of the tables. If it is undefined, the tables are in memory.
  */
-export async function startDynamoDb(kept: string | undefined): Promise<DynamoDbServer & { readonly file: string }> {
+export async function startDynamoDb(
+  file: string | undefined,
+): Promise<DynamoDbServer & { readonly database: string | undefined }> {
   const port = await freePort();
-  const scratch = kept === undefined ? scratchDir() : undefined;
-  const file = kept ?? join(scratch ?? "", "tables.db");
-  const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), "--db-path", file];
+  const scratch = file === undefined ? memoryDir() : undefined;
+  const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
+  const storage = database === undefined ? [] : ["--db-path", database];
+  const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
   // The server is in a separate process group. Otherwise Ctrl-C in a terminal would end the server before this process has finished its
   // work. This process stops the server last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
@@ -112,25 +114,27 @@ export async function startDynamoDb(kept: string | undefined): Promise<DynamoDbS
     untilItAnswers(endpoint, START),
     failed.then((reason) => Promise.reject(new LocalError(reason))),
   ]);
-  indexStreams(file);
-  return { endpoint, failed, stop, file };
+  if (database !== undefined) indexStreams(database);
+  return { endpoint, failed, stop, database };
 }
 
-/** A file system in memory, for tables that end with the server. `indexStreams` can add indexes only to a file. */
+/**
+ * A file system in memory. In-memory tables are in a file on this file system, because `indexStreams` can add indexes only to a file. The
+ * file is as fast as the server's own in-memory tables.
+ */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/** Returns a new directory: on the file system in memory if it has `MEMORY_BYTES` free, or else of temporary files. */
-function scratchDir(): string {
-  return mkdtempSync(join(hasFreeMemory() ? MEMORY : tmpdir(), "canvassing-"));
-}
-
-function hasFreeMemory(): boolean {
+/**
+ * Returns a new directory on the file system in memory. Returns undefined if this machine has no such file system or less than
+ * `MEMORY_BYTES` free on it.
+ */
+function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize >= MEMORY_BYTES;
+    return bavail * bsize < MEMORY_BYTES ? undefined : mkdtempSync(join(MEMORY, "canvassing-"));
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -12,10 +12,9 @@ import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { KEEP_ALIVE_MS } from "./exchanges.ts";
 import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
-import { storedRows } from "./stored-rows.ts";
+import { type ServerWithFile, startServerWithFile, storedRows } from "./stored-rows.ts";
 
 /** What happens to one request to DynamoDB. */
 export type Fault =
@@ -77,11 +76,11 @@ export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
 /** Servers of this worker that no test uses at the moment. They end with the process of the worker. */
-const idle: Awaited<ReturnType<typeof startDynamoDb>>[] = [];
+const idle: ServerWithFile[] = [];
 
 /** Returns a server with an empty table: one that an earlier test of this worker has used, or a new one. */
 export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
-  const server = idle.pop() ?? (await startDynamoDb(undefined));
+  const server = idle.pop() ?? (await startServerWithFile());
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
@@ -120,7 +119,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
       plan = next;
       calls.length = 0;
     },
-    keysOf: async (partition) => storedRows(server.file, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
+    keysOf: async (partition) => storedRows(server.database, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
     stop: async () => {
       proxy.closeAllConnections();
       proxy.close();

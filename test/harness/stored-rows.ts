@@ -2,8 +2,25 @@
  * Reads rows from the SQLite file of a started DynamoDB server. A Scan of the server takes ten times the processor time, because the server
  * makes a JSON document of all rows.
  */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Key } from "#shared/db/keys.ts";
+import { type DynamoDbServer, startDynamoDb } from "../../infra/local/dynamodb.ts";
+
+export interface ServerWithFile extends DynamoDbServer {
+  readonly database: string;
+}
+
+/** Starts a server with an empty file: on the file system in memory, or in the directory of temporary files if there is too little memory. */
+export async function startServerWithFile(): Promise<ServerWithFile> {
+  const server = await startDynamoDb(undefined);
+  if (server.database !== undefined) return { ...server, database: server.database };
+  await server.stop();
+  const database = join(mkdtempSync(join(tmpdir(), "canvassing-")), "tables.db");
+  return { ...(await startDynamoDb(database)), database };
+}
 
 /**
  * Returns the keys and the items of a table, as the JSON text of the DynamoDB API, whose partition key begins with `partition`. The rows are

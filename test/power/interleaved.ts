@@ -12,11 +12,10 @@ import type { Table } from "#shared/db/table.ts";
 import { openTable } from "#shared/db/table.ts";
 import { ApiError, ConditionFailed, TableBusy } from "#shared/errors.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
-import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { plainClient } from "../harness/plain-dynamodb.ts";
-import { storedRows } from "../harness/stored-rows.ts";
+import { startServerWithFile, storedRows } from "../harness/stored-rows.ts";
 import { memoryBucket } from "../jobs/faulty-jobs.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -138,7 +137,7 @@ export const replacesNothing = <At>(group: Pick<Group<At>, "stage" | "verbs">): 
 const WRITES = /^(write|transact|insert|batch(Put|Remove))$/;
 
 export async function startInterleaving() {
-  const server = await startDynamoDb(undefined);
+  const server = await startServerWithFile();
   await createTable(server.endpoint);
   const table = openTable(TABLE, plainClient(server.endpoint));
 
@@ -173,7 +172,7 @@ export async function startInterleaving() {
 
   /** All rows of the table as JSON texts, by their keys. */
   const rows = (): Rows =>
-    new Map(storedRows(server.file, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
+    new Map(storedRows(server.database, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
 
   /** Restores the rows of the stage. Writes only the rows that differ. */
   async function restore(stage: Rows, now: Rows): Promise<void> {
