@@ -5,11 +5,14 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { Device } from "./device.ts";
 import { newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -53,4 +56,34 @@ test.each([
   }
   const ofProspect = shown.filter((item) => item.id === id || Object(item.data).prospectId === id);
   expect(ofProspect).toEqual([]);
+});
+
+test("if a prospect is deleted during a request, a device gets no two items with the same version of its appointment", async () => {
+  const { context: direct, owner, time } = await newTimedStage(db);
+  const context = { ...direct, table: db.table };
+  for (let call = 1, isReached = true; isReached; call++) {
+    const device = new Device(owner.userId, ["prospects", "appointments"], [500]);
+    const pull = async (by: Pick<typeof direct, "table" | "clock" | "secrets">): Promise<void> => {
+      const { cursor, limit, types } = device;
+      device.apply(
+        await readChanges(by, owner, { cursor, limit, types: cursor === undefined ? [...types] : undefined }),
+      );
+    };
+    await pull(direct);
+    time.nowMs += 1_000;
+    const { id } = await createProspect(direct, owner, { name: "Maria" });
+    await createAppointment(direct, owner, id, { title: "visit", startAt: "2030-01-01T10:00:00.000Z" });
+    isReached = false;
+    db.plan((_operation, number) => {
+      if (number !== call) return pass;
+      isReached = true;
+      return { kind: "early", meanwhile: () => deleteProspect(direct, owner, id) };
+    });
+    await pull(context);
+    db.plan(() => pass);
+    // The law is in `Device.apply`.
+    await pull(direct);
+    if (isReached)
+      expect([...device.copies((_, data) => data).values()].filter((one) => one.prospectId === id)).toEqual([]);
+  }
 });

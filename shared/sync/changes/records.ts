@@ -160,8 +160,8 @@ async function ownItem(rows: Rows, { id, version, change }: Selected): Promise<T
       return userItem(row, making.nowMs);
     default: {
       const prospect = rows.prospects.get(row.prospectId);
-      const isSeen = rows.seen.has(id) || (prospect && hiddenBecause(making.caller, prospect) === undefined);
-      return prospect && isSeen ? attachedItem(row, prospect.version, names) : undefined;
+      const isSeen = prospect && hiddenBecause(making.caller, prospect) === undefined;
+      return isSeen ? attachedItem(row, prospect.version, names) : undefined;
     }
   }
 }
@@ -175,8 +175,6 @@ interface Rows {
   readonly prospects: ReadonlyMap<number, ListedRow>;
   /** Notes, appointments and territories by id. A row that does not exist is missing. */
   readonly others: ReadonlyMap<number, OtherRow>;
-  /** Ids of notes and appointments that the caller may see according to the log. The rows of their prospects may be outdated. */
-  readonly seen: ReadonlyMap<number, unknown>;
 }
 
 function prospectIn({ prospects }: Rows, id: number): ListedRow {
@@ -226,12 +224,13 @@ async function readRows(
   for (const [id, { version, prospectId }] of seen) {
     const row = others.get(id);
     const isNew = Date.parse(row?.updatedAt ?? "") > (end?.since ?? 0) + CLOCK_SKEW_MS;
-    if (row?.version === version && isNew && prospects.has(prospectId)) continue;
-    seen.delete(id);
+    const prospect = prospects.get(prospectId);
+    const isVisible = prospect && hiddenBecause(making.caller, prospect) === undefined;
+    if (row?.version === version && isNew && isVisible) continue;
     if (row !== undefined) late.add(prospectId);
   }
   const parents = late.size === 0 ? [] : await rowsAtLeast(table, companyId, [], namesVersion, late);
-  return { making, names, prospects: new Map([...prospects, ...parents]), others, seen };
+  return { making, names, prospects: new Map([...prospects, ...parents]), others };
 }
 
 const isAttached = (change: Change): change is NoteChange | AppointmentChange =>
