@@ -5,6 +5,7 @@ import httpJsonBodyParser from "@middy/http-json-body-parser";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
+import { readJson } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 
 const JSON_MEDIA_TYPE = "application/json";
@@ -16,14 +17,16 @@ const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
     const { event } = request;
-    event.body = readableText(event, other);
+    const text = readableText(event, other);
+    event.body = text;
     event.isBase64Encoded = false;
     try {
       await parser.before?.(request);
+      // The parser does not pass the source of numbers to a reviver.
+      event.payload = readJson(text);
     } catch (error) {
       throw new ApiError("malformed_json", reasonOf(error), { cause: error });
     }
-    event.payload = event.body;
   },
 });
 
@@ -32,7 +35,7 @@ function reasonOf(error: unknown): string {
   if (/^Forbidden key/.test(messageIn(error))) {
     return "The body must not have the key `__proto__`, or a key `constructor` whose value has the key `prototype`.";
   }
-  const message = messageIn(error instanceof Error ? error.cause : undefined);
+  const message = messageIn(error instanceof Error ? (error.cause ?? error) : undefined);
   if (/^Maximum call stack/.test(message)) return "The body is nested too deeply.";
   const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
   if (position === undefined) return "The body is not valid JSON.";
