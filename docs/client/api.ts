@@ -3916,7 +3916,7 @@ export interface components {
              * @description The version of the record that the user has changed. If the record was written since then, the outcome is `conflict`. A new version without such a write is no conflict: for example, if a note was added, or a status was renamed. For updates, tags and deletions; without it, the last change to arrive wins.
              */
             baseVersion?: number;
-            /** @description When the user made the change. Kept with a status change, a note and an appointment. Not in the future. For these facts at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /** @description When the user made the change. Kept with a status change, a note and an appointment. A time up to 5 minutes ahead counts as the time of arrival, a later one is refused. For these facts at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             occurredAt?: string;
         };
         /** @description The result of one operation. */
