@@ -1,4 +1,5 @@
 /** Reads the body of a request: JSON, or a form with one file. */
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import httpJsonBodyParser from "@middy/http-json-body-parser";
@@ -45,14 +46,17 @@ function reasonOf(error: unknown): string {
 const messageIn = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : "";
 
-function readableText({ request: { body, headers } }: ApiEvent, other: string | undefined): string {
-  if (Buffer.byteLength(body) > limits.bodyBytes) {
+function readableText({ request, ...event }: ApiEvent, other: string | undefined): string {
+  const { body, headers } = request;
+  const bytes = event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64") : Buffer.from(body);
+  if (bytes.length > limits.bodyBytes) {
     throw new ApiError("payload_too_large", `The body may hold at most ${limits.bodyBytes} bytes.`);
   }
   const mediaType = headers.get("content-type")?.[0]?.split(";")[0]?.trim().toLowerCase();
   if (body !== "" && mediaType !== JSON_MEDIA_TYPE && (mediaType === undefined || mediaType !== other)) {
     throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
+  if (!isUtf8(bytes)) throw new ApiError("malformed_json", "The body is not UTF-8.");
   return body === "" ? "{}" : body;
 }
 
