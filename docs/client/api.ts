@@ -453,7 +453,7 @@ export interface paths {
         };
         /**
          * List clusters on the map
-         * @description Accepts the filters of the list. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.
+         * @description Accepts the filters of the list, and ignores `page` and `pageSize`. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.
          *
          *     For every signed-in user.
          */
@@ -475,7 +475,7 @@ export interface paths {
         };
         /**
          * Get a map tile of prospects
-         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the matching prospects that the caller may see. Accepts the filters of the list. Each prospect with coordinates is in exactly one tile of a zoom.
+         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the matching prospects that the caller may see. Accepts the filters of the list, and ignores `page` and `pageSize`. Each prospect with coordinates is in exactly one tile of a zoom.
          *
          *     The layer `pins` has one point for each prospect, with `id` (also as the id of the feature), `status` (absent without a status) and `color`. If the tile has more than 5000 prospects, the layer `clusters` contains the cells of a grid of 16 by 16, and `pins` only prospects that are alone in their cell. A cluster is at the centre of its prospects. It has `key`, `count`, the value and the colour of its most frequent status (`status`, `color`), and the count of each status (`status_<id>`, `status_none`). The one feature of the layer `meta` has `total`: the number of pins and the counts of all clusters add up to it. A tile without prospects is 204.
          *
@@ -499,7 +499,7 @@ export interface paths {
         };
         /**
          * List map pins
-         * @description Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.
+         * @description Accepts the filters of the list, and ignores `page` and `pageSize`. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.
          *
          *     For every signed-in user.
          */
@@ -521,7 +521,7 @@ export interface paths {
         };
         /**
          * Export prospects as CSV
-         * @description Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.
+         * @description Accepts the filters of the list, ignores `page` and `pageSize`, and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.
          *
          *     For every signed-in user.
          */
@@ -4299,7 +4299,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The request is not valid */
+        /** @description A value of the request is not valid, or the query has an unknown parameter. */
         Problem400: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4319,6 +4319,11 @@ export interface components {
                  *           "pointer": "/lat",
                  *           "code": "too_big",
                  *           "message": "must be at most 90"
+                 *         },
+                 *         {
+                 *           "parameter": "stauts",
+                 *           "code": "unknown_parameter",
+                 *           "message": "is not known. Did you mean status?"
                  *         }
                  *       ]
                  *     }

@@ -147,6 +147,9 @@ export const filterParameters = {
   maxMeters: z.optional(MetersText),
 };
 
+/** Maps and exports ignore them, so that a client may send them the query of a list. */
+export const paging = ["page", "pageSize"] as const;
+
 /** Every schema with the filters uses this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
