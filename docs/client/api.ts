@@ -2147,6 +2147,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
@@ -3139,6 +3141,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
@@ -3750,6 +3754,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
@@ -3777,6 +3783,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /**
@@ -5907,6 +5915,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6343,6 +6353,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6442,6 +6454,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6536,6 +6550,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6614,6 +6630,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */

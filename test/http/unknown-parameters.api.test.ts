@@ -28,6 +28,7 @@ test.each([
   ["tag", "tagId"],
   ["pagesize", "pageSize"],
   ["territory", "territoryId"],
+  ["sourceid", "sourceId"],
 ])("?%s= on a list, an export and the maps names %s", async (name, nearest) => {
   for (const path of ["", "/pins", "/export", "/clusters", "/tiles/0/0/0.mvt"].map((end) => `/api/prospects${end}`)) {
     const answer = await as.owner("GET", `${path}?${encodeURIComponent(name)}=New`);
