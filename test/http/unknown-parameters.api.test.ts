@@ -57,9 +57,15 @@ test("at most ten names of at most 64 characters are shown", async () => {
 });
 
 test("maps and exports ignore pages, and sales users may send any filter for representatives", async () => {
-  for (const path of ["/pins", "/export", "/clusters", "/tiles/0/0/0.mvt"]) {
-    const needed = path === "/clusters" ? "&bbox=0,0,1,1&zoom=1" : "";
-    const answer = await as.owner("GET", `/api/prospects${path}?page=-1&pageSize=x&page=2${needed}`);
+  for (const path of [
+    "prospects/pins",
+    "prospects/export",
+    "prospects/clusters",
+    "prospects/tiles/0/0/0.mvt",
+    "territories/tiles/0/0/0.mvt",
+  ]) {
+    const needed = path === "prospects/clusters" ? "&bbox=0,0,1,1&zoom=1" : "";
+    const answer = await as.owner("GET", `/api/${path}?page=-1&pageSize=x&page=2${needed}`);
     expect([200, 204], answer.text).toContain(answer.status);
   }
   for (const path of ["", "/pins", "/export"]) {
