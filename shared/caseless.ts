@@ -1,4 +1,5 @@
 /** Forms of strings that can be compared case-insensitively. */
+import { singleSpaced } from "#shared/blank.ts";
 
 /**
  * Two strings have the same result if they differ only in case, in ß and SS, in the two lower-case sigmas, or in composed and decomposed
@@ -6,5 +7,5 @@
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 
-/** Returns the form of tags and cities in stored rows and keys: in lower case, and without outer spaces. */
-export const folded = (value: string): string => caseless(value.trim()).toLowerCase();
+/** The form in which names of statuses, tags, cities and users are compared and are part of rows and keys: in lower case, single-spaced. */
+export const folded = (value: string): string => caseless(singleSpaced(value)).toLowerCase();

@@ -78,6 +78,8 @@ export const deviceId = 100;
 export const receiptKeptMs = 90 * 24 * 3_600_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
+/** Up to this time ahead, the time of a device counts as the time of arrival, because its clock may be wrong. */
+export const clockAheadMs = 5 * 60_000;
 /** A prospect keeps past assignments for this time, because a past assignee may send a fact. One day is added, because clocks differ. */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
 /** Rarely reached: a prospect that gets a different assignee each day has 61. */

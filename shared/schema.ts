@@ -1,5 +1,6 @@
 /** Schemas of single values, for requests, stored rows and the API's description. */
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import * as limits from "#shared/limits.ts";
 
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
@@ -60,6 +61,28 @@ export function text(max: number, min = 0) {
   );
 }
 
+/** A blank text counts as missing. */
+export const requiredText = (max: number) =>
+  text(max, 1).check(z.refine((value) => value === "" || !isBlank(value), { error: "is required" }));
+
+/** For a field that may be null: a blank text counts as null. */
+export const orNull = <Output>(schema: z.ZodMiniType<Output, string>) =>
+  z.pipe(
+    z.transform((value: string | null) => (isBlankText(value) ? null : value)),
+    z.nullable(schema),
+  );
+
+/** For a field with a default: a blank text counts as if it were not sent. */
+export const unlessBlank = <Output>(schema: z.ZodMiniType<Output, string | null | undefined>) =>
+  z.optional(
+    z.pipe(
+      z.transform((value: string | null | undefined) => (isBlankText(value) ? undefined : value)),
+      z.optional(schema),
+    ),
+  );
+
+const isBlankText = (value: unknown): boolean => typeof value === "string" && isBlank(value);
+
 /** A name that users see: at least one code point is visible on a page. */
 export const label = (max: number, min = 1) =>
   text(max, min).check(
@@ -77,9 +100,12 @@ export function codePoints(value: string): number {
 
 export const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
-/** A dot-atom (RFC 5322), `@`, and a host name with at least one dot. No quoted local parts and IP addresses. */
+/**
+ * A dot-atom (RFC 5322), `@`, and a host name with at least one dot. No quoted local parts and IP addresses. No label begins or ends with a
+ * hyphen. The last label has only letters, or is a Punycode label (RFC 5890).
+ */
 const mailbox =
-  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+(?:[A-Za-z]{2,}|[Xx][Nn]--[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)$/;
 
 export const Email = z
   .email({ pattern: mailbox, error: malformed("must be a valid e-mail address") })

@@ -453,7 +453,7 @@ export interface paths {
         };
         /**
          * List clusters on the map
-         * @description Accepts the filters of the list. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.
+         * @description Accepts the filters of the list, and ignores `page` and `pageSize`. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.
          *
          *     For every signed-in user.
          */
@@ -475,7 +475,7 @@ export interface paths {
         };
         /**
          * Get a map tile of prospects
-         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the matching prospects that the caller may see. Accepts the filters of the list. Each prospect with coordinates is in exactly one tile of a zoom.
+         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the matching prospects that the caller may see. Accepts the filters of the list, and ignores `page` and `pageSize`. Each prospect with coordinates is in exactly one tile of a zoom.
          *
          *     The layer `pins` has one point for each prospect, with `id` (also as the id of the feature), `status` (absent without a status) and `color`. If the tile has more than 5000 prospects, the layer `clusters` contains the cells of a grid of 16 by 16, and `pins` only prospects that are alone in their cell. A cluster is at the centre of its prospects. It has `key`, `count`, the value and the colour of its most frequent status (`status`, `color`), and the count of each status (`status_<id>`, `status_none`). The one feature of the layer `meta` has `total`: the number of pins and the counts of all clusters add up to it. A tile without prospects is 204.
          *
@@ -499,7 +499,7 @@ export interface paths {
         };
         /**
          * List map pins
-         * @description Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.
+         * @description Accepts the filters of the list, and ignores `page` and `pageSize`. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.
          *
          *     For every signed-in user.
          */
@@ -521,7 +521,7 @@ export interface paths {
         };
         /**
          * Export prospects as CSV
-         * @description Accepts the filters of the list and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.
+         * @description Accepts the filters of the list, ignores `page` and `pageSize`, and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.
          *
          *     For every signed-in user.
          */
@@ -2147,6 +2147,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
@@ -3139,6 +3141,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
@@ -3750,6 +3754,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
@@ -3777,6 +3783,8 @@ export interface components {
             tagId?: string;
             /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
+            sourceId?: string;
             /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
             search?: string;
             /**
@@ -3916,7 +3924,7 @@ export interface components {
              * @description The version of the record that the user has changed. If the record was written since then, the outcome is `conflict`. A new version without such a write is no conflict: for example, if a note was added, or a status was renamed. For updates, tags and deletions; without it, the last change to arrive wins.
              */
             baseVersion?: number;
-            /** @description When the user made the change. Kept with a status change, a note and an appointment. Not in the future. For these facts at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /** @description When the user made the change. Kept with a status change, a note and an appointment. A time up to 5 minutes ahead counts as the time of arrival, a later one is refused. For these facts at most 60 days ago. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             occurredAt?: string;
         };
         /** @description The result of one operation. */
@@ -4299,7 +4307,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The request is not valid */
+        /** @description A value of the request is not valid, or the query has an unknown parameter. */
         Problem400: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4319,6 +4327,11 @@ export interface components {
                  *           "pointer": "/lat",
                  *           "code": "too_big",
                  *           "message": "must be at most 90"
+                 *         },
+                 *         {
+                 *           "parameter": "stauts",
+                 *           "code": "unknown_parameter",
+                 *           "message": "is not known. Did you mean status?"
                  *         }
                  *       ]
                  *     }
@@ -5902,6 +5915,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6338,6 +6353,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6437,6 +6454,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6531,6 +6550,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
@@ -6609,6 +6630,8 @@ export interface operations {
                 tagId?: string;
                 /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. Example: `Denver,Aurora`. */
                 city?: string;
+                /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
+                sourceId?: string;
                 /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */

@@ -1,15 +1,17 @@
 /** GET /api/prospects/clusters: returns the prospects in a part of the map that match the filters, as clusters and pins. */
 import { streamEndpoint } from "#shared/http/streaming.ts";
+import { paging } from "#shared/prospects/filter.ts";
 import { ClusterQuery, Clusters, prospectClusters } from "#shared/prospects/map/clusters.ts";
 
 export const handler = streamEndpoint(
   {
     summary: "List clusters on the map",
     description:
-      "Accepts the filters of the list. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.",
+      "Accepts the filters of the list, and ignores `page` and `pageSize`. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.",
     tag: "Prospects",
     allow: "everyone",
     query: ClusterQuery,
+    ignoredQuery: paging,
     status: 200,
     response: Clusters,
   },

@@ -1,17 +1,18 @@
 /** GET /api/prospects/pins: streams the map pins of all prospects that match the filters. */
 import * as z from "zod/mini";
 import { streamText } from "#shared/http/streaming.ts";
-import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { ProspectFilter, paging } from "#shared/prospects/filter.ts";
 import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
 
 export const handler = streamText(
   {
     summary: "List map pins",
     description:
-      "Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.",
+      "Accepts the filters of the list, and ignores `page` and `pageSize`. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.",
     tag: "Prospects",
     allow: "everyone",
     query: ProspectFilter,
+    ignoredQuery: paging,
     status: 200,
     revalidated: true,
     response: z.array(MapPin),

@@ -11,6 +11,7 @@ export const handler = streamBytes(
     tag: "Territories",
     allow: "everyone",
     path: TilePath,
+    ignoredQuery: ["page", "pageSize"],
     status: 200,
     mayBeEmpty: true,
     revalidated: true,

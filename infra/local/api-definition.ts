@@ -20,6 +20,8 @@ const Mock = z.strictObject({
   /** The possible responses of a mock integration by status. The key is the status itself, or `default`. */
   responses: z.record(z.string(), MockResponse),
   passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
+  /** The local service reads no body for a mock integration, so there is nothing to convert. */
+  contentHandling: z.optional(z.literal("CONVERT_TO_TEXT")),
 });
 
 const LambdaProxy = z.strictObject({

@@ -42,8 +42,9 @@ const introduction = `Prospects, territories and webhooks of canvassing teams. E
 
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
-unknown fields. It also ignores unknown query parameters, so a misspelt filter in a query has no effect. Every error is
-\`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
+unknown fields. An empty text, or one of white space alone, counts as null where a field may be null, as not sent where it has
+a default, and as missing where it is required. An unknown query parameter is answered 400, because a misspelt filter would
+select all records; names that begin with \`_\` are ignored. Every error is \`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
 HEAD is answered wherever GET is, with the same headers and without a body.
 A method that a path does not have is answered 405 with \`Allow\`. A comparison without case also treats ß and SS as equal, and
 composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and

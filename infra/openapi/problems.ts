@@ -47,8 +47,15 @@ const ofGateway: readonly (readonly [number, ProblemCode])[] = [
 ];
 
 const requestId = "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21";
+/** Statuses with more than one usual cause. */
+const descriptions: Readonly<Record<number, string>> = {
+  400: "A value of the request is not valid, or the query has an unknown parameter.",
+};
 const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
-  validation_failed: [{ pointer: "/lat", code: "too_big", message: "must be at most 90" }],
+  validation_failed: [
+    { pointer: "/lat", code: "too_big", message: "must be at most 90" },
+    { parameter: "stauts", code: "unknown_parameter", message: "is not known. Did you mean status?" },
+  ],
 };
 
 /** Returns one response for each error status. 405 is omitted, because it is the response to methods that the document does not contain. */
@@ -71,7 +78,7 @@ function response(status: number, code: ProblemCode): JsonSchema {
   const anew = status === 410 ? refTo("Location") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };
   return {
-    description: title,
+    description: descriptions[status] ?? title,
     headers: { ...refTo("X-Request-Id"), ...retry, ...challenge, ...anew },
     content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" }, example } },
   };

@@ -46,8 +46,10 @@ export function apiDefinition(spec: DefinitionSpec): object {
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
     // A key that the client sends is ignored.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
-    // API Gateway passes a form's body to the function as base64, so that the bytes of an uploaded file do not change.
-    "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
+    // API Gateway passes these bodies as base64, so that the function gets the bytes that were sent: it would replace bytes that are not UTF-8
+    // in a text. An answer stays a text, because no function sets `isBase64Encoded`, and streams need no such type.
+    // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
+    "x-amazon-apigateway-binary-media-types": ["multipart/form-data", "application/json", "application/geo+json"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
   };

@@ -131,6 +131,8 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
     "x-amazon-apigateway-integration": {
       type: "mock",
       passthroughBehavior: "never",
+      // No template could read a binary body, and JSON is a binary media type of the API.
+      contentHandling: "CONVERT_TO_TEXT",
       requestTemplates: { "application/json": JSON.stringify({ statusCode: 204 }) },
       responses: {
         default: {

@@ -1,5 +1,6 @@
 /** The filters of reads of a company index, and the zone maps that let a read skip segments. */
 import * as z from "zod/mini";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
 /** Maximum number of values of a column in a zone map. If there are more, the list is null and the segment may contain any value. */
@@ -127,6 +128,8 @@ export interface Criteria {
   readonly tagIds?: ReadonlySet<number> | undefined;
   /** Trimmed and case-folded. */
   readonly cities?: ReadonlySet<string> | undefined;
+  /** Exact. */
+  readonly sourceIds?: ReadonlySet<string> | undefined;
   /** A row must be inside each of them. */
   readonly areas?: readonly Area[] | undefined;
   /** If set, rows are sorted by their distance from this point. Set `onMap` too, because rows without coordinates have no distance. */
@@ -138,7 +141,7 @@ export interface Criteria {
   readonly words: readonly SearchWord[];
 }
 
-/** Returns false if no row can pass. Words, tags, cities and `updatedFrom` are ignored, because a zone map does not describe them. */
+/** Returns false if no row can pass. Words, tags, cities, source ids and `updatedFrom` are ignored, because a zone map does not describe them. */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, areas = [], onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
   const [first, last] = zone.createdAt;
@@ -166,6 +169,13 @@ const hasPlace = ({ box, areas = [], onMap }: Criteria): boolean =>
 export const needsGeo = (criteria: Criteria): boolean =>
   hasPlace(criteria) || criteria.located === true || criteria.updatedFrom !== undefined;
 
+/** Returns true if the criteria need the `text` columns: the searchable texts and the source ids. */
+export const needsText = ({ words, sourceIds }: Criteria): boolean => words.length > 0 || sourceIds !== undefined;
+
+/** A row without its source id cannot be compared. */
+export const sourcesMissing = (): Error =>
+  new IndexUnreadable("some rows lack source ids, because release 1.0.0 has written them: rebuild the index");
+
 function isInPlace(criteria: Criteria, { lat, lng }: IndexRow): boolean {
   if (!hasPlace(criteria)) return true;
   if (lat === null || lng === null) return false;
@@ -175,7 +185,7 @@ function isInPlace(criteria: Criteria, { lat, lng }: IndexRow): boolean {
 
 /** `hasWord(i)` must return true if a note of the row's prospect contains the word with index i. */
 export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number) => boolean): boolean {
-  const { createdFrom, createdTo, updatedFrom, statusIds, assigneeIds, tagIds, cities, words } = criteria;
+  const { createdFrom, createdTo, updatedFrom, statusIds, assigneeIds, tagIds, cities, sourceIds, words } = criteria;
   if (!isInPlace(criteria, row)) return false;
   if (createdFrom !== undefined && row.createdAt < createdFrom) return false;
   if (createdTo !== undefined && row.createdAt > createdTo) return false;
@@ -184,6 +194,10 @@ export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number
   if (tagIds !== undefined && !row.tagIds.some((id) => tagIds.has(id))) return false;
   if (cities !== undefined && (row.city === null || !cities.has(row.city))) return false;
   if (updatedFrom !== undefined && row.updatedAt < updatedFrom) return false;
+  if (sourceIds !== undefined) {
+    if (row.sourceId === undefined) throw sourcesMissing();
+    if (row.sourceId === null || !sourceIds.has(row.sourceId)) return false;
+  }
   return words.every(
     ({ text, digits }, i) =>
       row.text.includes(text) || (digits !== "" && row.phoneDigits.includes(digits)) || hasWord(i),

@@ -7,6 +7,7 @@ import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
+import { sourceIn, UNKNOWN } from "#shared/company-index/segment.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -103,6 +104,8 @@ export const DeltaItem = z.object({
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
+  /** The source id, as `markedSource` writes it. It is in the separate row if the text is. */
+  source: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
   /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. */
@@ -142,7 +145,7 @@ interface Kept {
 
 function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visitor): Key {
   const parsed = DeltaItem.parse(item);
-  const { pk, sk, row, note, before, createdAt, ...more } = parsed;
+  const { pk, sk, row, note, source, before, createdAt, ...more } = parsed;
   const ofNote = noteKey.exec(sk);
   const ofProspect = prospectKey.exec(sk);
   if (ofNote !== null) {
@@ -160,7 +163,9 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
       return { pk, sk };
     }
     const entry =
-      row === undefined ? ({ id, version, deleted: true } as const) : { id, version, ...fieldsOf(row, more.updated) };
+      row === undefined
+        ? ({ id, version, deleted: true } as const)
+        : { id, version, ...fieldsOf(row, more.updated), sourceId: sourceIn(source ?? UNKNOWN) };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);
@@ -204,11 +209,18 @@ interface LongText {
   readonly text: string;
   /** The digits of a prospect's phone numbers. Undefined for a note. */
   readonly phoneDigits?: string;
+  /** Undefined for a note. */
+  readonly sourceId?: string | null | undefined;
 }
 
 export type LongTexts = ReadonlyMap<string, LongText>;
 
-const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z.optional(z.string()) });
+const Stored = z.object({
+  sk: z.string(),
+  text: z.string(),
+  phoneDigits: z.optional(z.string()),
+  source: z.optional(z.string()),
+});
 
 /** Reads all long texts with eventual consistency. `withTexts` later reads missing texts by their keys. */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
@@ -219,8 +231,9 @@ export async function readLongTexts(table: Reads, companyId: number): Promise<Lo
 }
 
 function keepText(item: Item, into: Map<string, LongText>): void {
-  const { sk, text, phoneDigits } = Stored.parse(item);
-  into.set(sk, { text, ...(phoneDigits !== undefined && { phoneDigits }) });
+  const { sk, text, phoneDigits, source } = Stored.parse(item);
+  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: sourceIn(source ?? UNKNOWN) };
+  into.set(sk, { text, ...ofProspect });
 }
 
 /**

@@ -15,6 +15,8 @@ export interface IndexRow {
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
+  /** Undefined if release 1.0.0 has written the row to the index. A rebuild adds it. */
+  readonly sourceId?: string | null | undefined;
   /** All searchable text except notes, case-folded and with one field per line. */
   readonly text: string;
   /** One number per line. */

@@ -8,6 +8,7 @@ import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { problemAnswer, TOOK_TOO_LONG } from "#shared/http/answer.ts";
 import type { Allow, Contract } from "#shared/http/contract.ts";
+import { parameterNames, requireKnown } from "#shared/http/query-parameters.ts";
 import { type ApiEvent, type Request, readRequest } from "#shared/http/request.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
@@ -48,6 +49,7 @@ export function requestChain<
     },
   })
     .use(authorization(contract.allow))
+    .use(knownParameters(contract))
     .use(body)
     .onError((failed) => {
       failed.response = problemAnswer(failed.event.request, failed.error);
@@ -77,6 +79,12 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
     event.caller = caller;
   },
 });
+
+/** Before the body is read, so that a misspelt filter is found whatever the body is. */
+function knownParameters(contract: Contract): MiddlewareObj<ApiEvent> {
+  const names = parameterNames(contract);
+  return { before: ({ event: { request } }) => requireKnown(request.queryParameters.keys(), names) };
+}
 
 /** Throws `internal` if it is missing, because only a wrong deployment can cause this. */
 function callerOf({ requestContext }: ApiEvent): Caller {

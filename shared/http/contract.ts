@@ -23,6 +23,8 @@ export interface Contract<
   readonly path?: Path;
   /** The schema of the query parameters, which are all strings before validation. */
   readonly query?: Query;
+  /** Names of query parameters that are accepted without effect, whatever their values are. All other names need to be in `query`. */
+  readonly ignoredQuery?: readonly string[];
   /** The schema of the JSON body. An empty request body is read as `{}`. */
   readonly body?: Body;
   /** A media type that the body may have instead of `application/json`. */

@@ -1,10 +1,12 @@
 /** Reads the body of a request: JSON, or a form with one file. */
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import httpJsonBodyParser from "@middy/http-json-body-parser";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
+import { readJson } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 
 const JSON_MEDIA_TYPE = "application/json";
@@ -16,14 +18,16 @@ const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
     const { event } = request;
-    event.body = readableText(event, other);
+    const text = readableText(event, other);
+    event.body = text;
     event.isBase64Encoded = false;
     try {
       await parser.before?.(request);
+      // The parser does not pass the source of numbers to a reviver.
+      event.payload = readJson(text);
     } catch (error) {
       throw new ApiError("malformed_json", reasonOf(error), { cause: error });
     }
-    event.payload = event.body;
   },
 });
 
@@ -32,7 +36,7 @@ function reasonOf(error: unknown): string {
   if (/^Forbidden key/.test(messageIn(error))) {
     return "The body must not have the key `__proto__`, or a key `constructor` whose value has the key `prototype`.";
   }
-  const message = messageIn(error instanceof Error ? error.cause : undefined);
+  const message = messageIn(error instanceof Error ? (error.cause ?? error) : undefined);
   if (/^Maximum call stack/.test(message)) return "The body is nested too deeply.";
   const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
   if (position === undefined) return "The body is not valid JSON.";
@@ -42,14 +46,17 @@ function reasonOf(error: unknown): string {
 const messageIn = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : "";
 
-function readableText({ request: { body, headers } }: ApiEvent, other: string | undefined): string {
-  if (Buffer.byteLength(body) > limits.bodyBytes) {
+function readableText({ request, ...event }: ApiEvent, other: string | undefined): string {
+  const { body, headers } = request;
+  const bytes = event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64") : Buffer.from(body);
+  if (bytes.length > limits.bodyBytes) {
     throw new ApiError("payload_too_large", `The body may hold at most ${limits.bodyBytes} bytes.`);
   }
   const mediaType = headers.get("content-type")?.[0]?.split(";")[0]?.trim().toLowerCase();
   if (body !== "" && mediaType !== JSON_MEDIA_TYPE && (mediaType === undefined || mediaType !== other)) {
     throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
+  if (!isUtf8(bytes)) throw new ApiError("malformed_json", "The body is not UTF-8.");
   return body === "" ? "{}" : body;
 }
 

@@ -1,21 +1,23 @@
 /** The schemas of requests about addresses. */
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { explain } from "#shared/documentation.ts";
+import { isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 import { Address, formatted } from "#shared/prospects/address.ts";
-import { AfterId, named, PageSize, text } from "#shared/schema.ts";
+import { AfterId, named, orNull, PageSize, requiredText, text } from "#shared/schema.ts";
 
-const line = text(limits.addressLine, 1);
+const line = requiredText(limits.addressLine);
 
 export const NewAddress = named(
   "NewAddress",
   z.object({
     address1: line,
-    address2: z.optional(z.nullable(text(limits.addressLine))),
+    address2: z.optional(orNull(text(limits.addressLine))),
     city: line,
     state: line,
     zip: line,
-    formattedAddress: z.optional(z.nullable(text(4 * limits.addressLine))),
+    formattedAddress: z.optional(orNull(text(4 * limits.addressLine))),
   }),
   "A new postal address. `formattedAddress` is computed when it is not given.",
 );
@@ -24,6 +26,19 @@ export type NewAddress = z.infer<typeof NewAddress>;
 /* @__PURE__ */ explain([NewAddress], () => ({
   example: { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" },
 }));
+
+/** An address of which all parts are blank counts as null. */
+export const AddressOrNull = z.pipe(
+  z.transform((value: z.input<typeof NewAddress> | null) => (isBlankAddress(value) ? null : value)),
+  z.nullable(NewAddress),
+);
+
+/** False for an address without any part, which is more likely a mistake. */
+function isBlankAddress(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const parts = Object.keys(NewAddress.shape).flatMap((part) => value[part] ?? []);
+  return parts.length > 0 && parts.every((part) => typeof part === "string" && isBlank(part));
+}
 
 export const AddressPatch = named(
   "AddressPatch",

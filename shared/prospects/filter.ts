@@ -2,6 +2,7 @@
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
+import { trimmed } from "#shared/blank.ts";
 import { caseless, folded } from "#shared/caseless.ts";
 import { circleArea } from "#shared/company-index/areas.ts";
 import type { Area, Criteria, SearchWord } from "#shared/company-index/criteria.ts";
@@ -49,6 +50,16 @@ const Names = z.pipe(
     commaList(value)
       .map(folded)
       .filter((name) => name !== ""),
+  ),
+);
+
+/** Source ids are compared exactly. */
+const SourceIds = z.pipe(
+  Parameter,
+  z.transform((value) =>
+    commaList(value)
+      .map(trimmed)
+      .filter((id) => id !== ""),
   ),
 );
 
@@ -141,11 +152,15 @@ export const filterParameters = {
   rep: z.optional(ForAdmins),
   tagId: z.optional(Names),
   city: z.optional(Names),
+  sourceId: z.optional(SourceIds),
   search: z.optional(Search),
   territoryId: z.optional(TerritoryIdText),
   near: z.optional(Near),
   maxMeters: z.optional(MetersText),
 };
+
+/** Maps and exports ignore them, so that a client may send them the query of a list. */
+export const paging = ["page", "pageSize"] as const;
 
 /** Every schema with the filters uses this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
@@ -167,6 +182,7 @@ export const filterTextsOf = <Text>(text: Text) =>
     rep: text,
     tagId: text,
     city: text,
+    sourceId: text,
     search: text,
     territoryId: text,
     near: text,
@@ -225,6 +241,10 @@ export const filterTexts = () => ({
   },
   tagId: { description: `Values of tags, not their ids. ${COMMA_LIST}`, example: "Hail damage" },
   city: { description: `Cities. ${COMMA_LIST}`, example: "Denver,Aurora" },
+  sourceId: {
+    description: `Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes.`,
+    example: "crm-1042,crm-1043",
+  },
   search: {
     description: `Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most ${limits.search} characters.`,
     example: "bannock 0142",
@@ -264,7 +284,7 @@ export function criteriaOf(
   dictionary: Dictionary,
   areas: readonly Area[] = [],
 ): Criteria {
-  const { bbox, dateFrom, dateTo, updatedSince, status, tagId, city, search, near, maxMeters } = filter;
+  const { bbox, dateFrom, dateTo, updatedSince, status, tagId, city, sourceId, search, near, maxMeters } = filter;
   const assignee = visibleAssignee(caller);
   const visible = assignee === undefined ? [] : [new Set<number | null>([assignee])];
   const chosen = isAdmin(caller) ? representatives(filter, dictionary) : [];
@@ -280,12 +300,15 @@ export function criteriaOf(
     assigneeIds: [...visible, ...chosen].reduce<ReadonlySet<number | null> | undefined>(common, undefined),
     tagIds: namedIds(tagId, dictionary.tags.values(), ({ value }) => value),
     cities: city === undefined || city.length === 0 ? undefined : new Set(city),
+    sourceIds: sourceId === undefined || sourceId.length === 0 ? undefined : new Set(sourceId),
     words: search ?? [],
   };
 }
 
-/** Only a search for words needs the long texts, which are stored apart. `searches` reads them at the same time as the index. */
-export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
+/** Only words and source ids are compared with the long texts, which are stored apart. `searches` reads them together with the index. */
+export const searching = ({ search = [], sourceId = [] }: ProspectFilter): SnapshotOptions => ({
+  searches: search.length + sourceId.length > 0,
+});
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
   const { assignedToUserId: assignees = [], rep } = validate("query", RepresentativeFilter, filter);

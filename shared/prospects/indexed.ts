@@ -29,6 +29,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     city: address === null ? null : folded(address.city),
     lat,
     lng,
+    sourceId: prospect.sourceId,
     text: lines([...[orEmpty(name), ...phones, orEmpty(prospect.emailAddress)].map(caseless), ...addressLines]),
     phoneDigits: lines(phones.map(digitsOf)),
   };

@@ -4,17 +4,28 @@ import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { INSTANT_TEXT, InstantInput } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
-import { NewAddress } from "#shared/prospects/address-input.ts";
+import { AddressOrNull } from "#shared/prospects/address-input.ts";
 import { ProspectDetail } from "#shared/prospects/detail.ts";
 import { Appointment, CustomFields, Prospect } from "#shared/prospects/schema.ts";
 import { AppointmentStatus } from "#shared/prospects/stored.ts";
-import { degrees, Email, Id, LAT_TEXT, LNG_TEXT, named, text } from "#shared/schema.ts";
+import {
+  degrees,
+  Email,
+  Id,
+  LAT_TEXT,
+  LNG_TEXT,
+  named,
+  orNull,
+  requiredText,
+  text,
+  unlessBlank,
+} from "#shared/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
 /** Left out, or null to clear the field. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
-const NoteBody = text(limits.note, 1);
+const NoteBody = requiredText(limits.note);
 
 export const NewNote = named("NewNote", z.object({ body: NoteBody }), "A new note.");
 export type NewNote = z.infer<typeof NewNote>;
@@ -26,15 +37,15 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 /* @__PURE__ */ explain([NotePatch], () => ({ example: { body: "Wants a quote in July." } }));
 
-const AppointmentTitle = text(limits.appointmentTitle, 1);
+const AppointmentTitle = requiredText(limits.appointmentTitle);
 
 /** A patch may contain only one of start and end, so the write compares them. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),
   status: z.optional(AppointmentStatus),
-  location: clearable(text(limits.appointmentLocation)),
-  notes: clearable(text(limits.appointmentNotes)),
+  location: z.optional(orNull(text(limits.appointmentLocation))),
+  notes: z.optional(orNull(text(limits.appointmentNotes))),
   assignedToUserId: clearable(Id),
 };
 
@@ -73,19 +84,19 @@ export type AppointmentPatch = z.output<typeof AppointmentPatch>;
 /* @__PURE__ */ explain([AppointmentPatch], () => ({ example: { status: "completed" } }));
 
 const prospectInput = {
-  name: clearable(text(limits.name)),
-  phoneNumber: clearable(text(limits.phone)),
-  secondaryPhoneNumber: clearable(text(limits.phone)),
-  emailAddress: clearable(Email),
+  name: z.optional(orNull(text(limits.name))),
+  phoneNumber: z.optional(orNull(text(limits.phone))),
+  secondaryPhoneNumber: z.optional(orNull(text(limits.phone))),
+  emailAddress: z.optional(orNull(Email)),
   lat: clearable(degrees(90)),
   lng: clearable(degrees(180)),
   addressId: clearable(Id),
   /** A new address. A request must not contain both `address` and `addressId`. */
-  address: clearable(NewAddress),
+  address: z.optional(AddressOrNull),
   currentStatusId: clearable(Id),
   assignedToUserId: clearable(Id),
-  source: clearable(text(limits.source)),
-  sourceId: clearable(text(limits.sourceId)),
+  source: unlessBlank(z.nullable(text(limits.source))),
+  sourceId: z.optional(orNull(text(limits.sourceId))),
   customFieldData: clearable(CustomFields),
 };
 

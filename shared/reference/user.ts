@@ -18,7 +18,7 @@ import { absent, any, atMost, type Condition, equals } from "#shared/db/expressi
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { Email, Id, label, named, Timestamp, text } from "#shared/schema.ts";
+import { Email, Id, label, named, requiredText, Timestamp } from "#shared/schema.ts";
 
 export const InvitationState = z.enum(["pending", "accepted", "expired", "withdrawn"]);
 export type InvitationState = z.infer<typeof InvitationState>;
@@ -45,7 +45,7 @@ export const NewUser = named(
   z.object({
     email: Email,
     firstName: label(limits.name),
-    lastName: text(limits.name),
+    lastName: requiredText(limits.name),
     role: Role,
     permissions: z._default(Permissions, []),
     sub: z.optional(Subject),
@@ -62,7 +62,7 @@ export const UserPatch = named(
   "UserPatch",
   z.object({
     firstName: z.optional(label(limits.name)),
-    lastName: z.optional(text(limits.name)),
+    lastName: z.optional(requiredText(limits.name)),
     role: z.optional(Role),
     permissions: z.optional(Permissions),
     isActive: z.optional(z.boolean()),

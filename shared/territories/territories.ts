@@ -16,7 +16,7 @@ import { ApiError, badReference, ConditionFailed, notFound } from "#shared/error
 import * as limits from "#shared/limits.ts";
 import { type Polygon, packPolygon, Ring, RingInput, unpackPolygon } from "#shared/reference/polygon.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
-import { Id, label, named, Timestamp } from "#shared/schema.ts";
+import { Id, label, named, Timestamp, unlessBlank } from "#shared/schema.ts";
 
 export const Territory = named(
   "Territory",
@@ -36,13 +36,13 @@ export type Territory = z.infer<typeof Territory>;
 
 const Count = z.int().check(z.minimum(0));
 
-/** May be empty. */
 const Name = label(limits.name, 0);
+const UNTITLED = "Untitled Territory";
 
 export const NewTerritory = named(
   "NewTerritory",
   z.object({
-    name: z._default(Name, "Untitled Territory"),
+    name: z._default(unlessBlank(z._default(Name, UNTITLED)), UNTITLED),
     /** A territory may have no polygon. The API then returns `[]`, but a request with `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
@@ -69,7 +69,7 @@ export type NewTerritory = z.output<typeof NewTerritory>;
 export const TerritoryPatch = named(
   "TerritoryPatch",
   z.object({
-    name: z.optional(Name),
+    name: unlessBlank(Name),
     polygon: z.optional(RingInput),
     totalProperties: z.optional(Count),
     assignedToUserId: z.optional(z.nullable(Id)),

@@ -140,7 +140,7 @@ function read(model: Model, criteria: Criteria) {
 
 /** Computes the expected ids with a plain filter over the records, without code of the index. */
 function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria): number[] {
-  const { box, statusIds, assigneeIds, tagIds, cities, createdFrom, createdTo } = criteria;
+  const { box, statusIds, assigneeIds, tagIds, cities, sourceIds, createdFrom, createdTo } = criteria;
   const live = [...prospects.values()].filter((entry): entry is IndexRow => !isTombstone(entry));
   return live
     .filter((row) => {
@@ -158,6 +158,7 @@ function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria)
         (assigneeIds === undefined || assigneeIds.has(row.assignedToUserId)) &&
         (tagIds === undefined || row.tagIds.some((id) => tagIds.has(id))) &&
         (cities === undefined || (row.city !== null && cities.has(row.city))) &&
+        (sourceIds === undefined || [...sourceIds].some((sourceId) => sourceId === row.sourceId)) &&
         row.createdAt >= (createdFrom ?? 0) &&
         row.createdAt <= (createdTo ?? Number.MAX_VALUE) &&
         words.every((w) => all.includes(w.text) || (w.digits !== "" && row.phoneDigits.includes(w.digits)))
@@ -178,6 +179,7 @@ const fields = fc.record({
   city: fc.constantFrom(null, "", "denver", "aurora"),
   lat: fc.constantFrom(null, -90, 0, 39.7392, 39.73921234567, 90),
   lng: fc.constantFrom(null, -180, 0, -104.9903, 179.9999999, 180),
+  sourceId: fc.constantFrom(null, "", "?", "=", "A", "a"),
   text: texts,
   phoneDigits: fc.constantFrom("\n", "3035550100\n", "1\n2"),
 });
@@ -299,6 +301,7 @@ const criteria: fc.Arbitrary<Criteria> = fc.record({
   assigneeIds: someOf<number | null>(null, 7),
   tagIds: someOf(11, 12),
   cities: someOf("denver", "", "nowhere"),
+  sourceIds: someOf("", "?", "=", "A", "b"),
   onMap: maybe(fc.boolean()),
   words: fc.array(fc.constantFrom(...words), { maxLength: 2 }),
 });

@@ -5,6 +5,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Criteria, zoneOf } from "#shared/company-index/criteria.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { deadRows, LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
@@ -63,6 +64,10 @@ describe("a note in an older part than its prospect's row", () => {
   ])("a search by %s finds prospects by their newest rows and notes", (_, criteria, texts, ids) => {
     // The searches are repeated, because the first searches compare plain texts and later searches use word indexes.
     for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
+  });
+
+  test("a filter by source id fails while a row lacks its source id, because it could be one of the matches", () => {
+    expect(() => found({ sourceIds: new Set(["A"]) })).toThrow(IndexUnreadable);
   });
 });
 

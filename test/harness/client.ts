@@ -104,7 +104,7 @@ const agent = new Agent({ keepAlive: true });
 export async function send(
   method: string,
   path: string,
-  { headers = {}, body = "" }: { headers?: Record<string, string>; body?: string | FormData } = {},
+  { headers = {}, body = "" }: { headers?: Record<string, string>; body?: string | Uint8Array | FormData } = {},
 ): Promise<Answer> {
   if (body instanceof FormData) return sendForm(method, path, headers, body);
   return sendBytes(method, path, headers, Buffer.from(body));

@@ -183,6 +183,14 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(NOW - ms) }, id));
     },
   },
+  clockAheadMs: {
+    most: async (ms) => {
+      const { context, caller } = await company();
+      const { id } = await createProspect(context, caller, {});
+      const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
+      return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(NOW + ms) }, id));
+    },
+  },
   pastAssignmentsMs: {
     is: (ms) => {
       const past = (until: number): number[] => [until - 1, 7, 1];

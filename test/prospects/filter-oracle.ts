@@ -12,7 +12,17 @@ export interface Names {
   readonly people: readonly { readonly firstName: string; readonly lastName: string }[];
 }
 
-type Parameter = "bbox" | "dateFrom" | "dateTo" | "status" | "assignedToUserId" | "rep" | "tagId" | "city" | "search";
+type Parameter =
+  | "bbox"
+  | "dateFrom"
+  | "dateTo"
+  | "status"
+  | "assignedToUserId"
+  | "rep"
+  | "tagId"
+  | "city"
+  | "sourceId"
+  | "search";
 type Query = { readonly [name in Parameter]: string | undefined };
 
 /** Normalises a text. It handles only the letters that occur in these tests. */
@@ -36,12 +46,20 @@ export function oracle(row: StoredProspect, notes: readonly string[], raw: Query
       row.tagIds.map((id) => names.tags[id - 301]),
     ) &&
     oneOf(listed(raw.city), [row.address?.city]) &&
+    isOfSource(row.sourceId, raw.sourceId) &&
     (!isAdmin || oneOf(listed(raw.assignedToUserId), [String(row.assignedToUserId ?? "unassigned")])) &&
     (!isAdmin || oneOf(listed(raw.rep), [rep && `${rep.firstName} ${rep.lastName}`])) &&
     lower(raw.search ?? "")
       .split(" ")
       .every((word) => isFound(word, row, notes))
   );
+}
+
+function isOfSource(sourceId: string | null, raw = ""): boolean {
+  const wanted = valuesIn(raw)
+    .map((value) => value.trim())
+    .filter((value) => value !== "");
+  return wanted.length === 0 || wanted.some((value) => value === sourceId);
 }
 
 function isInside({ lat, lng }: StoredProspect, [west = 0, south = 0, east = 0, north = 0]: number[]): boolean {

@@ -76,6 +76,7 @@ const prospect = fc
     statusId: fc.constantFrom(null, 101, 102, 103),
     assignedToUserId: fc.constantFrom(null, 201, 202, 203),
     tagIds: fc.subarray([301, 302, 399]),
+    sourceId: fc.constantFrom(null, "A1", "a1", "x, y", "zwei  drei"),
     createdAt: fc.constantFrom(...instants),
   })
   .map(({ city, ...fields }): StoredProspect => {
@@ -154,6 +155,7 @@ const query = fc.record({
       "πολις",
     ),
   ),
+  sourceId: maybe(commaList("A1", " a1 ", '"x, y"', "zwei  drei", "zwei drei")),
   search: maybe(fc.constantFrom(...searches)),
 });
 

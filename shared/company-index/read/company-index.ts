@@ -2,7 +2,7 @@
  * Reads a company's search index. Each read begins with the unflushed entries and the head row. Segments stay in memory for later reads.
  */
 
-import type { Criteria } from "#shared/company-index/criteria.ts";
+import { type Criteria, needsText } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Head, type PartManifests, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
@@ -37,7 +37,7 @@ export interface IndexSnapshot {
 }
 
 export interface SnapshotOptions {
-  /** True if the caller will search for words. Long texts may then be read at the same time as the index. */
+  /** True if the caller will search for words or source ids. Long texts may then be read at the same time as the index. */
   readonly searches?: boolean;
   /** Finds the notes of the matches. As a parameter, it is only in the bundles of the functions that need it. */
   readonly notesOf?: NotesOf | undefined;
@@ -152,7 +152,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
           remember(companyId, loaded);
           const known = loaded.known(loads);
           let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
-          if (criteria.words.length > 0) {
+          if (needsText(criteria)) {
             const filled = await withTexts(table, companyId, delta, known, unflushed.withLongText, texts);
             if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
             ({ delta } = filled);

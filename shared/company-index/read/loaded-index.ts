@@ -1,5 +1,5 @@
 /** One version of a company's search index in memory. It contains only the parts that reads have needed so far. */
-import { type Criteria, canMeet, needsGeo } from "#shared/company-index/criteria.ts";
+import { type Criteria, canMeet, needsGeo, needsText } from "#shared/company-index/criteria.ts";
 import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
   inlineOverridesOf,
@@ -139,7 +139,7 @@ export class LoadedIndex {
     return (
       loaded !== undefined &&
       (loaded.geo !== undefined || !needsGeo(criteria)) &&
-      (loaded.text !== undefined || criteria.words.length === 0)
+      (loaded.text !== undefined || !needsText(criteria))
     );
   }
 
@@ -168,7 +168,7 @@ export class LoadedIndex {
         },
       };
     }
-    if (criteria.words.length > 0 && loaded?.text === undefined) {
+    if (needsText(criteria) && loaded?.text === undefined) {
       yield {
         piece: { owner: id, name: "text", count: counts.text },
         keep: (bytes, label) => {

@@ -98,13 +98,15 @@ export class SegmentTexts {
   readonly rowOf: Uint16Array;
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
+  readonly sourceId: TextColumns["sourceId"];
   #texts: PlainTexts | Words;
   /** Each phone number is one word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
-  constructor({ bytes, starts, rowOf, noteIds, noteVersions, digits, digitStarts }: TextColumns) {
+  constructor({ bytes, starts, rowOf, noteIds, noteVersions, digits, digitStarts, sourceId }: TextColumns) {
     this.rowOf = rowOf;
+    this.sourceId = sourceId;
     const isNote = (_: number, text: number): boolean => noteIds[text] !== 0;
     this.noteIds = noteIds.filter(isNote);
     this.noteVersions = noteVersions.filter(isNote);
@@ -141,7 +143,8 @@ export class SegmentTexts {
 
   get byteLength(): number {
     const own = [this.rowOf, this.noteIds, this.noteVersions, this.#digits, this.#texts];
-    return own.reduce((sum, { byteLength }) => sum + byteLength + 100, 0);
+    const { codes, values } = this.sourceId;
+    return own.reduce((sum, { byteLength }) => sum + byteLength + 100, codes.byteLength + 60 * values.length);
   }
 }
 

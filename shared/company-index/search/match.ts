@@ -6,6 +6,7 @@ import {
   canMeet,
   type LatLng,
   passes,
+  sourcesMissing,
   withinBox,
 } from "#shared/company-index/criteria.ts";
 import { geohashRanges } from "#shared/company-index/geohash.ts";
@@ -116,6 +117,7 @@ class Search {
     if (this.#criteria.box !== undefined) this.#looked += bbox?.compared ?? rows.length;
     if (bbox === undefined) rows = keepOnMap(rows, segment, this.#criteria);
     rows = keepUpdated(rows, segment, this.#criteria);
+    rows = keepSources(rows, segment, this.#criteria);
     segment.isRead = true;
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
@@ -172,6 +174,15 @@ function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedF
   const { createdAt } = main;
   const { updatedAfter } = geo;
   return keepRows(rows, (row) => (createdAt[row] ?? 0) + (updatedAfter[row] ?? 0) >= updatedFrom);
+}
+
+function keepSources(rows: Uint16Array, { text }: LoadedSegment, { sourceIds }: Criteria): Uint16Array {
+  if (sourceIds === undefined) return rows;
+  if (text === undefined) throw new Error("the texts of a segment were not loaded");
+  const { values, codes } = text.sourceId;
+  if (values.includes(undefined)) throw sourcesMissing();
+  const wanted = new Set(values.flatMap((value, code) => (sourceIds.has(value ?? "") && value !== null ? [code] : [])));
+  return wanted.size === 0 ? rows.subarray(0, 0) : keepRows(rows, (row) => wanted.has(codes[row] ?? 0));
 }
 
 export const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");

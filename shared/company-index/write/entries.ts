@@ -3,10 +3,11 @@ import type { AppointmentChange, SharedChange } from "#shared/company-index/chan
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
+import { markedSource } from "#shared/company-index/segment.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 
-/** Maximum bytes of a text (including phone digits) inside an entry, because every list request reads all entries. */
+/** Maximum bytes of a text (including phone digits and source id) inside an entry, because every list request reads all entries. */
 const TEXT_BYTES = 256;
 /** Only the change log and activity reports need these data. */
 export interface ProspectDeltaOptions {
@@ -38,16 +39,18 @@ export function prospectDelta(
     ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
   };
   if (isTombstone(entry)) return [{ put: common }];
-  const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
+  const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits, sourceId } =
+    entry;
   const dated = { ...common, ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }) };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
-  const bytes = Buffer.byteLength(text) + phoneDigits.length;
+  const source = markedSource(sourceId);
+  const bytes = Buffer.byteLength(text) + phoneDigits.length + Buffer.byteLength(source);
   if (bytes <= TEXT_BYTES) {
-    return [{ put: { ...dated, row: JSON.stringify([...filters, text, phoneDigits]) } }];
+    return [{ put: { ...dated, row: JSON.stringify([...filters, text, phoneDigits]), source } }];
   }
   return [
     { put: { ...dated, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
-    { put: { ...keys.deltaText(companyId, common.sk), type: "deltaText", text, phoneDigits } },
+    { put: { ...keys.deltaText(companyId, common.sk), type: "deltaText", text, phoneDigits, source } },
   ];
 }
 

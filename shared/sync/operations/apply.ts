@@ -1,5 +1,6 @@
 /** Applies one operation with the same functions as the endpoints for single records, and makes its result. */
 import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
 import type { ApiContext, Written } from "#shared/context.ts";
 import { ApiError, ConditionFailed, isTransient, Outdated } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
@@ -49,28 +50,33 @@ const isFact = (operation: Operation): boolean =>
     : operation.type !== "prospect.update" || operation.fields.currentStatusId !== undefined;
 
 /**
- * Throws `validation_failed` if `occurredAt` is in the future, or too old for a fact (`isFact`). Other operations are accepted at any age,
- * because a phone may be offline for months. `readOperation` does not check this: an old operation that was applied before must get the
- * result `duplicate`.
+ * Replaces an `occurredAt` slightly ahead by `nowMs`, because clocks of devices differ. Throws `validation_failed` if it is further ahead, or
+ * too old for a fact (`isFact`). Other operations are accepted at any age, because a phone may be offline for months. `readOperation` does
+ * not do this: an old operation that was applied before must get the result `duplicate`, and a receipt compares the time that was sent.
  */
-function requirePast(operation: Operation, nowMs: number): void {
-  const { occurredAt } = { occurredAt: undefined, ...operation };
-  if (occurredAt === undefined) return;
-  const ageMs = nowMs - Date.parse(occurredAt);
-  if (ageMs >= 0 && (ageMs <= limits.factAgeMs || !isFact(operation))) return;
+function notAhead(operation: Operation, nowMs: number): Operation {
+  if (!("occurredAt" in operation) || operation.occurredAt === undefined) return operation;
+  const ageMs = nowMs - Date.parse(operation.occurredAt);
+  if (ageMs < 0 && ageMs >= -limits.clockAheadMs) return { ...operation, occurredAt: iso(nowMs) };
+  if (ageMs >= 0 && (ageMs <= limits.factAgeMs || !isFact(operation))) return operation;
   const message =
-    ageMs < 0 ? "must not be in the future" : `must not be older than ${limits.factAgeMs / 86_400_000} days`;
+    ageMs < 0
+      ? `must not be more than ${limits.clockAheadMs / 60_000} minutes in the future`
+      : `must not be older than ${limits.factAgeMs / 86_400_000} days`;
   throw invalid(`occurredAt ${message}.`, { pointer: "/occurredAt", code: "out_of_range", message });
 }
 
 /** All writes go through `context.commit`, which also writes the receipt. `id` is undefined for a prospect that the operation creates. */
 export async function apply(
-  context: ApiContext,
+  given: ApiContext,
   caller: Caller,
-  operation: Operation,
+  sent: Operation,
   id: number | undefined,
 ): Promise<unknown> {
-  requirePast(operation, context.clock.now());
+  const nowMs = given.clock.now();
+  const operation = notAhead(sent, nowMs);
+  // The time of arrival is then exactly the record's `createdAt` too.
+  const context = operation === sent ? given : { ...given, clock: { now: () => nowMs } };
   if (operation.type === "prospect.create") {
     const { fields, clientRecordId, ...arrival } = operation;
     return createProspect(context, caller, { ...fields, clientRecordId }, arrival);

@@ -84,7 +84,7 @@ export type SentOperation = z.output<typeof SentOperation>;
       "The body of the single request: of POST `/api/prospects`, PATCH `/api/prospects/{id}`, PUT `/api/prospects/{id}/tags`, POST `/api/prospects/{id}/notes`, POST `/api/prospects/{id}/appointments` or PATCH `/api/appointments/{id}`.",
     baseVersion:
       "The version of the record that the user has changed. If the record was written since then, the outcome is `conflict`. A new version without such a write is no conflict: for example, if a note was added, or a status was renamed. For updates, tags and deletions; without it, the last change to arrive wins.",
-    occurredAt: `When the user made the change. Kept with a status change, a note and an appointment. Not in the future. For these facts at most ${limits.factAgeMs / 86_400_000} days ago. ${INSTANT_TEXT}`,
+    occurredAt: `When the user made the change. Kept with a status change, a note and an appointment. A time up to ${limits.clockAheadMs / 60_000} minutes ahead counts as the time of arrival, a later one is refused. For these facts at most ${limits.factAgeMs / 86_400_000} days ago. ${INSTANT_TEXT}`,
   },
 }));
 

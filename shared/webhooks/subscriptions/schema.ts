@@ -1,9 +1,10 @@
 /** The schemas of webhooks and their registrations: API requests and answers, and stored rows. */
 
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { atMost, Bytes, Id, label, malformed, named, Timestamp, text } from "#shared/schema.ts";
+import { atMost, Bytes, Id, label, malformed, named, requiredText, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
 /** The rest of the secret is base64. */
@@ -44,11 +45,14 @@ export const Registration = named(
 export type Registration = z.infer<typeof Registration>;
 
 const input = {
-  event: text(limits.eventName, 1),
+  event: requiredText(limits.eventName),
   filter: z.nullable(EventFilter),
   delayMinutes: z.int().check(z.minimum(0), z.maximum(limits.delayMinutesMax)),
   triggerMode: TriggerMode,
-  manualTriggerButtonText: z.nullable(text(limits.buttonText)),
+  // The OpenAPI document would lack the default of a value that is transformed (`orNull`).
+  manualTriggerButtonText: z
+    .nullable(text(limits.buttonText))
+    .check(z.overwrite((value) => (value !== null && isBlank(value) ? null : value))),
 };
 
 export const NewRegistration = named(

@@ -186,6 +186,8 @@ describe("methods", () => {
     expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of known) {
       expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
+      // API Gateway takes a request without a body for JSON, which is a binary type. Without this, it would answer 500.
+      expect(at(integration, "contentHandling"), path).toBe("CONVERT_TO_TEXT");
       const response = at(integration, "responses", "default");
       const header = (name: string) => at(response, "responseParameters", `method.response.header.${name}`);
       expect(at(response, "statusCode"), path).toBe("204");
@@ -359,7 +361,11 @@ describe("stage", () => {
 describe("the definition", () => {
   it("compresses buffered answers of at least a minimum size, and passes files on as bytes", () => {
     expect(at(definition(), "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
-    expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual(["multipart/form-data"]);
+    expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual([
+      "multipart/form-data",
+      "application/json",
+      "application/geo+json",
+    ]);
   });
 
   it("replaces the whole API at each deployment, keeps the endpoint regional, and has the name that the metrics use", () => {

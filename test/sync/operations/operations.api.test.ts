@@ -270,6 +270,7 @@ describe("a fact", () => {
   });
 
   test.each([
+    ["more than five minutes ahead", () => ago(-330_000)],
     ["in the future", () => ago(-DAY)],
     ["older than 60 days", () => ago(61 * DAY)],
     ["not a time", () => "yesterday"],

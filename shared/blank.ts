@@ -1,0 +1,11 @@
+/** Blank characters: Unicode White_Space, and U+200B and U+FEFF, which copied texts often contain and nobody sees. */
+
+export const isBlank = (text: string): boolean => /^[\p{White_Space}\u200B\uFEFF]*$/u.test(text);
+
+/** Replaces each run of blank characters by one space, and removes those at the ends. */
+export const singleSpaced = (text: string): string =>
+  text.replace(/[\p{White_Space}\u200B\uFEFF]+/gu, " ").replace(/^ | $/g, "");
+
+/** Removes the blank characters at both ends. */
+export const trimmed = (text: string): string =>
+  text.replace(/^[\p{White_Space}\u200B\uFEFF]+|[\p{White_Space}\u200B\uFEFF]+$/gu, "");

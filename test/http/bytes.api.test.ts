@@ -1,0 +1,89 @@
+/** Tests that a JSON body which is not UTF-8 is refused before anything is stored, and that every UTF-8 body is stored as it was sent. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { send, tokenOf } from "../harness/client.ts";
+import { bodyOf, dataOf, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const { id } = dataOf(await as.owner.POST("/api/prospects", { body: { name: "before" } }), 201);
+const path = `/api/prospects/${id}`;
+const authorization = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+const types = ["application/json", "Application/JSON; charset=utf-8", "application/json;charset=iso-8859-1"];
+const around = (bytes: readonly number[]): Buffer =>
+  Buffer.concat([Buffer.from('{"name":"x'), Uint8Array.from(bytes), Buffer.from('y"}')]);
+const sendAs = (type: string, bytes: readonly number[]) =>
+  send("PATCH", path, { headers: { ...authorization, "Content-Type": type }, body: around(bytes) });
+const nameOf = async () => dataOf(await as.owner.GET("/api/prospects/{id}", { params: { path: { id } } })).name;
+
+/** The bytes of each code point that a table of RFC 3629 (section 4) allows, without a decoder. */
+function bytesOf(point: number): number[] {
+  const tail = (shift: number): number => 0x80 | ((point >> shift) & 0x3f);
+  if (point < 0x80) return [point];
+  if (point < 0x800) return [0xc0 | (point >> 6), tail(0)];
+  if (point < 0x10000) return [0xe0 | (point >> 12), tail(6), tail(0)];
+  return [0xf0 | (point >> 18), tail(12), tail(6), tail(0)];
+}
+
+const long = [0xe9, 0x20ac, 0xfffd, 0xd7ff, 0xe000, 0x1f3e0, 0x10ffff].map(bytesOf);
+const broken = [
+  ...long.flatMap((bytes) => bytes.slice(1).map((_, i) => bytes.slice(0, i + 1))),
+  ...long.map((bytes) => bytes.slice(1)),
+  ...[0xd800, 0xdbff, 0xdc00, 0xdfff].map(bytesOf),
+  [...bytesOf(0xd83c), ...bytesOf(0xdfe0)],
+  ...[
+    [0xc0, 0x80],
+    [0xc1, 0xbf],
+    [0xe0, 0x9f, 0xbf],
+    [0xf0, 0x8f, 0xbf, 0xbf],
+  ],
+  ...[[0xf4, 0x90, 0x80, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80], [0xff], [0xfe], [0x80]],
+];
+
+test.each(broken.map((bytes) => [Buffer.from(bytes).toString("hex"), bytes] as const))(
+  "%s is malformed, whatever the charset of the media type",
+  async (_, bytes) => {
+    for (const type of types) problemOf(await sendAs(type, bytes), 400, "malformed_json");
+    expect(await nameOf()).toBe("before");
+  },
+);
+
+test("a text is stored exactly if its bytes are UTF-8", async () => {
+  const { id: other } = dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
+  const point = fc.integer({ min: 0x80, max: 0x10ffff }).filter((it) => it < 0xd800 || it > 0xdfff);
+  const piece = fc.oneof(point.map(bytesOf), fc.constantFrom(...broken, ...long, [0x61]));
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 4 }), async (pieces) => {
+      const bytes = pieces.flat();
+      const headers = { ...authorization, "Content-Type": "application/json" };
+      const answer = await send("PATCH", `/api/prospects/${other}`, { headers, body: around(bytes) });
+      const text = Buffer.from(bytes).toString();
+      const isUtf8 = Buffer.from(text).equals(Buffer.from(bytes));
+      if (!isUtf8) problemOf(answer, 400, "malformed_json");
+      else expect(bodyOf(answer, 200, z.object({ name: z.string() })).name).toBe(`x${text}y`);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("GeoJSON and a body of operations are refused too, and a body of 1 MB is accepted", async () => {
+  const geojson = { ...authorization, "Content-Type": "application/geo+json" };
+  const feature = Buffer.from('{"type":"FeatureCollection","features":[],"name":"\u00e9"}', "latin1");
+  problemOf(await send("POST", "/api/territories/import", { headers: geojson, body: feature }), 400, "malformed_json");
+  const json = { ...authorization, "Content-Type": "application/json" };
+  const operations = Buffer.from('{"deviceId":"\u00e9","operations":[]}', "latin1");
+  problemOf(await send("POST", "/api/sync/operations", { headers: json, body: operations }), 400, "malformed_json");
+  const start = '{"name":"é","more":" ';
+  const most = `${start}${"é".repeat((1_000_000 - Buffer.byteLength(start) - 2) / 2)}"}`;
+  expect(Buffer.byteLength(most)).toBe(1_000_000);
+  bodyOf(await send("POST", "/api/prospects", { headers: json, body: most }), 201, z.object({ name: z.literal("é") }));
+  problemOf(await send("POST", "/api/prospects", { headers: json, body: `${most} ` }), 413, "payload_too_large");
+});
+
+test("an answer is a text, whatever the request accepts", async () => {
+  const read = async (Accept: string) =>
+    bodyOf(await send("GET", path, { headers: { ...authorization, Accept } }), 200, z.object({ name: z.string() }));
+  for (const type of ["application/json", "application/geo+json", "*/*"])
+    expect((await read(type)).name).toBe("before");
+});
