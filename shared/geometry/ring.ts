@@ -279,6 +279,9 @@ const PLACES = [
 const isBetween = (one: number, value: number, other: number): boolean =>
   one < other ? value >= one && value <= other : value >= other && value <= one;
 
+/** The box of the ring of `unwrapped`: its maxLng may be greater than 180. */
+export const plainBoxOf = (ring: Ring): PlainBox => boxOf(unwrapped(ring) ?? ring);
+
 function boxOf(ring: Ring): PlainBox {
   let [west, south, east, north] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, -TURN, -TURN];
   for (const [lng, lat] of ring) {
