@@ -50,7 +50,9 @@ function readableText({ request: { body, headers } }: ApiEvent, other: string | 
   if (body !== "" && mediaType !== JSON_MEDIA_TYPE && (mediaType === undefined || mediaType !== other)) {
     throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
-  return body === "" ? "{}" : body;
+  // Map programs write a byte order mark.
+  const text = other === undefined ? body : body.replace(/^\uFEFF/, "");
+  return text === "" ? "{}" : text;
 }
 
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
