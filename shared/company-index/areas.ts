@@ -21,6 +21,8 @@ const EDGE_TESTS = 120_000;
 
 export const emptyArea: Area = { box: null, ranges: [], contains: () => false };
 
+const RANGE_BYTES = 60;
+
 /** An area whose `bytes` of memory grow while points are tested. */
 export interface PolygonArea extends Area {
   readonly bytes: number;
@@ -44,7 +46,7 @@ export function polygonArea(ring: Ring): PolygonArea {
       return ranges;
     },
     get bytes() {
-      return area.bytes;
+      return area.bytes + RANGE_BYTES * (ranges?.length ?? 0);
     },
     contains: (lat, lng) => area.contains(lng, lat),
   };
