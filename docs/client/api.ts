@@ -1061,7 +1061,7 @@ export interface paths {
         };
         /**
          * List territories in GeoJSON
-         * @description All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon is one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions and never crosses the 180th meridian. An area on both sides of this meridian therefore needs two territories.
+         * @description All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon has one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions. A territory that crosses the 180th meridian is cut there into a MultiPolygon.
          *
          *     For every signed-in user.
          */
@@ -1085,7 +1085,7 @@ export interface paths {
         put?: never;
         /**
          * Import territories from GeoJSON
-         * @description Accepts a FeatureCollection of at most 2000 features and 1000000 bytes, as `application/geo+json` or `application/json`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. A MultiPolygon with one polygon is accepted; holes, several polygons and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property `name` becomes the name; `totalProperties` and `assignedToUserId` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 32. Send an `Idempotency-Key` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.
+         * @description Accepts a FeatureCollection of at most 2000 features and 1000000 bytes, as `application/geo+json` or `application/json`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. Each polygon of a MultiPolygon becomes a territory, named `NAME (1)`, `NAME (2)` and so on. A MultiPolygon that is only cut at the 180th meridian becomes one. Holes and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property `name` becomes the name; `totalProperties` and `assignedToUserId` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 32. Send an `Idempotency-Key` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.
          *
          *     For every signed-in user.
          */
@@ -1105,7 +1105,7 @@ export interface paths {
         };
         /**
          * Get a map tile of territories
-         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. A polygon that crosses itself has several rings, by the even-odd rule; if it crosses itself more than 256 times, it is drawn as it is. Its attributes are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.
+         * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. A polygon that crosses itself has several rings, by the even-odd rule; if it crosses itself more than 256 times, it is drawn as it is. A polygon across the 180th meridian is drawn on both sides of the map. A polygon that would take too much of the work of the tile is drawn as its box, and the layer `meta` then has a point with `boxes`, the number of such polygons. The attributes of a polygon are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.
          *
          *     For every signed-in user.
          */
@@ -2677,19 +2677,21 @@ export interface components {
              */
             index: number;
             /**
-             * @description `created`, `skipped` if the company has the same territory already, or `failed` if the feature cannot be imported.
+             * @description `created`, `skipped` if the company has the same territory already, or `failed` if the feature, or one of its polygons, cannot be imported.
              * @enum {string}
              */
             outcome: "created" | "skipped" | "failed";
             /**
              * Format: int64
-             * @description The id of the new territory, or of the territory that is the same.
+             * @description The id of the new territory, or of the territory that is the same. The first of `ids`.
              */
             id: number | null;
             /** @description Why no territory was created, for programs: `duplicate`, `not_a_feature`, `unsupported_geometry`, `validation_failed`, `invalid_reference` or `conflict`. */
             code: string | null;
             /** @description Why no territory was created, for people. */
             detail: string | null;
+            /** @description The ids of all territories of the feature. A MultiPolygon may have several. */
+            ids: number[];
         };
         /** @description A link into the bucket. */
         FileLink: {
@@ -3315,8 +3317,10 @@ export interface components {
         NewTerritories: {
             /** @constant */
             type: "FeatureCollection";
-            /** @description At most 2000 features. Each becomes one territory. */
+            /** @description At most 2000 features. Each becomes one territory, or one for each polygon of a MultiPolygon; at most 2000 together. */
             features: unknown[];
+            /** @description The coordinate reference system of files from before RFC 7946. Only CRS84 and EPSG:4326 are accepted. */
+            crs?: unknown;
         };
         /** @description A new zone. Every field is optional. */
         NewTerritory: {
@@ -4043,12 +4047,12 @@ export interface components {
             geometry: components["schemas"]["TerritoryGeometry"] | null;
             properties: components["schemas"]["TerritoryProperties"];
         };
-        /** @description A GeoJSON polygon with one ring. */
+        /** @description A GeoJSON polygon with one ring. If the territory crosses the 180th meridian, a MultiPolygon that is cut there. */
         TerritoryGeometry: {
-            /** @constant */
-            type: "Polygon";
-            /** @description One closed ring of `[lng, lat]` positions, counter-clockwise. */
-            coordinates: number[][][];
+            /** @enum {string} */
+            type: "Polygon" | "MultiPolygon";
+            /** @description For a Polygon, one closed ring of `[lng, lat]` positions, counter-clockwise. For a MultiPolygon, a list of polygons that each have one such ring. */
+            coordinates: unknown[][][];
         };
         /** @description The result of an import of territories. The three counts sum to the number of features. */
         TerritoryImport: {

@@ -11,7 +11,7 @@ export const handler = streamText(
   {
     summary: "List territories in GeoJSON",
     description:
-      "All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon is one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions and never crosses the 180th meridian. An area on both sides of this meridian therefore needs two territories.",
+      "All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon has one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions. A territory that crosses the 180th meridian is cut there into a MultiPolygon.",
     tag: "Territories",
     allow: "everyone",
     status: 200,

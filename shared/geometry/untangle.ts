@@ -13,7 +13,7 @@ interface Area {
 
 /** Maximum average number of edges with which each edge is compared. A ring with at most 128 edges never needs more. */
 const COMPARISONS_PER_EDGE = 64;
-const MOST_CROSSINGS = 256;
+export const MOST_CROSSINGS = 256;
 
 /** Points of a ring that touches itself are moved by less than this, in the unit of its coordinates, so that no two edges overlap. */
 const MOVED = 0.01;
@@ -21,11 +21,13 @@ const MOVED = 0.01;
 /**
  * Returns the areas inside an open ring by the even-odd rule. The points of a ring that touches itself are moved a little, because edges
  * might otherwise overlap, or several cross at one point. The ring is returned unchanged if it does not touch itself, or if it has more
- * than MOST_CROSSINGS crossings or too many overlapping edges.
+ * than MOST_CROSSINGS crossings or too many overlapping edges. The result is empty if then the areas of its parts cancel each other out.
  */
 export function untangled(ring: PlaneRing): readonly Area[] {
   const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
-  if (walk === undefined) return [{ outer: ring, holes: [] }];
+  if (walk === undefined) {
+    return ring.length > MOST_CROSSINGS && !isWide(ring) ? [] : [{ outer: ring, holes: [] }];
+  }
   return nested(uncrossed(walk).flatMap(loopsOf).filter(isWide));
 }
 

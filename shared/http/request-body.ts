@@ -57,7 +57,9 @@ function readableText({ request, ...event }: ApiEvent, other: string | undefined
     throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
   if (!isUtf8(bytes)) throw new ApiError("malformed_json", "The body is not UTF-8.");
-  return body === "" ? "{}" : body;
+  // Map programs write a byte order mark.
+  const text = other === undefined ? body : body.replace(/^\uFEFF/, "");
+  return text === "" ? "{}" : text;
 }
 
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });

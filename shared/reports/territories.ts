@@ -1,11 +1,11 @@
 /** Adds up the activity of prospects by the territories in which the prospects are now. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import type { Area } from "#shared/company-index/criteria.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { RingArea } from "#shared/geometry/ring.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
-import { unpackPolygon } from "#shared/reference/polygon.ts";
+import { areaOf } from "#shared/reference/territory-areas.ts";
 import { Id, named } from "#shared/schema.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
@@ -40,9 +40,9 @@ export async function byTerritory(
   const prospects = (await prospectsOnMap(context, caller, byProspect)).sort((a, b) => a.lat - b.lat);
   const found: TerritoryCounts[] = [];
   for await (const item of context.table.query(keys.territories(caller.companyId))) {
-    const { id, name, polygon } = StoredTerritory.parse(item);
-    const ring = unpackPolygon(polygon);
-    const counts = ring.length === 0 ? undefined : countsInside(new RingArea(ring), prospects);
+    const territory = StoredTerritory.parse(item);
+    const { id, name } = territory;
+    const counts = countsInside(areaOf({ table: context.table, companyId: caller.companyId }, territory), prospects);
     if (counts !== undefined) found.push({ territory: { id, name }, counts });
   }
   found.sort((a, b) => (a.territory?.id ?? 0) - (b.territory?.id ?? 0));
@@ -74,13 +74,14 @@ async function prospectsOnMap(
 }
 
 /** Marks the prospects inside the area. Undefined if there are none. `prospects` must be sorted by latitude. */
-function countsInside(area: RingArea, prospects: readonly MappedProspect[]): readonly number[] | undefined {
+function countsInside(area: Area, prospects: readonly MappedProspect[]): readonly number[] | undefined {
+  if (area.box === null) return undefined;
   const [, minLat, , maxLat] = area.box;
   const inside: (readonly number[])[] = [];
   for (let at = firstFrom(prospects, minLat); at < prospects.length; at++) {
     const prospect = prospects[at];
     if (prospect === undefined || prospect.lat > maxLat) break;
-    if (!area.contains(prospect.lng, prospect.lat)) continue;
+    if (!area.contains(prospect.lat, prospect.lng)) continue;
     prospect.isInside = true;
     inside.push(prospect.counts);
   }
@@ -101,8 +102,8 @@ function firstFrom(prospects: readonly MappedProspect[], lat: number): number {
 function sumOf(all: Iterable<readonly number[]>): readonly number[] | undefined {
   let sum: number[] | undefined;
   for (const counts of all) {
-    const before = sum;
-    sum = counts.map((count, kind) => count + (before?.[kind] ?? 0));
+    sum ??= counts.map(() => 0);
+    for (let kind = 0; kind < counts.length; kind++) sum[kind] = (sum[kind] ?? 0) + (counts[kind] ?? 0);
   }
   return sum;
 }

@@ -1,8 +1,12 @@
 /** Converts a feature of a GeoJSON file to a new territory. */
 import * as z from "zod/mini";
+import { joinedAtMeridian } from "#shared/geometry/meridian.ts";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { RingInput } from "#shared/reference/polygon.ts";
 import { hasVisible } from "#shared/schema.ts";
+import { foreignCrs, isKnownCrs } from "#shared/territories/crs.ts";
+import { exteriorRing } from "#shared/territories/geojson.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
 
 interface Fault {
@@ -20,8 +24,9 @@ const Feature = z.object({
   type: z.literal("Feature"),
   geometry: z.nullish(z.unknown()),
   properties: z.nullish(z.record(z.string(), z.unknown())),
+  crs: z.optional(z.unknown()),
 });
-const Geometry = z.object({ type: z.string(), coordinates: z.unknown() });
+const Geometry = z.object({ type: z.string(), coordinates: z.unknown(), crs: z.optional(z.unknown()) });
 const List = z.array(z.unknown());
 
 class Invalid extends Error {
@@ -32,79 +37,127 @@ class Invalid extends Error {
   }
 }
 
-export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): ReadFeature {
+/**
+ * Returns one territory, or one for each polygon of a MultiPolygon. A MultiPolygon that is only cut at the 180th meridian is one polygon. If
+ * one of the polygons has a fault, the feature has no territory.
+ */
+export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): [ReadFeature, ...ReadFeature[]] {
   try {
-    const { geometry, properties } = parsed(Feature, feature, "not_a_feature", "must be a GeoJSON feature");
-    const { name, totalProperties, assignedToUserId } = properties ?? {};
+    const { geometry, properties, crs } = parsed(
+      Feature,
+      feature,
+      "not_a_feature",
+      `must be a GeoJSON feature, and is ${kindOf(feature)}`,
+    );
+    if (!isKnownCrs(crs)) throw new Invalid("validation_failed", `crs: ${foreignCrs(crs)}`);
+    const { totalProperties, assignedToUserId } = properties ?? {};
     const given = {
-      polygon: geometry == null ? undefined : ringOf(geometry),
-      // Map programs write null or an empty text for a property without a value, so both are read as if the property were missing.
-      name: typeof name === "string" && !hasVisible(name) ? undefined : (name ?? undefined),
+      name: nameOf(properties ?? {}),
       totalProperties: totalProperties ?? undefined,
       assignedToUserId: assignedToUserId ?? null,
     };
-    const input = parsed(NewTerritory, given, "validation_failed");
-    if (input.assignedToUserId !== null && users.get(input.assignedToUserId)?.isActive !== true) {
+    const [first, ...more] = (geometry == null ? [undefined] : ringsOf(geometry)).map((polygon, at, all) => {
+      const place = all.length === 1 ? "geometry/coordinates/0" : `geometry/coordinates/${at}/0`;
+      return parsed(NewTerritory, { ...given, polygon }, "validation_failed", undefined, place);
+    });
+    if (first === undefined) throw new Invalid("unsupported_geometry", "geometry: is a MultiPolygon without polygons");
+    if (first.assignedToUserId !== null && users.get(first.assignedToUserId)?.isActive !== true) {
       throw new Invalid(
         "invalid_reference",
         "properties/assignedToUserId: does not name an active user of this company",
       );
     }
-    return { input };
+    if (more.length === 0) return [{ input: first }];
+    const numbered = (input: NewTerritory, number: number): ReadFeature => {
+      const suffix = ` (${number})`;
+      return { input: { ...input, name: [...input.name].slice(0, limits.name - suffix.length).join("") + suffix } };
+    };
+    return [numbered(first, 1), ...more.map((input, at) => numbered(input, at + 2))];
   } catch (error) {
-    if (error instanceof Invalid) return { fault: { code: error.code, detail: shortened(error.message) } };
+    if (error instanceof Invalid) return [{ fault: { code: error.code, detail: shortened(error.message) } }];
     throw error;
   }
 }
 
-/** Returns the only ring of a polygon, or of a MultiPolygon that has one polygon. A third number of a position, its height, is left out. */
-function ringOf(geometry: unknown): unknown[] {
-  const { type, coordinates } = parsed(
+/**
+ * Map programs write null or an empty text for a property without a value, so both are read as if the property were missing. Some number
+ * their areas.
+ */
+function nameOf(properties: Readonly<Record<string, unknown>>): unknown {
+  for (const key of ["name", "Name", "NAME", "title"]) {
+    const name = properties[key];
+    if (typeof name === "number") return String(name);
+    if (typeof name === "string" ? hasVisible(name) : name != null && key === "name") return name;
+  }
+  return undefined;
+}
+
+/** The name of a value in messages: the type of a GeoJSON object, or the kind of any other value. */
+export function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (typeof value !== "object" || value === null) return value === null ? "null" : `a ${typeof value}`;
+  return "type" in value && typeof value.type === "string" ? `a ${value.type}` : "an object without a type";
+}
+
+/** Returns the rings of polygons that each have one. A third number of a position, its height, is left out. */
+function ringsOf(geometry: unknown): unknown[][] {
+  const { type, coordinates, crs } = parsed(
     Geometry,
     geometry,
     "unsupported_geometry",
-    "geometry: must be a GeoJSON geometry",
+    `geometry: must be a GeoJSON geometry, and is ${kindOf(geometry)}`,
   );
-  const rings = type === "MultiPolygon" ? onlyPolygon(coordinates) : coordinates;
-  if (type !== "Polygon" && type !== "MultiPolygon") {
+  if (!isKnownCrs(crs)) throw new Invalid("validation_failed", `geometry/crs: ${foreignCrs(crs)}`);
+  if (type === "Polygon") return [ringOf(coordinates, "geometry/coordinates")];
+  if (type !== "MultiPolygon") {
     throw new Invalid("unsupported_geometry", `geometry: is a ${type}, and a territory is a Polygon`);
   }
-  const [ring, hole] = parsed(List, rings, "validation_failed", "geometry/coordinates: must be a list of rings");
-  if (ring === undefined) throw new Invalid("validation_failed", "geometry/coordinates: must have one ring");
-  const positions = parsed(List, ring, "validation_failed", "geometry/coordinates/0: must be a ring of positions");
-  if (!positions.every((position) => Array.isArray(position))) {
-    throw new Invalid("validation_failed", "geometry/coordinates/0: must be a ring of positions");
+  const polygons = listIn(coordinates, "geometry/coordinates", "a list of polygons");
+  const rings = polygons.map((polygon, at) => ringOf(polygon, `geometry/coordinates/${at}`));
+  if (rings.length < 2) return rings;
+  const valid = z.safeParse(z.array(RingInput), rings);
+  const joined = valid.success && joinedAtMeridian(valid.data.map((ring) => exteriorRing(ring).slice(0, -1)));
+  return joined ? [joined] : rings;
+}
+
+function ringOf(polygon: unknown, place: string): unknown[] {
+  const [ring, hole] = listIn(polygon, place, "a list of rings");
+  if (ring === undefined) throw new Invalid("validation_failed", `${place}: must have one ring`);
+  const positions = listIn(ring, `${place}/0`, "a ring of positions");
+  const wrong = positions.find((position) => !Array.isArray(position));
+  if (wrong !== undefined) {
+    throw new Invalid("validation_failed", `${place}/0: must be a ring of positions, and has ${kindOf(wrong)}`);
   }
   if (hole !== undefined) {
-    throw new Invalid("unsupported_geometry", "geometry: has holes, and a territory has one ring");
+    throw new Invalid("unsupported_geometry", `${place.split("/")[0]}: has holes, and a territory has one ring`);
   }
   if (positions.length > limits.polygonPointsMax) {
-    throw new Invalid(
-      "validation_failed",
-      `geometry/coordinates/0: must have at most ${limits.polygonPointsMax} positions`,
-    );
+    const found = `must have at most ${limits.polygonPointsMax} positions, and has ${positions.length}`;
+    throw new Invalid("validation_failed", `${place}/0: ${found}`);
   }
   return positions.map((position) => (Array.isArray(position) ? position.slice(0, 2) : position));
 }
 
-function onlyPolygon(coordinates: unknown): unknown {
-  const polygons = parsed(List, coordinates, "validation_failed", "geometry/coordinates: must be a list of polygons");
-  if (polygons.length === 1) return polygons[0];
-  const detail = `geometry: is a MultiPolygon with ${polygons.length} polygons, and a territory has one`;
-  throw new Invalid("unsupported_geometry", detail);
-}
+const listIn = (value: unknown, place: string, what: string): unknown[] =>
+  parsed(List, value, "validation_failed", `${place}: must be ${what}, and is ${kindOf(value)}`);
 
-function parsed<S extends z.ZodMiniType>(schema: S, value: unknown, code: string, detail?: string): z.output<S> {
+function parsed<S extends z.ZodMiniType>(
+  schema: S,
+  value: unknown,
+  code: string,
+  detail?: string,
+  place?: string,
+): z.output<S> {
   const result = z.safeParse(schema, value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  throw new Invalid(code, detail ?? `${placeOf(issue?.path ?? [])}: ${issue?.message ?? "is not valid"}`);
+  throw new Invalid(code, detail ?? `${placeOf(issue?.path ?? [], place)}: ${issue?.message ?? "is not valid"}`);
 }
 
 /** Converts the path of a field in `NewTerritory` to its path in the GeoJSON feature, for error messages. */
-const placeOf = ([field, ...inside]: readonly PropertyKey[]): string =>
+const placeOf = ([field, ...inside]: readonly PropertyKey[], place = ""): string =>
   field === "polygon"
-    ? ["geometry/coordinates/0", ...inside].join("/")
+    ? [place, ...inside].join("/")
     : ["properties", ...(field === undefined ? [] : [field]), ...inside].join("/");
 
 const shortened = (text: string): string =>

@@ -1,6 +1,7 @@
 /** Territories in GeoJSON (RFC 7946). */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
+import { cutAtMeridian } from "#shared/geometry/meridian.ts";
 import type { Polygon } from "#shared/reference/polygon.ts";
 import { named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
@@ -8,12 +9,14 @@ import { Territory } from "#shared/territories/territories.ts";
 /** Minimum number of positions of a ring in GeoJSON. It includes the last position, which repeats the first one. */
 const RING_POSITIONS = 4;
 
-const Position = z.tuple([z.number(), z.number()]);
-
 const TerritoryGeometry = named(
   "TerritoryGeometry",
-  z.object({ type: z.literal("Polygon"), coordinates: z.array(z.array(Position)) }),
-  "A GeoJSON polygon with one ring.",
+  z.object({
+    type: z.enum(["Polygon", "MultiPolygon"]),
+    /** Positions in rings, or those in polygons. The document has no union, because many generators of clients cannot read one. */
+    coordinates: z.array(z.array(z.array(z.unknown()))),
+  }),
+  "A GeoJSON polygon with one ring. If the territory crosses the 180th meridian, a MultiPolygon that is cut there.",
 );
 
 const { id, polygon: _polygon, ...rest } = Territory.shape;
@@ -42,7 +45,10 @@ export const TerritoryCollection = named(
 );
 
 /* @__PURE__ */ explain([TerritoryGeometry], () => ({
-  fields: { coordinates: "One closed ring of `[lng, lat]` positions, counter-clockwise." },
+  fields: {
+    coordinates:
+      "For a Polygon, one closed ring of `[lng, lat]` positions, counter-clockwise. For a MultiPolygon, a list of polygons that each have one such ring.",
+  },
 }));
 /* @__PURE__ */ explain([TerritoryFeature], () => ({
   fields: { geometry: "Null if the territory has no polygon." },
@@ -51,9 +57,16 @@ export const TerritoryCollection = named(
 export const featureOf = ({ id, polygon, ...properties }: Territory): TerritoryFeature => ({
   type: "Feature",
   id,
-  geometry: polygon.length === 0 ? null : { type: "Polygon", coordinates: [exteriorRing(polygon)] },
+  geometry: geometryOf(polygon),
   properties,
 });
+
+function geometryOf(polygon: Polygon): TerritoryFeature["geometry"] {
+  if (polygon.length === 0) return null;
+  const [ring = [], ...more] = cutAtMeridian(polygon).map(exteriorRing);
+  if (more.length === 0) return { type: "Polygon", coordinates: [ring] };
+  return { type: "MultiPolygon", coordinates: [ring, ...more].map((part) => [part]) };
+}
 
 /** Closed, with at least four positions, and counter-clockwise. */
 export function exteriorRing(polygon: Polygon): [number, number][] {

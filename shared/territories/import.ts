@@ -12,12 +12,18 @@ import type { ApiContext } from "#shared/context.ts";
 import { any, atMost, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { failedAt } from "#shared/errors.ts";
+import { withoutCuts } from "#shared/geometry/meridian.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { type Polygon, unpackPolygon } from "#shared/reference/polygon.ts";
 import { type ReadFeature, readFeature } from "#shared/territories/feature.ts";
 import { exteriorRing } from "#shared/territories/geojson.ts";
-import { FeatureResult, type NewTerritories, type TerritoryImport } from "#shared/territories/import-schema.ts";
+import {
+  type FeatureResult,
+  type NewTerritories,
+  PolygonResult,
+  type TerritoryImport,
+} from "#shared/territories/import-schema.ts";
 import {
   countWrite,
   type NewTerritory,
@@ -38,7 +44,7 @@ const TRIES = 10;
 const StoredGroup = z.object({
   type: z.literal("territoryImportGroup"),
   number: z.int(),
-  results: z.array(FeatureResult),
+  results: z.array(PolygonResult),
   /** The time from which the receipt is ignored, in milliseconds since 1970. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
@@ -51,29 +57,51 @@ export async function importTerritories(
   caller: Caller,
   { features }: NewTerritories,
 ): Promise<TerritoryImport> {
-  const count = Math.ceil(features.length / IMPORT_GROUP);
   const names = await currentDictionary(context, caller.companyId);
-  const read = features.map((feature, index): PlacedFeature => ({ index, ...readFeature(feature, names) }));
+  const read = placed(features.map((feature) => readFeature(feature, names)));
+  const count = Math.ceil(read.length / IMPORT_GROUP);
   const known = await knownTerritories(context, caller.companyId, read);
   // Read after the known territories: a concurrent execution of this request could write a group in between, which would be reported as
   // duplicates.
   const receipts = await readReceipts(context, caller, count);
-  const results: FeatureResult[] = [];
+  const results: PolygonResult[] = [];
   for (let number = 0; number < count; number++) {
     const own = read.slice(number * IMPORT_GROUP, (number + 1) * IMPORT_GROUP);
     const done = receipts.get(number) ?? (await importGroup(context, caller, number, own, known));
-    for (const result of done) {
-      const input = read[result.index]?.input;
-      if (result.id !== null && input !== undefined) known.set(signOf(input), result.id);
+    for (const [at, { input }] of own.entries()) {
+      const id = done[at]?.id ?? null;
+      if (id !== null && input !== undefined) known.set(signOf(input), id);
     }
     results.push(...done);
   }
-  const counted = (outcome: FeatureResult["outcome"]): number =>
-    results.filter((result) => result.outcome === outcome).length;
-  return { created: counted("created"), skipped: counted("skipped"), failed: counted("failed"), results };
+  const all = [...Map.groupBy(results, ({ index }) => index).values()].map(ofFeature);
+  const counted = (outcome: FeatureResult["outcome"]): number => all.filter((one) => one.outcome === outcome).length;
+  return { created: counted("created"), skipped: counted("skipped"), failed: counted("failed"), results: all };
 }
 
-/** A feature with its position in the file. */
+/** A feature is failed if one of its polygons is, so that nobody takes it for complete. */
+function ofFeature(results: readonly PolygonResult[]): FeatureResult {
+  const ids = results.flatMap(({ id }) => (id === null ? [] : [id]));
+  const by = (outcome: FeatureResult["outcome"]) => results.find((one) => one.outcome === outcome);
+  const shown = by("failed") ?? by("created") ?? by("skipped");
+  if (shown === undefined) throw new Error("a feature has no result");
+  return { ...shown, id: ids[0] ?? null, ids };
+}
+
+/** Returns the polygons of all features. A feature that would exceed the maximum for a file fails. */
+function placed(features: readonly ReturnType<typeof readFeature>[]): PlacedFeature[] {
+  let left = limits.territoryFeatures - features.length;
+  return features.flatMap((polygons, index): PlacedFeature[] => {
+    if (polygons.length - 1 > left) {
+      const detail = `geometry: is a MultiPolygon with ${polygons.length} polygons, and a file may have ${limits.territoryFeatures}`;
+      return [{ index, fault: { code: "unsupported_geometry", detail } }];
+    }
+    left -= polygons.length - 1;
+    return polygons.map((polygon) => ({ index, ...polygon }));
+  });
+}
+
+/** A polygon of a feature, with the position of the feature in the file. */
 interface PlacedFeature extends ReadFeature {
   readonly index: number;
 }
@@ -86,7 +114,7 @@ async function readReceipts(
   { table, clock, requestKey }: ApiContext,
   caller: Caller,
   count: number,
-): Promise<Map<number, readonly FeatureResult[]>> {
+): Promise<Map<number, readonly PolygonResult[]>> {
   if (requestKey === undefined) return new Map();
   const rows = await table.batchGet(Array.from({ length: count }, (_, number) => groupKey(caller, requestKey, number)));
   const groups = rows.map((row) => StoredGroup.parse(row)).filter(({ forgottenAt }) => forgottenAt > clock.now());
@@ -112,7 +140,8 @@ async function knownTerritories(
 
 /** Returns a hash that is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
-  const ring = exteriorRing(polygon).slice(0, -1);
+  // A cut at the 180th meridian adds points, which do not change the polygon.
+  const ring = exteriorRing(withoutCuts(polygon)).slice(0, -1);
   const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>
     x === otherX ? (y ?? 0) < (otherY ?? 0) : (x ?? 0) < (otherX ?? 0);
   const start = ring.reduce((first, point, i) => (isBefore(point, ring[first] ?? point) ? i : first), 0);
@@ -122,7 +151,7 @@ export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon
     .digest("base64");
 }
 
-const result = (index: number, outcome: FeatureResult["outcome"], more: Partial<FeatureResult>): FeatureResult => ({
+const result = (index: number, outcome: PolygonResult["outcome"], more: Partial<PolygonResult>): PolygonResult => ({
   index,
   outcome,
   id: null,
@@ -138,9 +167,9 @@ async function importGroup(
   number: number,
   group: readonly PlacedFeature[],
   known: ReadonlyMap<string, number>,
-): Promise<readonly FeatureResult[]> {
+): Promise<readonly PolygonResult[]> {
   const seen = new Map(known);
-  let results: FeatureResult[] = [];
+  let results: PolygonResult[] = [];
   let wanted: { readonly index: number; readonly territory: StoredTerritory }[] = [];
   const now = iso(context.clock.now());
   for (const { index, input, fault } of group) {
@@ -219,7 +248,7 @@ function receiptWrites(
   { clock, requestKey }: ApiContext,
   caller: Caller,
   number: number,
-  results: FeatureResult[],
+  results: PolygonResult[],
 ): Write[] {
   if (requestKey === undefined) return [];
   const now = clock.now();

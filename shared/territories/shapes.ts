@@ -2,18 +2,19 @@
  * The polygons of all territories of a company, for map tiles. A warm function caches them. A version in the head of the company index
  * shows whether they are current.
  */
-import type { Box } from "#shared/company-index/criteria.ts";
 import { type Head, readHead } from "#shared/company-index/manifest.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { RingArea } from "#shared/geometry/ring.ts";
+import { type PlainBox, plainBoxOf } from "#shared/geometry/ring.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
 /** The polygon is packed, because the unpacked polygons of a company may not all fit into memory. */
 export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" | "assignedToUserId" | "polygon"> {
-  readonly box: Box;
+  /** Its maxLng is greater than 180 if the polygon crosses the 180th meridian. */
+  readonly box: PlainBox;
+  readonly points: number;
 }
 
 interface Cached {
@@ -47,15 +48,19 @@ export async function territoryShapes(
   const shapes: Shape[] = [];
   let bytes = 0;
   for await (const item of table.query(keys.territories(companyId))) {
-    const { id, version, name, assignedToUserId, polygon } = StoredTerritory.parse(item);
-    const ring = unpackPolygon(polygon);
-    if (ring.length === 0) continue;
-    shapes.push({ id, version, name, assignedToUserId, polygon, box: new RingArea(ring).box });
-    bytes += polygon.length + SHAPE_BYTES;
+    const shape = shapeOf(StoredTerritory.parse(item));
+    if (shape.points === 0) continue;
+    shapes.push(shape);
+    bytes += shape.polygon.length + SHAPE_BYTES;
   }
   cache.set(companyId, { shapes, version, bytes });
   evict(cache);
   return shapes;
+}
+
+export function shapeOf({ id, version, name, assignedToUserId, polygon }: Omit<Shape, "box" | "points">): Shape {
+  const ring = unpackPolygon(polygon);
+  return { id, version, name, assignedToUserId, polygon, box: plainBoxOf(ring), points: ring.length };
 }
 
 const versionOf = ({ logId, territoriesVersion }: Head): string => `${logId}.${territoriesVersion}`;

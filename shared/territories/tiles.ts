@@ -3,10 +3,11 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { clipped, doubleArea, type PlanePoint, type PlaneRing, simplified } from "#shared/geometry/clip.ts";
 import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
-import { untangled } from "#shared/geometry/untangle.ts";
+import { type PlainBox, type Ring, unwrapped } from "#shared/geometry/ring.ts";
+import { MOST_CROSSINGS, untangled } from "#shared/geometry/untangle.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
-import { type Polygon, unpackPolygon } from "#shared/reference/polygon.ts";
+import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { type Shape, territoryShapes } from "#shared/territories/shapes.ts";
 import { EXTENT, type Tile } from "#shared/tiles/tile.ts";
 import { Layer, type Position, vectorTile } from "#shared/tiles/vector-tile.ts";
@@ -15,6 +16,13 @@ import { Layer, type Position, vectorTile } from "#shared/tiles/vector-tile.ts";
 export const BUFFER = 64;
 /** The distance from a polygon to its simplified form, in units of the tile: a quarter of a pixel if the tile has 512. */
 const TOLERANCE = 2;
+
+/**
+ * The work of a tile: a unit for each point of a polygon, and WORK_PER_POSITION for each that is left when it is simplified. Its maximum
+ * takes about half a second of processor time. It suffices for 5 000 polygons of 500 points that are small in the tile.
+ */
+const TILE_WORK = 12_000_000;
+const WORK_PER_POSITION = 60;
 
 /** The id of a territory determines its colour, so it never changes. */
 const colors = [
@@ -30,58 +38,96 @@ export async function territoryTile<Current = never>(
   validator: Validator<Current> = unconditional,
 ): Promise<Uint8Array | Current | undefined> {
   const all = await territoryShapes(context, companyId);
-  const shapes = all.filter((shape) => isVisible(shape, tile));
+  const shapes = all.filter((shape) => leftsOf(shape, tile).length > 0);
   const digest = new MultisetDigest();
   for (const { id, version } of shapes) digest.add(id, version);
-  const current = fingerprint("territory tile", companyId, tile.z, tile.x, tile.y, shapes.length, ...digest.sums);
+  const current = fingerprint("territory tile 2", companyId, tile.z, tile.x, tile.y, shapes.length, ...digest.sums);
   const notModified = validator.check(current, context.clock.now());
   if (notModified !== undefined) return notModified;
   validator.tag(current);
   return tileOfShapes(shapes, tile);
 }
 
-export function tileOfShapes(
-  shapes: readonly Pick<Shape, "id" | "name" | "assignedToUserId" | "polygon">[],
-  tile: Tile,
-): Uint8Array | undefined {
+/** A territory whose drawing would exceed the work of a tile is drawn as its box, so that it never takes the tile of the others. */
+export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array | undefined {
+  const drawn = new Map<Shape, Position[][]>();
+  let [work, boxes] = [0, 0];
+  for (const shape of shapes.toSorted((a, b) => a.points - b.points || a.id - b.id)) {
+    const simple = work + shape.points > TILE_WORK || isAround(shape) ? undefined : simplifiedRing(shape, tile);
+    work += (simple === undefined ? 0 : shape.points) + WORK_PER_POSITION * (simple?.length ?? 0);
+    const rings = simple === undefined || work > TILE_WORK ? undefined : ringsIn(tile, shape, simple);
+    drawn.set(shape, rings ?? ringsIn(tile, shape, onWorld(cornersOf(shape.box), tile)) ?? []);
+    if (rings === undefined) boxes++;
+  }
   const layer = new Layer("territories");
-  for (const { id, name, assignedToUserId, polygon } of shapes) {
-    const rings = ringsIn(tile, unpackPolygon(polygon));
+  for (const shape of shapes) {
+    const { id, name, assignedToUserId } = shape;
+    const rings = drawn.get(shape) ?? [];
     if (rings.length === 0) continue;
     const assignee = assignedToUserId === null ? {} : { assignedToUserId };
     layer.addPolygon(rings, { id, name, color: colors[id % colors.length] ?? colors[0], ...assignee }, id);
   }
-  return layer.isEmpty ? undefined : vectorTile([layer]);
+  const meta = new Layer("meta");
+  // The specification requires a geometry. Its position has no meaning.
+  if (boxes > 0) meta.addPoint([EXTENT / 2, EXTENT / 2], { boxes });
+  return layer.isEmpty ? undefined : vectorTile([layer, meta]);
 }
 
-/** Returns true if the box of the polygon touches the tile or its buffer, and is large enough to be visible. */
-function isVisible({ box: [minLng, minLat, maxLng, maxLat] }: Pick<Shape, "box">, { z, x, y }: Tile): boolean {
+/** True if the polygon spans more than the earth from west to east. Parts of it would then overlap on the map. */
+const isAround = ({ box: [west, , east] }: Pick<Shape, "box">): boolean => east - west > 360;
+
+const cornersOf = ([west, south, east, north]: PlainBox): Ring => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+];
+
+/**
+ * Returns the distances of the tile from the western edge of the world in which the polygon is visible. A polygon across the 180th meridian
+ * lies on both sides of the world. It is not visible if its box is small, or outside the tile and its buffer.
+ */
+function leftsOf({ box: [west, south, east, north] }: Pick<Shape, "box">, { z, x, y }: Tile): number[] {
   const units = 2 ** z * EXTENT;
-  const [west, east] = [mercatorX(minLng) * units - x * EXTENT, mercatorX(maxLng) * units - x * EXTENT];
-  const [north, south] = [onMap(maxLat) * units - y * EXTENT, onMap(minLat) * units - y * EXTENT];
-  const [low, high] = [-BUFFER, EXTENT + BUFFER];
-  return (
-    west <= high && east >= low && north <= high && south >= low && Math.max(east - west, south - north) > TOLERANCE
+  const [left, right] = [mercatorX(west) * units, mercatorX(east) * units];
+  const [top, bottom] = [onMap(north) * units, onMap(south) * units];
+  if (Math.max(right - left, bottom - top) <= TOLERANCE) return [];
+  if (top > (y + 1) * EXTENT + BUFFER || bottom < y * EXTENT - BUFFER) return [];
+  return [x * EXTENT, x * EXTENT + units].filter(
+    (from) => left <= from + EXTENT + BUFFER && right >= from - BUFFER && (from === x * EXTENT || east > 180),
   );
 }
 
 /** Returns the position from north to south on the map of the world, from 0 to 1. Points near the poles are on the edge of the map. */
 const onMap = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
 
-/**
- * Outer rings, clockwise on the screen, each followed by its holes, counter-clockwise, without a repeated first point. A polygon that does
- * not cross itself has at most one ring in the tile.
- */
-function ringsIn({ z, x, y }: Tile, polygon: Polygon): Position[][] {
+/** Returns the ring in units of the tile, from the north-western corner of the world. */
+function onWorld(ring: Ring, { z }: Tile): PlanePoint[] {
   const units = 2 ** z * EXTENT;
-  // Simplified before it is clipped, in coordinates that all tiles of a zoom level share, so that the parts in neighbouring tiles meet at
-  // the common edge.
-  const world = polygon.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
-  const inTile = simplified(world, TOLERANCE).map(([px, py]): PlanePoint => [px - x * EXTENT, py - y * EXTENT]);
-  return untangled(inTile).flatMap(({ outer, holes }) => {
-    const [around, ...inner] = [outer, ...holes].map(clockwise);
-    return around === undefined ? [] : [around, ...inner.flatMap((hole) => (hole ? [hole.toReversed()] : []))];
-  });
+  return ring.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
+}
+
+/** Simplified before it is clipped, in coordinates that all tiles of a zoom level share, so that parts in neighbouring tiles meet. */
+function simplifiedRing({ polygon }: Pick<Shape, "polygon">, tile: Tile): PlanePoint[] {
+  const ring = unpackPolygon(polygon);
+  return simplified(onWorld(unwrapped(ring) ?? ring, tile), TOLERANCE);
+}
+
+/**
+ * Outer rings, clockwise on the screen, each followed by its holes, counter-clockwise, without a repeated first point. A polygon that
+ * neither crosses itself nor the 180th meridian has at most one ring in the tile. Undefined if a ring with many points has no area to draw.
+ */
+function ringsIn(tile: Tile, shape: Pick<Shape, "box">, ring: PlaneRing): Position[][] | undefined {
+  const rings: Position[][] = [];
+  for (const left of leftsOf(shape, tile)) {
+    const areas = untangled(ring.map(([px, py]): PlanePoint => [px - left, py - tile.y * EXTENT]));
+    if (areas.length === 0 && ring.length > MOST_CROSSINGS) return undefined;
+    for (const { outer, holes } of areas) {
+      const [around, ...inner] = [outer, ...holes].map(clockwise);
+      if (around !== undefined) rings.push(around, ...inner.flatMap((hole) => (hole ? [hole.toReversed()] : [])));
+    }
+  }
+  return rings;
 }
 
 /** Undefined if it has no area. */

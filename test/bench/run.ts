@@ -10,6 +10,7 @@ import { csvBudgets, csvRatios } from "./csv-budgets.ts";
 import { listBesideBareReads, listRate } from "./list-cost.ts";
 import { mapTimes } from "./map-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
+import { polygonBudgets } from "./polygon-budgets.ts";
 import { compareMap } from "./postgis.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
@@ -49,6 +50,9 @@ const progress = (text: string): void => console.error(`${new Date().toISOString
  * gets more new prospects than it has. Only then does the measurement include a merge of the largest part of the index.
  */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
+
+/** Numbers of prospects for which the worst polygons are measured. */
+const POLYGON_SIZES = [10_000, 200_000] as const;
 
 /** Number of rows in each import that is compared with plain SDK calls. */
 const TURN_ROWS = 10_000;
@@ -113,9 +117,12 @@ async function measureIndex(
       comparisons.push(...(await compare(postgres, stage)), ...(await compareMap(postgres, stage)));
     }
     if (smallest === counted) budgets.push(...(await bulkSpeed(stage, table.endpoint)));
+    if (count === POLYGON_SIZES[0]) budgets.push(...(await polygonBudgets(stage)));
     progress(`${sizeOf(count)}: writes`);
     budgets.push(...(await countWrites(stage, createsAt(count))));
   }
+  progress(`${sizeOf(POLYGON_SIZES[1])}: polygons`);
+  budgets.push(...(await polygonBudgets(await setStage(table, POLYGON_SIZES[1]))));
 }
 
 const postgres = options.postgres === true ? await startPostgres() : undefined;

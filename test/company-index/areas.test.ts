@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { circleArea, polygonArea } from "#shared/company-index/areas.ts";
-import type { Area, LatLng } from "#shared/company-index/criteria.ts";
+import { type Area, insideBox, type LatLng } from "#shared/company-index/criteria.ts";
 import { geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
@@ -53,6 +53,27 @@ test("the ranges of a polygon contain it, and none of those inside contains a po
       },
     ),
     { numRuns: 200 },
+  );
+});
+
+test("the box and the ranges of a polygon across the 180th meridian contain it", () => {
+  const nearMeridian = fc.tuple(fc.integer({ min: -40, max: 40 }), fc.integer({ min: -40, max: 40 }));
+  const onMap = ([x, y]: readonly [number, number]): [number, number] => [x < 0 ? x + 180 : x - 180, y];
+  fc.assert(
+    fc.property(
+      fc.array(nearMeridian, { minLength: 3, maxLength: 12 }),
+      fc.array(nearMeridian, { minLength: 60, maxLength: 60 }),
+      (shape, places) => {
+        const ring = shape.map(onMap);
+        const area = polygonArea(ring);
+        for (const [lng, lat] of [...ring, ...places.map(onMap)]) {
+          expectCovered(area, { lat, lng });
+          if (area.contains(lat, lng)) expect(area.box !== null && insideBox(area.box, lat, lng)).toBe(true);
+        }
+        for (const [lng, lat] of ring) expect(area.contains(lat, lng)).toBe(true);
+      },
+    ),
+    { numRuns: 300 },
   );
 });
 

@@ -51,6 +51,115 @@ test("a point is inside by the even-odd rule, on edges and vertices too, as poin
   );
 });
 
+/** Longitudes and latitudes on a coarse grid of the earth. Many edges cross the 180th meridian, end on it, or have exactly half a turn. */
+const coarse = fc.tuple(
+  fc.integer({ min: -6, max: 6 }).map((column) => column * 30),
+  fc.integer({ min: -3, max: 3 }).map((row) => row * 30),
+);
+
+/** The ring with longitudes beyond 180 degrees instead of edges across the meridian, or the ring itself if it then does not close. */
+function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
+  let turns = 0;
+  let crosses = false;
+  const plain = ring.map(([lng, lat], i): [number, number] => {
+    const point: [number, number] = [lng + 360 * turns, lat];
+    const step = (ring[(i + 1) % ring.length]?.[0] ?? lng) - lng;
+    if (Math.abs(step) > 180 && Math.abs(step) < 360) {
+      turns -= Math.sign(step);
+      crosses = true;
+    }
+    return point;
+  });
+  return turns === 0 && crosses ? { plain, crosses } : { plain: ring, crosses: false };
+}
+
+/** On the earth, the longitudes of a point repeat after a full turn. A point that an odd number of them put inside is inside. */
+function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boolean {
+  const { plain, crosses } = plainOf(ring);
+  if (!crosses) return expected(ring, [lng, lat]);
+  const closed = [...plain, ...plain.slice(0, 1)].map(([x, y]) => [x, y]);
+  const found = Array.from({ length: 7 }, (_, i) => pointInPolygon([lng + (i - 3) * 360, lat], [closed]));
+  return found.includes(0) || found.filter((inside) => inside === true).length % 2 === 1;
+}
+
+test("an edge of more than half a turn crosses the 180th meridian, if the ring then closes", () => {
+  // Every second point of a finer grid. A quarter of them is on the grid of the rings.
+  const points = Array.from({ length: 25 * 7 }, (_, i): [number, number] => [
+    (i % 25) * 15 - 180,
+    Math.floor(i / 25) * 30 - 90 + (i % 4 < 2 ? 0 : 15 * Math.sign(75 - Math.floor(i / 25) * 30)),
+  ]);
+  fc.assert(
+    fc.property(fc.array(coarse, { minLength: 3, maxLength: 14 }), (ring) => {
+      const area = new RingArea(ring);
+      for (const point of points)
+        expect([point, area.contains(...point)]).toEqual([point, expectedOnEarth(ring, point)]);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each<[string, Ring, readonly [number, number, boolean][]]>([
+  [
+    "a square across the meridian",
+    [
+      [170, -10],
+      [-170, -10],
+      [-170, 10],
+      [170, 10],
+    ],
+    [
+      [180, 0, true],
+      [-180, 0, true],
+      [175, 10, true],
+      [-170, 5, true],
+      [-169, 0, false],
+      [0, 0, false],
+    ],
+  ],
+  [
+    "an edge of a full turn along a parallel",
+    [
+      [-180, 0],
+      [180, 0],
+      [180, 20],
+      [-180, 20],
+    ],
+    [
+      [0, 10, true],
+      [0, -1, false],
+    ],
+  ],
+  [
+    "edges of exactly half a turn",
+    [
+      [-90, 0],
+      [90, 0],
+      [90, 20],
+      [-90, 20],
+    ],
+    [
+      [0, 10, true],
+      [180, 10, false],
+    ],
+  ],
+  [
+    "a ring around a pole",
+    [
+      [0, 80],
+      [120, 80],
+      [-120, 80],
+    ],
+    [
+      [0, 80, true],
+      [0, 85, false],
+      [180, 85, false],
+    ],
+  ],
+])("%s is read as the contract says", (_, ring, points) => {
+  const area = new RingArea(ring);
+  for (const [lng, lat, isInside] of points) expect([lng, lat, area.contains(lng, lat)]).toEqual([lng, lat, isInside]);
+});
+
 test("a point a hair beside a long edge is on the right side of it", () => {
   const area = new RingArea([
     [0, 0],
@@ -102,16 +211,35 @@ test("a ring without an area contains its own points only", () => {
   expect([thin.contains(1, Number.MIN_VALUE), thin.contains(1, 1)]).toEqual([true, false]);
 });
 
-test("5 000 edges that all cross each other need a bounded memory, and points are found inside them", () => {
-  const ring: Ring = Array.from({ length: 5_000 }, (_, i) => [
-    Math.sin(i * 2.4) * 10,
-    i % 2 === 0 ? -10 + i / 1e6 : 10,
-  ]);
+const EDGES = 5_000;
+const ringBy = (pointAt: (share: number, isEven: boolean, at: number) => [number, number]): Ring =>
+  Array.from({ length: EDGES }, (_, i) => pointAt(i / EDGES, i % 2 === 0, i));
+
+test.each<[string, Ring]>([
+  ["a zigzag from south to north", ringBy((share, isEven) => [-10 + 20 * share, isEven ? -10 : 10])],
+  ["a zigzag from west to east", ringBy((share, isEven) => [isEven ? -10 : 10, -10 + 20 * share])],
+  ["a zigzag over the world", ringBy((share, isEven) => [-180 + 360 * share, isEven ? -90 : 90])],
+  ["a zigzag across the meridian", ringBy((share, isEven) => [isEven ? -170 : 170, -90 + 180 * share])],
+  [
+    "corners that alternate over the world",
+    ringBy((share, isEven) => (isEven ? [-90 + share, -90 + 80 * share] : [90 - share, 90 - 80 * share])),
+  ],
+  ["edges that all cross each other", ringBy((_, isEven, i) => [Math.sin(i * 2.4) * 10, isEven ? -10 + i / 1e6 : 10])],
+  ["chords of a town", ringBy((_, __, i) => [Math.sin(i * 2.4) * 10, Math.sin(i ** 2) * 10])],
+  ["one edge again and again", ringBy((share, isEven) => (isEven ? [-10, -10] : [10 + share * 1e-9, 10]))],
+])("many points are compared with few of the 5 000 edges of %s", (_, ring) => {
   const area = new RingArea(ring);
-  for (let i = 0; i < 40; i++) {
-    const point: [number, number] = [Math.sin(i) * 10, Math.cos(i * 3) * 10];
-    expect(area.contains(...point)).toBe(expected(ring, point));
+  const points = 20_000;
+  // A search tests points in such an order, by their geohashes.
+  const side = Math.ceil(Math.sqrt(points));
+  for (let i = 0; i < side ** 2; i++) {
+    const [column, row] = [Math.floor(i / side), i % side];
+    const point: [number, number] = [-10 + (20 * (column + 0.3)) / side, -10 + (20 * (row + 0.4)) / side];
+    const isInside = area.contains(...point);
+    if (i % 500 === 0) expect(isInside).toBe(expectedOnEarth(ring, point));
   }
+  expect(area.compared).toBeLessThan((points * EDGES) / 5);
+  expect(area.bytes).toBeLessThan(32_000_000);
 });
 
 test("the edges in a box are exactly those that touch it", () => {

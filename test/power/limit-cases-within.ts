@@ -256,7 +256,7 @@ export const within = {
       const end = ", and a territory is a Polygon";
       const details = [most, most + 1].map((length) => {
         const type = letters(length - begin.length - end.length);
-        return readFeature({ type: "Feature", geometry: { type, coordinates: [] } }, { users: new Map() }).fault
+        return readFeature({ type: "Feature", geometry: { type, coordinates: [] } }, { users: new Map() })[0].fault
           ?.detail;
       });
       const type = letters(most - begin.length - end.length);

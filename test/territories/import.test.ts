@@ -12,12 +12,13 @@ import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { featureOf } from "#shared/territories/geojson.ts";
 import { importTerritories, signOf } from "#shared/territories/import.ts";
-import { TerritoryImport } from "#shared/territories/import-schema.ts";
+import { NewTerritories, TerritoryImport } from "#shared/territories/import-schema.ts";
 import type { Territory } from "#shared/territories/territories.ts";
 import { createTerritory, deleteTerritory, listTerritories, updateTerritory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { present } from "../harness/shapes.ts";
 import { newCompany } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -65,7 +66,9 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
     [feature("heights", [ring(3).map(([lng, lat]) => [lng, lat, 1_600])]), "created"],
     [feature("one of many", [[ring(5)]], "MultiPolygon"), "created"],
     [feature("crossing itself", [bowTie]), "created"],
-    [feature("two", [[ring(5)], [ring(9)]], "MultiPolygon"), "unsupported_geometry"],
+    [feature("two", [[ring(5)], [ring(9)]], "MultiPolygon"), "created"],
+    [feature("hole in one", [[ring(5)], [ring(9), ring(9)]], "MultiPolygon"), "unsupported_geometry"],
+    [feature("nothing", [], "MultiPolygon"), "unsupported_geometry"],
     [feature("hole", [ring(0), ring(0)]), "unsupported_geometry"],
     [feature("point", [0, 0], "Point"), "unsupported_geometry"],
     [{ type: "Feature", geometry: { type: "GeometryCollection", geometries: [] } }, "unsupported_geometry"],
@@ -85,7 +88,9 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
     [feature("long", [tooMany]), "validation_failed"],
     [feature("no ring", []), "validation_failed"],
     [feature("flat", ring(0)), "validation_failed"],
-    [feature(7), "validation_failed"],
+    [feature(7), "created"],
+    [feature(true), "validation_failed"],
+    [{ ...feature("mercator"), crs: { type: "name", properties: { name: "EPSG:3857" } } }, "validation_failed"],
     // The polygon differs from that of the other features, because a territory with the same name and polygon counts as a duplicate.
     [feature(" \u0000", [ring(20)]), "created"],
     [feature("x".repeat(256)), "validation_failed"],
@@ -102,7 +107,7 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
   expect(made).toMatchObject({ created, skipped: 2, failed: wanted.length - created - 2 });
   for (const { detail } of made.results) expect((detail ?? "").length).toBeLessThanOrEqual(limits.featureFault);
   const territories = await listed(caller.companyId);
-  expect(territories).toHaveLength(created);
+  expect(territories).toHaveLength(created + 1);
   const byName = new Map(territories.map((territory) => [territory.name, territory]));
   expect(byName.get("ok")?.polygon).toEqual(ring(0));
   expect(byName.get("heights")?.polygon).toEqual(ring(3));
@@ -112,6 +117,71 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
   const untitled = territories.filter(({ name }) => name === "Untitled Territory").map(({ polygon }) => polygon);
   expect(untitled.toSorted((a, b) => a.length - b.length)).toEqual([[], ring(20)]);
   expect(byName.get("staff")).toMatchObject({ assignedToUserId: repId, totalProperties: 9 });
+});
+
+test("each polygon of a MultiPolygon becomes a territory, and one that is cut at the 180th meridian becomes one", async () => {
+  const { caller } = await newCompany(direct());
+  const square = (west: number, south = 0): [number, number][] => [
+    [west, south],
+    [west + 10, south],
+    [west + 10, south + 10],
+    [west, south + 10],
+    [west, south],
+  ];
+  const islands = Array.from({ length: 40 }, (_, i) => [ring(i)]);
+  const file = collection(
+    feature("Fiji", [[square(170)], [square(-180)]], "MultiPolygon"),
+    feature("Isles", islands, "MultiPolygon"),
+    { ...feature(null, [square(10)]), properties: { NAME: "Upper", title: "Title" } },
+    { ...feature(null, [square(20)]), properties: { name: " ", title: 12.5 } },
+  );
+  const answer = await importTerritories(direct(), caller, file);
+  expect(answer).toMatchObject({ created: 4, skipped: 0, failed: 0 });
+  expect(answer.results.map(({ ids }) => ids.length)).toEqual([1, 40, 1, 1]);
+  expect(answer.results.map(({ id, ids }) => id === ids[0])).toEqual([true, true, true, true]);
+  const all = await listed(caller.companyId);
+  const isles = answer.results[1]?.ids.map((id) => all.find((territory) => territory.id === id)?.name);
+  expect(isles).toEqual(islands.map((_, i) => `Isles (${i + 1})`));
+  expect(all.map(({ name }) => name)).toEqual(expect.arrayContaining(["Fiji", "Upper", "12.5"]));
+  const fiji = all.find(({ name }) => name === "Fiji");
+  expect(fiji?.polygon).toHaveLength(4);
+  expect(present(fiji && featureOf(fiji).geometry)).toMatchObject({ type: "MultiPolygon", coordinates: { length: 2 } });
+  expect(await importTerritories(direct(), caller, file)).toMatchObject({ created: 0, skipped: 4, failed: 0 });
+  const own = await importTerritories(direct(), caller, collection(...all.map(featureOf)));
+  expect(own).toMatchObject({ created: 0, skipped: 43, failed: 0 });
+});
+
+test("a message names what was found instead", async () => {
+  const { caller } = await newCompany(direct());
+  const details: [feature: unknown, detail: string][] = [
+    [ring(0), "must be a GeoJSON feature, and is a list"],
+    [{ type: "Topology" }, "must be a GeoJSON feature, and is a Topology"],
+    [feature("T", [ring(0)], "LineString"), "geometry: is a LineString, and a territory is a Polygon"],
+    [{ ...feature("T"), geometry: "x" }, "geometry: must be a GeoJSON geometry, and is a string"],
+    [feature("T", 7), "geometry/coordinates: must be a list of rings, and is a number"],
+    [
+      { ...feature("T"), crs: { type: "name", properties: { name: "urn:ogc:def:crs:EPSG::3857" } } },
+      "crs: is urn:ogc:def:crs:EPSG::3857, and the service reads only CRS84 and EPSG:4326",
+    ],
+  ];
+  const { results } = await importTerritories(direct(), caller, collection(...details.map(([sent]) => sent)));
+  expect(results.map(({ detail }) => detail)).toEqual(details.map(([, detail]) => detail));
+  const read = (name: string) =>
+    NewTerritories.safeParse({ ...collection(), crs: { type: "name", properties: { name } } }).success;
+  for (const name of [
+    "urn:ogc:def:crs:OGC:1.3:CRS84",
+    "urn:ogc:def:crs:OGC::CRS84",
+    "OGC:CRS84",
+    "CRS84",
+    "EPSG:4326",
+    "epsg:4326",
+    "urn:ogc:def:crs:EPSG::4326",
+    "urn:ogc:def:crs:EPSG:6.6:4326",
+    "http://www.opengis.net/def/crs/OGC/1.3/CRS84",
+  ]) {
+    expect([name, read(name)]).toEqual([name, true]);
+  }
+  for (const name of ["EPSG:3857", "EPSG:43260", "urn:ogc:def:crs:EPSG::3857", ""]) expect(read(name)).toBe(false);
 });
 
 test("territories with the same name and ring have the same sign, wherever the ring begins and in both directions", () => {

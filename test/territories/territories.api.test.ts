@@ -238,6 +238,31 @@ describe("territories", () => {
     expect(others).not.toContain(id);
   });
 
+  test("contain prospects on both sides of the 180th meridian in every reader", async () => {
+    const polygon: Territory["polygon"] = [
+      [179, -17],
+      [-179, -17],
+      [-179, -16],
+      [179, -16],
+    ];
+    const { id } = await create({ name: uniqueName(), polygon });
+    const tag = uniqueName();
+    for (const lng of [179.5, -179.5, 0]) {
+      expect((await as.owner("POST", "/api/prospects", { name: tag, lat: -16.5, lng })).status).toBe(201);
+    }
+    const search = encodeURIComponent(tag);
+    const found = await as.owner("GET", `/api/prospects?search=${search}&territoryId=${id}`);
+    expect(found.body).toMatchObject({ total: 2 });
+    const drawn = await as.owner("POST", "/api/prospects/search", { filter: { search: tag, polygon } });
+    expect(drawn.body).toMatchObject({ total: 2 });
+    const stats = await as.owner("GET", `/api/territories/${id}/stats`);
+    expect(stats.body).toMatchObject({ total: 2 });
+    const { features } = dataOf(await as.owner.GET("/api/territories.geojson"));
+    const geometry = features.find((feature) => feature.id === id)?.geometry;
+    expect(geometry).toMatchObject({ type: "MultiPolygon", coordinates: { length: 2 } });
+    for (const x of [0, 7]) expect((await as.owner("GET", `/api/territories/tiles/3/${x}/4.mvt`)).status).toBe(200);
+  });
+
   test("are imported from GeoJSON, with the media type of GeoJSON, and once for each idempotency key", async () => {
     const features = [
       {
@@ -256,6 +281,16 @@ describe("territories", () => {
     const first = await send("POST", "/api/territories/import", { headers, body });
     expect(first.status, first.text).toBe(200);
     expect(first.body).toMatchObject({ created: 1, skipped: 0, failed: 1 });
+    const { "Idempotency-Key": _key, ...keyless } = headers;
+    const marked = await send("POST", "/api/territories/import", { headers: keyless, body: `\uFEFF${body}` });
+    expect(marked.body).toMatchObject({ created: 0, skipped: 1, failed: 1 });
+    const mercator = { type: "FeatureCollection", features, crs: { type: "name", properties: { name: "EPSG:3857" } } };
+    const refused = await send("POST", "/api/territories/import", { headers: keyless, body: JSON.stringify(mercator) });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain("/crs: is EPSG:3857, and the service reads only CRS84 and EPSG:4326");
+    const lone = await send("POST", "/api/territories/import", { headers: keyless, body: JSON.stringify(features[0]) });
+    expect(lone.status).toBe(400);
+    expect(lone.text).toContain("/type: must be FeatureCollection, and is Feature");
     const again = await send("POST", "/api/territories/import", { headers, body });
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     expect(again.body).toEqual(first.body);

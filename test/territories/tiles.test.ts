@@ -7,6 +7,7 @@ import pointInPolygon from "point-in-polygon-hao";
 import { describe, expect, test } from "vitest";
 import { clipped, doubleArea, simplified } from "#shared/geometry/clip.ts";
 import { type Polygon, packPolygon } from "#shared/reference/polygon.ts";
+import { shapeOf } from "#shared/territories/shapes.ts";
 import { BUFFER, tileOfShapes } from "#shared/territories/tiles.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { present } from "../harness/shapes.ts";
@@ -66,8 +67,17 @@ function windingOf(ring: readonly (readonly [number, number])[], [x, y]: readonl
 
 const areaOf = (ring: readonly (readonly [number, number])[] = []): number => doubleArea(ring.slice(0, -1));
 
+const shapeOfPolygon = (id: number, polygon: Polygon) =>
+  shapeOf({
+    id,
+    version: 1,
+    name: id === 7 ? "Seven" : "Other",
+    assignedToUserId: null,
+    polygon: packPolygon(polygon),
+  });
+
 const at = (polygon: Polygon, z: number, x: number, y: number) =>
-  tileOfShapes([{ id: 7, name: "Seven", assignedToUserId: null, polygon: packPolygon(polygon) }], { z, x, y });
+  tileOfShapes([shapeOfPolygon(7, polygon)], { z, x, y });
 
 describe("a territory in a tile", () => {
   test("covers the points that it covers on the map, apart from its simplified edge", () => {
@@ -192,6 +202,65 @@ describe("a territory in a tile", () => {
       39 + Math.sin((i / 2_500) * Math.PI),
     ]);
     expect(at(circle, 6, 13, 24)?.length).toBeLessThan(400);
+  });
+});
+
+describe("a tile of many territories", () => {
+  const zigzag = (id: number) =>
+    shapeOfPolygon(
+      id,
+      Array.from({ length: 5_000 }, (_, i): [number, number] => [
+        -104 + (i + id) / 5_000,
+        i === 0 || i === 4_999 ? 38.9 : i % 2 === 0 ? 39 : 40,
+      ]),
+    );
+  const square = shapeOfPolygon(7, [
+    [-104, 39],
+    [-103, 39],
+    [-103, 40],
+    [-104, 40],
+  ]);
+
+  test("draws those that need too much work as their boxes, and tells their number in the layer `meta`", () => {
+    const zigzags = Array.from({ length: 100 }, (_, i) => zigzag(10 + i));
+    const { territories = [], meta } = decodedTile(present(tileOfShapes([...zigzags, square], { z: 6, x: 13, y: 24 })));
+    expect(territories.map(({ id }) => id)).toEqual([...zigzags.map(({ id }) => id), 7]);
+    const boxes = territories.filter(({ id, lines }) => id !== 7 && (lines[0]?.length ?? 0) < 10);
+    expect(boxes.length).toBeGreaterThan(40);
+    expect(boxes.length).toBeLessThan(90);
+    expect(meta?.map(({ properties }) => properties)).toEqual([{ boxes: boxes.length }]);
+    const alone = decodedTile(present(tileOfShapes([square], { z: 6, x: 13, y: 24 })));
+    expect(territories.at(-1)?.lines).toEqual(alone.territories?.[0]?.lines);
+    expect(alone.meta).toBeUndefined();
+  });
+
+  test("draws the box of a zigzag whose parts cancel each other out", () => {
+    const crossed = Array.from({ length: 5_000 }, (_, i): [number, number] => [-104 + i / 5_000, 39 + (i % 2)]);
+    const { territories, meta } = decodedTile(present(at(crossed, 6, 13, 24)));
+    expect(territories?.[0]?.lines[0]).toHaveLength(5);
+    expect(meta?.map(({ properties }) => properties)).toEqual([{ boxes: 1 }]);
+    expect(at(crossed, 6, 20, 24)).toBeUndefined();
+  });
+
+  test("draws a territory across the 180th meridian on both sides of the map", () => {
+    const across: Polygon = [
+      [170, 0],
+      [-170, 0],
+      [-170, 10],
+      [170, 10],
+    ];
+    const widthAt = (z: number, x: number, y: number): number[] => {
+      const bytes = at(across, z, x, y);
+      if (bytes === undefined) return [];
+      const lines = decodedTile(bytes).territories?.[0]?.lines ?? [];
+      return lines.map((line) => {
+        const columns = line.map(([px = 0]) => Math.max(0, Math.min(EXTENT, px)));
+        return Math.max(...columns) - Math.min(...columns);
+      });
+    };
+    const [west, east] = [Math.round((10 / 360) * EXTENT * 8), Math.round((10 / 360) * EXTENT * 8)];
+    expect([widthAt(3, 0, 3), widthAt(3, 7, 3), widthAt(3, 3, 3)]).toEqual([[west], [east], []]);
+    expect(widthAt(0, 0, 0)).toHaveLength(2);
   });
 });
 

@@ -1,0 +1,147 @@
+/** Cuts rings at the 180th meridian, as GeoJSON requires (RFC 7946, section 3.1.9), and joins the parts again. */
+import { type Ring, unwrapped } from "#shared/geometry/ring.ts";
+
+type Point = [lng: number, lat: number];
+
+/** A point of an unwrapped ring, and its longitude in the original ring. A new point on the meridian has none. */
+interface Corner {
+  readonly x: number;
+  readonly lat: number;
+  readonly lng?: number;
+}
+
+/** Returns open rings that do not cross the meridian and cover the same area by the even-odd rule. */
+export function cutAtMeridian(ring: Ring): Point[][] {
+  const whole = unwrapped(ring);
+  if (whole === undefined) return [ring.map(([lng, lat]): Point => [lng, lat])];
+  const parts: Point[][] = [];
+  let rest: Corner[][] = [whole.map(([x, lat], at): Corner => ({ x, lat, lng: ring[at]?.[0] ?? x }))];
+  for (let turns = 0; rest.length > 0; turns++) {
+    const edge = 180 + 360 * turns;
+    const halves = rest.map((part) => halvesOf(part, edge));
+    for (const part of halves.flatMap(({ west }) => west)) parts.push(part.map((corner) => pointOf(corner, turns)));
+    rest = halves.flatMap(({ east }) => east);
+  }
+  return parts;
+}
+
+/** A corner on the meridian belongs to the side of its part. All others keep the longitude that was sent, without a rounding error. */
+function pointOf({ x, lat, lng }: Corner, turns: number): Point {
+  const moved = x - 360 * turns;
+  return [Math.abs(moved) === 180 ? moved : (lng ?? moved), lat];
+}
+
+/** A line along the ring on one side of the meridian. Its ends are on the meridian. */
+type Chain = readonly Corner[];
+
+function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; east: Corner[][] } {
+  if (ring.every(({ x }) => x <= edge)) return { west: [[...ring]], east: [] };
+  const west: Chain[] = [];
+  const east: Chain[] = [];
+  // The ring begins with a corner that is east of the meridian, after one that is west of it.
+  const start = ring.findIndex(({ x }, at) => x >= edge && (ring.at(at - 1)?.x ?? edge) < edge);
+  if (start < 0) return { west: [], east: [[...ring]] };
+  const turned = [...ring.slice(start), ...ring.slice(0, start)];
+  let chain: Corner[] = [];
+  let before = turned.at(-1) ?? { x: edge, lat: 0 };
+  const chains: { readonly isEast: boolean; readonly corners: Corner[] }[] = [];
+  for (const corner of turned) {
+    const isEast = corner.x >= edge;
+    if (isEast !== before.x >= edge) {
+      const share = (edge - before.x) / (corner.x - before.x);
+      const crossing = { x: edge, lat: before.lat + share * (corner.lat - before.lat) };
+      chain.push(crossing);
+      chain = [crossing];
+      chains.push({ isEast, corners: chain });
+    }
+    chain.push(corner);
+    before = corner;
+  }
+  const [first] = chains[0]?.corners ?? [];
+  if (first !== undefined) chain.push(first);
+  for (const { isEast, corners } of chains) (isEast ? east : west).push(corners);
+  return { west: closed(west), east: closed(east) };
+}
+
+/** The meridian is inside between its first and second crossing, then between the third and fourth, and so on. The chains are joined there. */
+function closed(chains: readonly Chain[]): Corner[][] {
+  const ends = chains
+    .flatMap((chain, at) => [
+      { at, isLast: false, lat: chain[0]?.lat ?? 0 },
+      { at, isLast: true, lat: chain.at(-1)?.lat ?? 0 },
+    ])
+    .sort((a, b) => a.lat - b.lat);
+  const places = new Map(ends.map(({ at, isLast }, place) => [2 * at + (isLast ? 1 : 0), place]));
+  const passed = new Set<number>();
+  const rings: Corner[][] = [];
+  for (const start of chains.keys()) {
+    const ring: Corner[] = [];
+    let [at, isForward] = [start, true];
+    while (!passed.has(at)) {
+      passed.add(at);
+      const chain = chains[at] ?? [];
+      ring.push(...(isForward ? chain : chain.toReversed()));
+      const next = ends[(places.get(2 * at + (isForward ? 1 : 0)) ?? 0) ^ 1];
+      if (next === undefined) break;
+      [at, isForward] = [next.at, !next.isLast];
+    }
+    const open = ring.filter(({ x, lat }, i) => x !== ring.at(i - 1)?.x || lat !== ring.at(i - 1)?.lat);
+    if (open.length > 2 && open.some(({ x }) => x !== open[0]?.x)) rings.push(open);
+  }
+  return rings;
+}
+
+/**
+ * Joins rings along edges on the meridian that are the same on both of its sides. The rings must be open and counter-clockwise. Undefined if
+ * the result is not one ring across the meridian.
+ */
+export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
+  const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));
+  const following = rings.flatMap((ring, i) => {
+    const first = rings.slice(0, i).reduce((sum, { length }) => sum + length, 0);
+    return ring.map((_, at) => first + ((at + 1) % ring.length));
+  });
+  const edgesAt = (side: 180 | -180): Map<string, number> =>
+    new Map(
+      corners.flatMap(([lng, lat], at) => {
+        const [toLng, toLat = 0] = corners[following[at] ?? 0] ?? [];
+        if (lng !== side || toLng !== side) return [];
+        return [[side === 180 ? `${lat},${toLat}` : `${toLat},${lat}`, at] as const];
+      }),
+    );
+  const [west, east] = [edgesAt(180), edgesAt(-180)];
+  const next = [...following];
+  const left = new Set(corners.keys());
+  for (const [place, up] of west) {
+    const down = east.get(place);
+    if (down === undefined) continue;
+    const [upEnd, downEnd] = [following[up] ?? 0, following[down] ?? 0];
+    next[up] = following[downEnd] ?? 0;
+    next[down] = following[upEnd] ?? 0;
+    left.delete(upEnd);
+    left.delete(downEnd);
+  }
+  const ring: Point[] = [];
+  const [start = 0] = left;
+  for (let at = start; left.delete(at); at = next[at] ?? start) ring.push(corners[at] ?? [0, 0]);
+  return left.size === 0 && unwrapped(ring) !== undefined ? withoutCuts(ring) : undefined;
+}
+
+/** Maximum distance in degrees of a point on the meridian from the straight edge to which it was added by a cut. */
+const CUT = 1e-9;
+
+/** Leaves out the points on the meridian that a cut has added to a ring across it. The others there have the longitude 180. */
+export function withoutCuts(ring: Ring): Point[] {
+  const whole = unwrapped(ring);
+  if (whole === undefined) return ring.map(([lng, lat]): Point => [lng, lat]);
+  return ring.flatMap(([lng, lat], at): Point[] => {
+    if (Math.abs(lng) !== 180) return [[lng, lat]];
+    const [[x1, y1], [x], [x2, y2]] = [
+      whole.at(at - 1) ?? [0, 0],
+      whole[at] ?? [0, 0],
+      whole[(at + 1) % whole.length] ?? [0, 0],
+    ];
+    const isBetween = (x1 - x) * (x2 - x) < 0 && Math.abs(y1 + ((x - x1) / (x2 - x1)) * (y2 - y1) - lat) < CUT;
+    return isBetween ? [] : [[180, lat]];
+  });
+}

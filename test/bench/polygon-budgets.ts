@@ -1,0 +1,83 @@
+/**
+ * Measures budget 17 of docs/benchmarks.md: the processor time in which a warm function chooses the prospects of one request, for the worst
+ * polygons of 5 000 points. The number of comparisons is the same in each run. Times depend on the machine.
+ */
+import { RingArea } from "#shared/geometry/ring.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
+import { packPolygon } from "#shared/reference/polygon.ts";
+import { byTerritory } from "#shared/reports/territories.ts";
+import { shapeOf } from "#shared/territories/shapes.ts";
+import { createTerritory } from "#shared/territories/territories.ts";
+import { tileOfShapes } from "#shared/territories/tiles.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { medianOf } from "./clock.ts";
+import { largestCityTile } from "./map-budgets.ts";
+import { cities } from "./places.ts";
+import type { Stage } from "./stage.ts";
+
+const POINTS = 5_000;
+const RUNS = 3;
+/** As many as a representative imports with eight files of 1 MB. */
+const TERRITORIES = 89;
+
+const [{ lng, lat } = { lng: 0, lat: 0 }] = cities;
+const ringBy = (pointAt: (share: number, isEven: boolean) => [number, number]): [number, number][] =>
+  Array.from({ length: POINTS }, (_, i) => pointAt(i / POINTS, i % 2 === 0));
+
+const zigzag = ringBy((share, isEven) => [lng - 0.3 + 0.6 * share, lat + (isEven ? -0.3 : 0.3)]);
+const rings = {
+  "a zigzag over a city": zigzag,
+  "a zigzag over the world": ringBy((share, isEven) => [-180 + 360 * share, isEven ? -90 : 90]),
+  "corners that alternate over the world": ringBy((share, isEven) =>
+    isEven ? [-180 + 90 * share, -90 + 180 * share] : [90 * share, 90 - 180 * share],
+  ),
+  "edges that all cross in a city": ringBy((share, isEven) => {
+    const [x, y] = [80 * Math.cos(Math.PI * share), 45 * Math.sin(Math.PI * share)];
+    return isEven ? [lng + x, lat + y] : [lng - x, lat - y];
+  }),
+};
+
+/** Maximum number of comparisons of an edge for each prospect. A plain test compares all 5 000 edges. */
+const MOST_COMPARISONS = 1_000;
+
+export async function polygonBudgets(stage: Stage): Promise<Budget[]> {
+  const { context, caller, company } = stage;
+  const size = sizeOf(company.count);
+  const row = (text: string, measured: number, limit: number | null = null): Budget => ({
+    ...{ number: 17, text, size, limit, measured },
+  });
+  const budgets: Budget[] = [];
+  const { matches } = await findFiltered(context, caller, {}, { onMap: true });
+  for (const [name, polygon] of Object.entries(rings)) {
+    const area = new RingArea(polygon);
+    for (const { inView, rows } of matches.segments) {
+      const { geo } = inView.segment;
+      for (const at of rows) area.contains(geo?.lng[at] ?? Number.NaN, geo?.lat[at] ?? Number.NaN);
+    }
+    budgets.push(
+      row(`${name}, comparisons of an edge for each prospect`, area.compared / matches.total, MOST_COMPARISONS),
+    );
+    const { cpuMs } = await medianOf(RUNS, () => findFiltered(context, caller, { polygon }));
+    budgets.push(row(`search in ${name}, processor time, ms (aim 1000)`, cpuMs));
+  }
+  const polygons = Array.from({ length: TERRITORIES }, (_, i) =>
+    zigzag.map(([x, y]): [number, number] => [x + i / 1e5, y]),
+  );
+  for (const [i, polygon] of polygons.entries()) {
+    await createTerritory(context, caller, {
+      name: `Zigzag ${i}`,
+      polygon,
+      totalProperties: 0,
+      assignedToUserId: null,
+    });
+  }
+  const active = new Map(Array.from({ length: company.count }, (_, i) => [company.firstId + i, [1, 0, 0, 0]]));
+  const report = await medianOf(RUNS, () => byTerritory(context, caller, active));
+  budgets.push(row(`report of activity by ${TERRITORIES} zigzags, processor time, ms (aim 1000)`, report.cpuMs));
+  const shapes = polygons.map((polygon, id) =>
+    shapeOf({ id, version: 1, name: "Zigzag", assignedToUserId: null, polygon: packPolygon(polygon) }),
+  );
+  const tile = await medianOf(RUNS, () => tileOfShapes(shapes, largestCityTile(10)));
+  budgets.push(row(`tile of ${TERRITORIES} zigzags, processor time, ms (aim 1000)`, tile.cpuMs));
+  return budgets;
+}
