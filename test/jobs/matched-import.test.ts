@@ -95,7 +95,8 @@ const edits: Readonly<Record<string, readonly string[]>> = {
   notes: ["called", "=call"],
   source: ["web"],
 };
-const guard = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text);
+const guard = (text: string): string =>
+  /^[=+\-@\t\r\n\0\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text;
 
 test("an exported file that is edited and imported by id changes exactly the edited cells", {
   tags: "sized",
@@ -162,6 +163,19 @@ describe("a row", () => {
     expect(errors.map(({ row }) => row)).toEqual([2, 3, 4, 5, 6, 7, 8]);
     expect((await readProspect(context, caller, hidden)).name).toBe("Ann");
     expect((await readProspect(other.context, other.caller, idOf(other.rows, "Ann"))).name).toBe("Ann");
+  });
+
+  test("of blanks changes nothing, and blank parts of an address make no address", async () => {
+    const { context, caller, rows } = await seeded();
+    const blank = Object.fromEntries(Object.keys(edits).map((column) => [column, " \u200B\u00A0"]));
+    const file = rows.map(({ id = "" }) => ({ ...blank, id }));
+    const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+    expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3, skipped: 0 });
+    expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+    const located = [{ ...blank, lat: "1", lng: "2" }];
+    expect(await importing(context, caller, located, { dryRun: true })).toMatchObject({ imported: 1 });
+    const unlocated = [{ ...blank, name: "x", city: "Denver" }];
+    expect(await importing(context, caller, unlocated, {})).toMatchObject({ imported: 0, skipped: 1 });
   });
 
   test("with an empty key, or with a source id or e-mail that no visible prospect has, creates a prospect", async () => {

@@ -1,5 +1,6 @@
 /** Converts the cells of an imported row to a draft of a prospect with its note, or to a message about its faults. */
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
@@ -51,7 +52,7 @@ interface Fault {
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
   read(cells, header, Draft, (cell, faults) => {
     const address = addressOf(cell);
-    const hasPoint = cell("lat").trim() !== "" && cell("lng").trim() !== "";
+    const hasPoint = cell("lat") !== "" && cell("lng") !== "";
     if (address === null && !hasPoint) faults.push("must have address1, city, state and zip, or both lat and lng");
     return { ...fieldsOf(cell, header, names, faults), address };
   });
@@ -67,12 +68,14 @@ type Cell = (column: Column) => string;
 
 /**
  * Reads the cells of a row by column, without guards: quotes that an export puts before text that a spreadsheet would run as a formula. A
- * missing column or cell is empty.
+ * blank cell, a missing column and a missing cell are empty.
  */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
-  (column) =>
-    unguarded(cells[positions[column] ?? -1] ?? "");
+  (column) => {
+    const value = unguarded(cells[positions[column] ?? -1] ?? "");
+    return isBlank(value) ? "" : value;
+  };
 
 function read<S extends z.ZodMiniType>(
   cells: readonly string[],
@@ -150,8 +153,7 @@ function addressOf(cell: Cell): NewAddress | null {
  * An export writes the assignee's name into `assignedTo` and the address into `assignedToEmail`. Without the latter, `assignedTo` must
  * contain an e-mail address.
  */
-const assigneeColumn = (cell: Cell): Column =>
-  cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
+const assigneeColumn = (cell: Cell): Column => (cell("assignedToEmail") === "" ? "assignedTo" : "assignedToEmail");
 
 function idOf(
   column: Column,
@@ -173,7 +175,7 @@ function idOf(
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
-  const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
+  const distinct = new Map(values.filter((value) => !isBlank(value)).map((value) => [folded(value), value]));
   return [...distinct.values()].slice(0, limits.tagsPerProspect + 1);
 }
 

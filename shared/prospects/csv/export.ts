@@ -1,6 +1,7 @@
 /** The CSV export of all matching prospects, in the order of the list. The file is never in memory as a whole. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
+import { isBlank } from "#shared/blank.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -159,5 +160,6 @@ function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dicti
     source: prospect.source,
     createdAt: prospect.createdAt,
   };
-  return exportColumns.map((column) => cells[column] ?? "");
+  // An import reads a blank cell as an empty one, so a text of blanks alone, which older releases stored, is left out.
+  return exportColumns.map((column) => cells[column] ?? "").map((cell) => (isBlank(cell) ? "" : cell));
 }

@@ -39,9 +39,11 @@ export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.fil
 /** A tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
 
-const beginsFormula = /^[=+\-@\t\r]/;
+/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs as the ASCII ones. */
+const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
+const beginsFormula = new RegExp(`^${FORMULA}`);
 /** A cell that looks as if it already had a guard gets another one, so that an import restores it exactly. */
-const isGuarded = /^'+[=+\-@\t\r]/;
+const isGuarded = new RegExp(`^'+${FORMULA}`);
 /** A plain number or phone number is no formula for a spreadsheet. A guard would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 

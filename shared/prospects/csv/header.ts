@@ -1,5 +1,6 @@
 /** The header row of an imported CSV file. */
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
@@ -102,7 +103,7 @@ export function readHeader(
     const given = mapped.get(folded(cell));
     const column = given === undefined ? columnNamed(cell) : given.column;
     mapped.delete(folded(cell));
-    if (cell.trim() === "") unnamed.push(position);
+    if (isBlank(cell)) unnamed.push(position);
     else if (
       (column == null || (!importColumns.includes(column) && column !== keyColumn)) &&
       ignored.size < limits.ignoredColumns
@@ -127,15 +128,15 @@ export function readHeader(
 }
 
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
-  unnamed.some((position) => (cells[position] ?? "").trim() !== "");
+  unnamed.some((position) => !isBlank(cells[position] ?? ""));
 
 /** The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
-  cells.length > width && cells.slice(width).some((cell) => cell.trim() !== "");
+  cells.length > width && cells.slice(width).some((cell) => !isBlank(cell));
 
 /** A row with more cells than the header counts too, because its values may be in the wrong columns. */
 export const isFilled = (cells: readonly string[], header: Header): boolean =>
-  isTooLong(cells, header) || essential.some((column) => (cells[header.positions[column] ?? -1] ?? "").trim() !== "");
+  isTooLong(cells, header) || essential.some((column) => !isBlank(cells[header.positions[column] ?? -1] ?? ""));
 
 export const nothingFilled = (): BadFile =>
   new BadFile(
