@@ -4,22 +4,53 @@ import * as z from "zod/mini";
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** For objects that `readJson` has made: the keys of integers beyond 2^53 - 1, most of which a double does not represent exactly. */
+const inexact = new WeakMap<object, Set<string>>();
+
+const Source = z.object({ source: z.string() });
+
+/**
+ * JSON.parse, after which `exactIntegers` finds integers beyond 2^53 - 1. The parsed number does not show whether it was sent with a
+ * fraction or an exponent, with which it is accepted.
+ */
+export function readJson(text: string): unknown {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, function (this: object, ...[key, value, context]: readonly unknown[]) {
+    if (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(Source.parse(context).source)) {
+      inexact.set(this, (inexact.get(this) ?? new Set()).add(String(key)));
+    }
+    return value;
+  });
+}
+
 interface Entry {
   readonly value: unknown;
   readonly path: readonly (string | number)[];
+  /** True for an integer beyond 2^53 - 1 in an object that `readJson` has made. */
+  readonly isInexact: boolean;
 }
 
-/**
- * `1e999` is valid JSON, but JSON.parse returns Infinity, which JSON.stringify writes as null. Only for values of limited size and depth.
- */
-export const finiteNumbers = /* @__PURE__ */ z.check<Record<string, unknown>>(({ value: object, issues }) => {
-  const entries: Entry[] = [{ value: object, path: [] }];
-  for (const { value, path } of entries) {
-    if (typeof value === "number" && !Number.isFinite(value)) {
-      issues.push({ code: "custom", input: value, path: [...path], message: "is too large for a number" });
+/** Only for values of limited size and depth. */
+const numbers = (faultOf: (value: number, isInexact: boolean) => string | undefined) =>
+  z.check<Record<string, unknown>>(({ value: object, issues }) => {
+    const entries: Entry[] = [{ value: object, path: [], isInexact: false }];
+    for (const { value, path, isInexact } of entries) {
+      const message = typeof value === "number" ? faultOf(value, isInexact) : undefined;
+      if (message !== undefined) issues.push({ code: "custom", input: value, path: [...path], message });
+      if (typeof value !== "object" || value === null) continue;
+      const marked = inexact.get(value);
+      const children = Array.isArray(value) ? value.entries() : Object.entries(value);
+      for (const [step, child] of children) {
+        entries.push({ value: child, path: [...path, step], isInexact: marked?.has(String(step)) === true });
+      }
     }
-    if (typeof value !== "object" || value === null) continue;
-    const children = Array.isArray(value) ? value.entries() : Object.entries(value);
-    for (const [step, child] of children) entries.push({ value: child, path: [...path, step] });
-  }
-});
+  });
+
+/** `1e999` is valid JSON, but JSON.parse returns Infinity, which JSON.stringify writes as null. */
+const finite = (value: number): string | undefined =>
+  Number.isFinite(value) ? undefined : "is too large for a number";
+
+export const finiteNumbers = /* @__PURE__ */ numbers(finite);
+export const exactNumbers = /* @__PURE__ */ numbers((value, isInexact) =>
+  isInexact ? "is an integer beyond 2^53 - 1: send it as a text" : finite(value),
+);

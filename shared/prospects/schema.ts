@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
-import { finiteNumbers, isObject } from "#shared/json.ts";
+import { exactNumbers, isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { appointmentFields } from "#shared/prospects/stored.ts";
@@ -25,7 +25,7 @@ export const CustomFields = z
       error: `must take at most ${limits.customFieldBytes} bytes as JSON, in well-formed Unicode`,
       abort: true,
     }),
-    finiteNumbers,
+    exactNumbers,
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 

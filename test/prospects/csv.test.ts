@@ -385,6 +385,6 @@ test("a header names the columns that the import does not read", () => {
   expect(readHeader(["name", ...Array.from({ length: 5_000 }, (_, i) => `c${i}`)]).ignored).toHaveLength(100);
 });
 
-test.each([[["x", "y"]], [["name", "NAME "]], [["id", "createdAt"]]])("%j is not a header", (cells) => {
+test.each([[["x", "y"]], [["id", "createdAt"]]])("%j is not a header", (cells) => {
   expect(() => readHeader(cells)).toThrow(BadFile);
 });
