@@ -172,6 +172,7 @@ export async function readFile(
   const changes: ChangedRow[] = [];
   const faults: RowFault[] = [];
   const findings = noFindings();
+  const messages = new Messages();
   let warnings = 0;
   let encoding: Encoding = "utf-8";
   try {
@@ -181,7 +182,7 @@ export async function readFile(
       if (drafts.length + changes.length + faults.length === limits.importRows) throw tooMany("hold", "rows");
       if ("draft" in read) drafts.push(read.draft);
       else if ("change" in read) changes.push(read);
-      else faults.push({ row: read.row, message: read.fault });
+      else faults.push({ row: read.row, message: messages.of(read) });
       if (!("fault" in read)) warnings += read.warnings;
       if (changes.length > limits.importUpdates) throw tooMany("update", "prospects");
     }
@@ -195,6 +196,23 @@ export async function readFile(
     if (!(error instanceof BadFile)) throw error;
     const pointers = [{ pointer: "/file", code: "invalid_file", message: error.message }];
     throw new ApiError("validation_failed", error.message, { faults: pointers });
+  }
+}
+
+/** The row of the import holds the messages of all rows, and different values cannot be compressed. */
+const VALUES_BYTES = 100_000;
+
+/** Shows faulty values until different messages with values have this size together. */
+class Messages {
+  readonly #shown = new Set<string>();
+  #bytes = 0;
+
+  of({ fault, plain = fault }: { readonly fault: string; readonly plain?: string }): string {
+    if (this.#shown.has(fault) || fault === plain) return fault;
+    this.#bytes += Buffer.byteLength(fault);
+    if (this.#bytes > VALUES_BYTES) return plain;
+    this.#shown.add(fault);
+    return fault;
   }
 }
 

@@ -5,6 +5,7 @@ import { LostColumns } from "#shared/jobs/import/columns.ts";
 import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
+import { nearestOf } from "#shared/nearest.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
 import { type Draft, draftOf, filledCellsOf, type Names } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
@@ -27,7 +28,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 type ReadRow =
   | { readonly row: number; readonly draft: Draft; readonly warnings: number }
   | { readonly row: number; readonly change: RowChange; readonly warnings: number }
-  | { readonly row: number; readonly fault: string };
+  | { readonly row: number; readonly fault: string; readonly plain?: string };
 
 /** How the rows are matched with existing prospects. An import without this setting creates a prospect for each row. */
 export interface Matching {
@@ -68,7 +69,11 @@ export async function* readRows(
   bytes: Bytes,
   { encoding, dictionary, tags, mapping, after = 0, findings = noFindings(), matching }: Reading,
 ): AsyncGenerator<ReadRow, void, undefined> {
-  const names = { active: namesOf(dictionary, true), all: namesOf(dictionary, false) };
+  const nearest = nearestIn(dictionary);
+  const names = {
+    active: { ...namesOf(dictionary, true), nearest },
+    all: { ...namesOf(dictionary, false), nearest },
+  };
   const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
   const keyColumn = matching === undefined ? undefined : keyColumns[matching.by];
   let header: Header | undefined;
@@ -165,6 +170,22 @@ export async function keysOfFile(
     }
   }
   return fileKeys;
+}
+
+/** Different faulty names of a file for which a similar one is searched. A hostile file has a million. */
+const SEARCHED_NAMES = 200;
+
+function nearestIn({ statuses, users }: Dictionary): NonNullable<Names["nearest"]> {
+  const known = {
+    status: [...statuses.values()].filter(({ isActive }) => isActive).map(({ value }) => value),
+    user: [...users.values()].filter(({ isActive }) => isActive).map(({ email }) => email),
+  };
+  const found = new Map<string, string | undefined>();
+  return (kind, value) => {
+    const key = `${kind} ${value}`;
+    if (!found.has(key) && found.size < SEARCHED_NAMES) found.set(key, nearestOf(value, known[kind]));
+    return found.get(key);
+  };
 }
 
 /** Maps names in a file to ids. Of several statuses or users with the same name, an active one is preferred. */

@@ -15,6 +15,8 @@ import { degrees, Email, Id, text } from "#shared/schema.ts";
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
+  /** The similar name of an active status or user. */
+  readonly nearest?: (kind: "status" | "user", value: string) => string | undefined;
 }
 
 const CustomFieldText = z.pipe(
@@ -65,8 +67,10 @@ const columnOf: Readonly<Record<string, Column>> = {
 };
 
 interface Fault {
-  /** Why the row is skipped, in at most `limits.rowFault` characters. */
+  /** Why the row is skipped, in at most `limits.rowFault` bytes, with the faulty values where there is room. */
   readonly fault: string;
+  /** The same without values. */
+  readonly plain?: string;
 }
 
 /** `warnings`: the number of faulty values below synonyms of columns, which are left empty. Absent if there are none. */
@@ -109,6 +113,11 @@ interface CellFault {
   /** Absent if the fault is not of one cell. */
   readonly column?: Column;
   readonly message: string;
+  /** Absent if the fault is not of one value. */
+  readonly value?: string | undefined;
+  readonly nearest?: string | undefined;
+  /** The position of the faulty tag. */
+  readonly item?: number;
 }
 
 /** A faulty value below a synonym is left empty, and the row is read again without it. */
@@ -135,14 +144,57 @@ function read<S extends z.ZodMiniType<object>>(
       return left.size === 0 ? parsed.data : { ...parsed.data, warnings: left.size };
     }
     all.push(...faults);
-    const columns = faults.flatMap(({ column }) => column ?? []).filter((column) => header.lenient.has(column));
-    if (columns.length === 0) return { fault: joined(all.map(textOfFault)) };
+    const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
+    const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
+    // An incomplete address is left out, but a synonym can complete one with a faulty part.
+    const columns = own.length > 0 ? own : addressColumns.filter((column) => isLeft(column) && cell(column) !== "");
+    if (columns.length === 0) return faultIn(all.map((fault) => withValue(fault, cell)));
     for (const column of columns) left.add(column);
   }
 }
 
 const textOfFault = ({ column, message }: CellFault): string =>
   column === undefined ? message : `${column}: ${message}`;
+
+/** Characters of a faulty value in a message. */
+const SHOWN_VALUE = 40;
+
+function withValue(fault: CellFault, cell: Cell): CellFault {
+  const { column, item } = fault;
+  if (column === undefined) return fault;
+  return { ...fault, value: item === undefined ? cell(column) : tagsOf(cell(column))[item] };
+}
+
+/** Values and names of a company are quoted without characters that JSON would escape. */
+const quoted = (text: string): string => {
+  const letters = [...text];
+  const cut = letters.length > SHOWN_VALUE ? `${letters.slice(0, SHOWN_VALUE).join("")}...` : text;
+  return `'${cut.replace(/["\\\p{C}\p{Zl}\p{Zp}]/gu, "?")}'`;
+};
+
+function shownFault(fault: CellFault): string {
+  const { value = "", nearest } = fault;
+  const text = textOfFault(fault);
+  if (value === "") return text;
+  return `${text}, but is ${quoted(value)}${nearest === undefined ? "" : ` (the nearest is ${quoted(nearest)})`}`;
+}
+
+/** All faults come first. A value is shown if the message has room for it. */
+function faultIn(faults: readonly CellFault[]): Fault {
+  const distinct = new Map<string, CellFault>();
+  for (const fault of faults) {
+    const text = textOfFault(fault);
+    if (!distinct.has(text)) distinct.set(text, fault);
+  }
+  const plain = joined([...distinct.keys()]);
+  let texts = [...distinct.keys()];
+  if (texts.join("; ") !== plain) return { fault: plain, plain };
+  for (const [i, fault] of [...distinct.values()].entries()) {
+    const longer = texts.with(i, shownFault(fault));
+    if (Buffer.byteLength(longer.join("; ")) <= limits.rowFault) texts = longer;
+  }
+  return { fault: texts.join("; "), plain };
+}
 
 /** Joins the faults to at most `limits.rowFault` characters, without duplicates. It ends with the number of faults that do not fit. */
 function joined(faults: readonly string[]): string {
@@ -175,8 +227,8 @@ function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, n
     emailAddress: cell("email").trim() || null,
     lat: degrees("lat"),
     lng: degrees("lng"),
-    statusId: idOf("status", cell("status"), names.statuses, "must be the value of an active status", faults),
-    assignedToUserId: idOf(assignee, cell(assignee), names.users, "must be the e-mail of an active user", faults),
+    statusId: idOf("status", cell("status"), names, faults),
+    assignedToUserId: idOf(assignee, cell(assignee), names, faults),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
     sourceId: cell("sourceId").trim() || null,
@@ -221,18 +273,15 @@ function addressOf(cell: Cell): NewAddress | null {
  */
 const assigneeColumn = (cell: Cell): Column => (cell("assignedToEmail") === "" ? "assignedTo" : "assignedToEmail");
 
-function idOf(
-  column: Column,
-  cell: string,
-  ids: ReadonlyMap<string, number>,
-  message: string,
-  faults: CellFault[],
-): number | null {
+function idOf(column: Column, cell: string, { statuses, users, nearest }: Names, faults: CellFault[]): number | null {
   const name = folded(cell);
   if (name === "") return null;
-  const id = ids.get(name);
-  if (id === undefined) faults.push({ column, message });
-  return id ?? null;
+  const isStatus = column === "status";
+  const id = (isStatus ? statuses : users).get(name);
+  if (id !== undefined) return id;
+  const message = isStatus ? "must be the value of an active status" : "must be the e-mail of an active user";
+  faults.push({ column, message, nearest: nearest?.(isStatus ? "status" : "user", cell) });
+  return null;
 }
 
 /**
@@ -249,7 +298,8 @@ function faultOf(issue: z.core.$ZodIssue): CellFault {
   const [field = "", part] = issue.path.map(String);
   const name = field === "address" ? part : (columnOf[field] ?? field);
   const column = knownColumns.find((known) => known === name);
-  return { ...(column !== undefined && { column }), message: messageOf(issue) };
+  const item = field === "tags" && part !== undefined ? { item: Number(part) } : {};
+  return { ...(column !== undefined && { column }), ...item, message: messageOf(issue) };
 }
 
 /** The schemas have no message for numbers that are too high or too low. */
