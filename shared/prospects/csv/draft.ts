@@ -7,7 +7,7 @@ import * as limits from "#shared/limits.ts";
 import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
 import { type Column, knownColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { type Cell, cellsOf, type Header, isTooLong } from "#shared/prospects/csv/header.ts";
-import { CustomFields } from "#shared/prospects/schema.ts";
+import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
