@@ -125,8 +125,11 @@ export const exportKeptDays = 7;
 export const mappedColumns = 100;
 export const csvHeader = 255;
 export const ignoredColumns = 100;
+/** A dry run of a file without a known header shows these values of each column, cut at `columnSample` characters. */
+export const columnSamples = 3;
+export const columnSample = 100;
 export const ignoredColumn = 100;
-/** Characters, enough for every valid row: the longest values of all columns together need about 18 000 characters. */
+/** Characters, enough for every valid row: the longest values of all columns together need about 90 000 characters. */
 export const csvRow = 1_000_000;
 /** Blank rows beyond the number of other rows. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;

@@ -545,7 +545,7 @@ export interface paths {
         put?: never;
         /**
          * Import prospects from CSV
-         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line `sep=;` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` or `assignedToEmail` (the e-mail address of a user; `assignedToEmail` takes precedence), `tags` (separated by semicolons), `notes`, `source`, `sourceId`. The file may have every column of an export. `createdBy` and `createdAt` are ignored, and `id` is read only with `matchBy=id`. `ignoredColumns` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row without a value is not a data row. Missing cells at the end of a row are empty. A row that creates a prospect needs a full address or both coordinates. Each data row creates one prospect, updates one (with `onMatch=update`) or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. Updates are visible immediately. After them, all created prospects become visible together. With `matchBy=sourceId` or `matchBy=emailAddress` the company may have at most 10000 prospects in 300 blocks of 128 ids; otherwise the answer is 413, and an import job can do it: `POST /api/prospects/imports`. If the answer is 503, no prospect becomes visible later, unless `detail` says that the outcome is unknown. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
+         * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line `sep=;` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` or `assignedToEmail` (the e-mail address of a user; `assignedToEmail` takes precedence), `tags` (separated by semicolons), `notes`, `source`, `sourceId`, `secondaryPhoneNumber`, `customFieldData` (JSON). Other headers are read too: `Full Name`, `Contact Name`, `Customer Name`, `Lead Name`, `Prospect Name` as `name`; `First Name`, `Given Name` as `firstName`; `Last Name`, `Family Name`, `Surname` as `lastName`; `Phone Number`, `Primary Phone`, `Main Phone`, `Home Phone`, `Telephone`, `Telephone Number` as `phone`; `Secondary Phone Number`, `Secondary Phone`, `Alternate Phone`, `Other Phone`, `Phone 2` as `secondaryPhoneNumber`; `E-mail`, `Email Address`, `E-mail Address` as `email`; `Latitude` as `lat`; `Longitude`, `Long`, `Lon` as `lng`; `Street`, `Street Address`, `Address`, `Address 1`, `Address Line 1` as `address1`; `Address 2`, `Address Line 2`, `Apartment`, `Apt`, `Suite`, `Unit` as `address2`; `Town` as `city`; `Province`, `State/Province` as `state`; `Zip Code`, `Postal Code`, `Postcode`, `Zip/Postal Code` as `zip`; `Lead Status`, `Prospect Status`, `Current Status` as `status`; `Assigned To`, `Assignee`, `Sales Rep`, `Sales Representative`, `Rep` as `assignedTo`; `Assigned To Email`, `Assignee Email`, `Sales Rep Email`, `Rep Email` as `assignedToEmail`; `Lead Source` as `source`; `Source ID`, `External ID` as `sourceId`; `Mobile`, `Mobile Phone`, `Mobile Number`, `Cell`, `Cell Phone`, `Cell Number` as `secondaryPhoneNumber`, or as `phone` if no other column is. `firstName` and `lastName` are joined where there is no `name`. The name of a column wins over its synonyms, and a faulty value below a synonym is left empty and counted in `warnings`. The file may have every column of an export. `createdBy`, `createdAt` and `updatedAt` are ignored, and `id` is read only with `matchBy=id`. `ignoredColumns` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row without a value is not a data row. Missing cells at the end of a row and cells of blanks are empty. A row that creates a prospect needs a full address or both coordinates. Each data row creates one prospect, updates one (with `onMatch=update`) or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. Updates are visible immediately. After them, all created prospects become visible together. With `matchBy=sourceId` or `matchBy=emailAddress` the company may have at most 10000 prospects in 300 blocks of 128 ids; otherwise the answer is 413, and an import job can do it: `POST /api/prospects/imports`. If the answer is 503, no prospect becomes visible later, unless `detail` says that the outcome is unknown. With `dryRun=true` the file is only checked; if no header is known, the answer has `columns` for a `mapping`. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -2693,6 +2693,13 @@ export interface components {
             /** @description The ids of all territories of the feature. A MultiPolygon may have several. */
             ids: number[];
         };
+        /** @description A column of an imported file, and its first values. */
+        FileColumn: {
+            /** @description As a mapping names it, cut at 255 characters. The second header `City` is `City (2)`. */
+            header: string;
+            /** @description At most 3 values, cut at 100 characters. */
+            samples: string[];
+        };
         /** @description A link into the bucket. */
         FileLink: {
             /**
@@ -2737,6 +2744,13 @@ export interface components {
             encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
             /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text means that filled columns have no header. */
             ignoredColumns: string[];
+            /**
+             * Format: int64
+             * @description The number of values that were left empty: faulty ones in columns whose header is a synonym, such as a `Sales Rep` who is no user.
+             */
+            warnings: number;
+            /** @description Only in the answer to a dry run of a file of which no header is known: its first 100 columns, for a `mapping`. */
+            columns?: components["schemas"]["FileColumn"][];
             /** @description One entry for each skipped row, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
         };
@@ -2810,6 +2824,13 @@ export interface components {
             encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" | null;
             /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text means that filled columns have no header. */
             ignoredColumns: string[];
+            /**
+             * Format: int64
+             * @description The number of values that were left empty: faulty ones in columns whose header is a synonym, such as a `Sales Rep` who is no user.
+             */
+            warnings: number;
+            /** @description Only in the answer to a dry run of a file of which no header is known: its first 100 columns, for a `mapping`. */
+            columns?: components["schemas"]["FileColumn"][];
             /** @description One entry for each skipped row, in the order of the file. For an import by upload only the first 100. */
             errors: components["schemas"]["RowFault"][];
             /** @description A CSV file of all errors, if there are more than 100. The service keeps it for 30 days, unless the operator has chosen another number (setting `importFileDays`). */
@@ -3123,7 +3144,7 @@ export interface components {
              */
             events?: "summary" | "each" | "none";
         };
-        /** @description The filters of the list, as texts. */
+        /** @description The filters of the list, as texts, and the form of the file. */
         NewExport: {
             /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
             bbox?: string;
@@ -3153,6 +3174,13 @@ export interface components {
             near?: string;
             /** @description The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`. */
             maxMeters?: string;
+            /**
+             * @description `all` adds the columns `sourceId`, `secondaryPhoneNumber`, `updatedAt` and `customFieldData` (JSON) after the others.
+             * @constant
+             */
+            columns?: "all";
+            /** @description If true, the file begins with a byte order mark, by which Excel recognises UTF-8. */
+            bom?: boolean;
         };
         /** @description The file that will be uploaded, and what the service does with it. */
         NewImport: {
@@ -3165,9 +3193,9 @@ export interface components {
             sha256?: string;
             /** @description If true, the service only checks the file and writes nothing. */
             dryRun?: boolean;
-            /** @description header in the file -> column of the import, or null to ignore the column. Headers are compared without case. */
+            /** @description header in the file -> column of the import, or null to ignore the column. Headers are compared without case. The second header `City` is `City (2)`. */
             mapping?: {
-                [key: string]: "id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt" | "sourceId" | null;
+                [key: string]: "id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt" | "sourceId" | "secondaryPhoneNumber" | "updatedAt" | "customFieldData" | null;
             };
             /**
              * @description The key by which rows are matched with the prospects that the caller may see: the column `id`, `sourceId` or `email`. A row is skipped with an error if several prospects have its key, or an earlier row of the file. A row with an empty key creates a prospect.
@@ -4692,6 +4720,7 @@ export type EventTypeList = components['schemas']['EventTypeList'];
 export type ExportJob = components['schemas']['ExportJob'];
 export type Fault = components['schemas']['Fault'];
 export type FeatureResult = components['schemas']['FeatureResult'];
+export type FileColumn = components['schemas']['FileColumn'];
 export type FileLink = components['schemas']['FileLink'];
 export type FileResult = components['schemas']['FileResult'];
 export type Health = components['schemas']['Health'];
@@ -6644,6 +6673,10 @@ export interface operations {
                 near?: string;
                 /** @description The largest distance from `near` in metres. Needs `near`. Example: `500`. */
                 maxMeters?: string;
+                /** @description `all` adds the columns `sourceId`, `secondaryPhoneNumber`, `updatedAt` and `customFieldData` (JSON) after the others. Example: `all`. */
+                columns?: "all";
+                /** @description If true, the file begins with a byte order mark, by which Excel recognises UTF-8. Example: `true`. */
+                bom?: "true" | "false";
             };
             header?: never;
             path?: never;
@@ -6680,7 +6713,7 @@ export interface operations {
             query?: {
                 /** @description If true, the service only checks the file and writes nothing. Example: `true`. */
                 dryRun?: "true" | "false";
-                /** @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case. Example: `{"Full name":"name"}`. */
+                /** @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case. The second header `City` is `City (2)`. Example: `{"Full name":"name"}`. */
                 mapping?: string;
                 /** @description The key by which rows are matched with the prospects that the caller may see: the column `id`, `sourceId` or `email`. A row is skipped with an error if several prospects have its key, or an earlier row of the file. A row with an empty key creates a prospect. Example: `sourceId`. */
                 matchBy?: "id" | "sourceId" | "emailAddress";
@@ -6724,6 +6757,7 @@ export interface operations {
                      *       "ignoredColumns": [
                      *         "Favourite colour"
                      *       ],
+                     *       "warnings": 0,
                      *       "errors": [
                      *         {
                      *           "row": 3,
@@ -6885,6 +6919,7 @@ export interface operations {
                      *       "updatedAt": "2026-06-01T15:04:05.678Z",
                      *       "encoding": null,
                      *       "ignoredColumns": [],
+                     *       "warnings": 0,
                      *       "errors": [],
                      *       "errorReport": null,
                      *       "upload": {
@@ -6956,6 +6991,7 @@ export interface operations {
                      *       "ignoredColumns": [
                      *         "Favourite colour"
                      *       ],
+                     *       "warnings": 0,
                      *       "errors": [
                      *         {
                      *           "row": 3,

@@ -1,8 +1,9 @@
 /** GET /api/prospects/export: streams all prospects that match the filters as a CSV file. */
 import * as z from "zod/mini";
 import { streamFile } from "#shared/http/streaming.ts";
+import { ExportQuery } from "#shared/jobs/export/schema.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
-import { ProspectFilter, paging } from "#shared/prospects/filter.ts";
+import { paging } from "#shared/prospects/filter.ts";
 import { named } from "#shared/schema.ts";
 
 export const handler = streamFile(
@@ -12,11 +13,11 @@ export const handler = streamFile(
       "Accepts the filters of the list, ignores `page` and `pageSize`, and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.",
     tag: "Prospects",
     allow: "everyone",
-    query: ProspectFilter,
+    query: ExportQuery,
     ignoredQuery: paging,
     status: 200,
     response: named("CsvFile", z.string(), "A CSV file in UTF-8 whose lines end in CRLF."),
     file: { mediaType: "text/csv", name: "prospects.csv" },
   },
-  ({ context, caller, query }) => exportProspects(context, caller, query),
+  ({ context, caller, query }) => exportProspects(context, caller, query, query),
 );

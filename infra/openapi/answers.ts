@@ -126,7 +126,7 @@ const done = {
   skipped: 1,
 };
 const ImportSummary = { ...done, failure: null, createdByUserId: UserSummary.id, ...times };
-const read = { encoding: "utf-8", ignoredColumns: ["Favourite colour"] };
+const read = { encoding: "utf-8", ignoredColumns: ["Favourite colour"], warnings: 0 };
 const Import = { ...ImportSummary, ...read, errors: [RowFault], errorReport: null, upload: null };
 const waiting = { id: 1033, state: "awaiting_upload", processed: 0, written: 0, imported: 0, updated: 0, skipped: 0 };
 const Export = {

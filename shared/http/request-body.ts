@@ -98,15 +98,15 @@ async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload):
   const form = await response.formData().catch(() => {
     throw badForm("must be valid multipart/form-data with a final boundary");
   });
-  const [part, more] = [...form];
-  if (more !== undefined) throw badForm("must be the only part of the form");
-  if (part === undefined) throw badForm("must be in the form");
-  const [name, file] = part;
-  if (name !== FIELD || typeof file === "string") throw badForm(`must be a file, in a field called ${FIELD}`);
+  // A browser sends the other fields of its form too.
+  const file = form.getAll(FIELD).find((part) => typeof part !== "string");
+  if (file === undefined) throw badForm(`must be a file, in a field called ${FIELD}`);
   if (file.size > bytes)
     throw new ApiError("payload_too_large", `The file may hold at most ${bytes} bytes. ${otherwise}`);
   if (file.size === 0) throw badForm("must not be empty");
-  if (body.length - file.size > FORM_BYTES) throw badForm("must not have so large part headers and boundaries");
+  const parts = [...form.values()].map((part) => (typeof part === "string" ? Buffer.byteLength(part) : part.size));
+  if (body.length - parts.reduce((sum, size) => sum + size, 0) > FORM_BYTES)
+    throw badForm("must not have so large part headers and boundaries");
   return new Uint8Array(await file.arrayBuffer());
 }
 

@@ -5,8 +5,9 @@ import { explain } from "#shared/documentation.ts";
 import { INSTANT_TEXT, InstantInput } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
 import { AddressOrNull } from "#shared/prospects/address-input.ts";
+import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { ProspectDetail } from "#shared/prospects/detail.ts";
-import { Appointment, CustomFields, Prospect } from "#shared/prospects/schema.ts";
+import { Appointment, Prospect } from "#shared/prospects/schema.ts";
 import { AppointmentStatus } from "#shared/prospects/stored.ts";
 import {
   degrees,

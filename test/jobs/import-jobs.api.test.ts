@@ -199,7 +199,7 @@ test("a completed job emits one event, and a dry run none", async () => {
 test("an unknown column in a mapping is refused with the header and the columns, in a body and in a query", async () => {
   const mapping = { "Full name": "nam", Phone: "phone" };
   const message = expect.stringMatching(
-    /^for the header "Full name", there is no column "nam"\. The columns are id, name, .*, sourceId\.$/,
+    /^for the header "Full name", there is no column "nam"\. The columns are id, name, .*, customFieldData\.$/,
   );
   const [inBody] = problemOf(await as.owner("POST", "/api/prospects/imports", { mapping }), 400, "validation_failed");
   expect(inBody).toMatchObject({ pointer: "/mapping/Full name", message });

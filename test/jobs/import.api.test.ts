@@ -163,7 +163,7 @@ test("the faults of rows with fifty faults each fit into the answer and its stor
   const result = bodyOf(await post(csvForm(file), as.owner, key), 200, Result);
   expect(result).toMatchObject({ imported: 1, skipped: FAULTY });
   expect(new Set(result.errors.map(({ message }) => message))).toEqual(
-    new Set(["tags: must not hold a comma or semicolon"]),
+    new Set(["tags: must not hold a comma or semicolon, but is '0,'"]),
   );
   expect(result.errors).toHaveLength(FAULTY);
   expect(bodyOf(await post(csvForm(file), as.owner, key), 200, Result)).toEqual(result);
@@ -190,13 +190,40 @@ test("emits one event after completion, and no event for a row", async () => {
   expect(receiver.receipts).toHaveLength(2);
 });
 
+test("further parts and fields of the form are ignored", async () => {
+  const name = uniqueName();
+  const form = new FormData();
+  form.append("note", "x".repeat(50_000));
+  form.append("file", new Blob([`name,lat,lng\n${name},1,2\n`]), "a.csv");
+  for (const field of ["other", "file"]) form.append(field, new Blob(["name,lat,lng\nnever,1,2\n"]), "b.csv");
+  expect(bodyOf(await post(form), 200, Result)).toMatchObject({ imported: 1 });
+  expect((await list(name)).total).toBe(1);
+});
+
+test("an invalid byte in UTF-8 is named with its row and column, in a dry run too", async () => {
+  const bytes = Buffer.from("\xef\xbb\xbfname,lat,lng,Vorname\nBo,1,2,x\nCy,1,2,Jos\xe9\n", "latin1");
+  for (const query of [
+    "",
+    "?dryRun=true",
+    "?matchBy=emailAddress&onMatch=update&mapping=%7B%22Vorname%22%3A%22email%22%7D",
+  ]) {
+    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+    const answer = await send("POST", `/api/prospects/import${query}`, {
+      body: csvForm(Uint8Array.from(bytes)),
+      headers,
+    });
+    problemOf(answer, 400, "validation_failed");
+    expect(answer.text).toContain('Row 3 has a byte in the column \\"Vorname\\"');
+  }
+});
+
 describe("refuses the whole file and writes nothing", () => {
   const crlf = (...lines: string[]) => lines.join("\r\n");
   const part = (name: string, content: string) =>
     crlf("--b", `Content-Disposition: form-data; name="${name}"; filename="../../etc/x.csv"`, "", content, "");
-  const two = csvForm("name\n");
-  two.append("file", new Blob(["name\n"]), "b.csv");
   const good = "name,lat,lng\nnever,1,2\n";
+  const textForm = new FormData();
+  textForm.append("file", good);
 
   const raw: readonly [string, string, string?][] = [
     ["a form without an end", part("file", good)],
@@ -211,11 +238,14 @@ describe("refuses the whole file and writes nothing", () => {
 
   const files: readonly [string, FormData][] = [
     ["another field", csvForm(good, "csv")],
-    ["two files", two],
+    ["text in the field of the file", textForm],
     ["no file", new FormData()],
     ["an empty file", csvForm("")],
+    [
+      "UTF-8 with a mark and a broken byte",
+      csvForm(Uint8Array.from(Buffer.from(`\xef\xbb\xbf${good}Jos\xe9,1,2\n`, "latin1"))),
+    ],
     ["no known column", csvForm("a,b\n1,2\n")],
-    ["a column twice", csvForm("name,NAME\n1,2\n")],
     ["gzip", csvForm(Uint8Array.from(gzipSync(Buffer.alloc(50_000_000))))],
     ["zip", csvForm(Uint8Array.from(Buffer.from("504b03041400000008006ba1d8cc8f", "hex")))],
     ["NULs", csvForm("\0".repeat(1_000))],

@@ -11,6 +11,7 @@ import { type ImportContext, type ImportOptions, importFile } from "#shared/jobs
 import { FileKeys, findMatches } from "#shared/jobs/import/match.ts";
 import * as limits from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
+import type { FileForm } from "#shared/prospects/csv/format.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
@@ -43,9 +44,14 @@ function reachableBytes(): number {
 
 type Row = Record<string, string>;
 
-async function exported(context: ImportContext, caller: Caller): Promise<Row[]> {
+async function fileOf(context: ImportContext, caller: Caller, form?: FileForm): Promise<string> {
   let text = "";
-  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}))) text += piece;
+  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}), form)) text += piece;
+  return text;
+}
+
+async function exported(context: ImportContext, caller: Caller): Promise<Row[]> {
+  const text = await fileOf(context, caller);
   return Papa.parse<Row>(text.trimEnd(), { header: true, delimiter: ",", newline: "\r\n" }).data;
 }
 
@@ -95,7 +101,8 @@ const edits: Readonly<Record<string, readonly string[]>> = {
   notes: ["called", "=call"],
   source: ["web"],
 };
-const guard = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text);
+const guard = (text: string): string =>
+  /^[=+\-@\t\r\n\0\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text;
 
 test("an exported file that is edited and imported by id changes exactly the edited cells", {
   tags: "sized",
@@ -130,6 +137,25 @@ test("an exported file that is edited and imported by id changes exactly the edi
   await fc.assert(fc.asyncProperty(plan, columns, holds), { numRuns: sized({ short: 5, wide: 200 }) });
 });
 
+test("a file of all columns with a mark makes the same prospects in another company, and changes nothing in its own", async () => {
+  const { context, caller, rows } = await seeded();
+  const customFieldData = { roof: ["=a", { b: 1e300 }], " ": null };
+  await updateProspect(context, caller, idOf(rows, "Bo"), { secondaryPhoneNumber: "+1 555", customFieldData });
+  const file = await fileOf(context, caller, { columns: "all", bom: true });
+  expect(file).toMatch(/^\uFEFFid,.*,createdAt,sourceId,secondaryPhoneNumber,updatedAt,customFieldData\r\n/);
+  const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+  expect(await importFile(context, caller, Buffer.from(file), update)).toMatchObject({ updated: 3, skipped: 0 });
+  expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+  const other = await newCompany(context);
+  const withoutUsers = Buffer.from(file.replaceAll(/[^,]*@example.test/g, ""));
+  const result = await importFile(context, other.caller, withoutUsers);
+  expect(result).toMatchObject({ imported: 3, ignoredColumns: ["id", "createdBy", "createdAt", "updatedAt"] });
+  const [bo] = (await exported(context, other.caller)).filter(({ name }) => name === "Bo");
+  const made = await readProspect(context, other.caller, Number(bo?.id));
+  expect(made).toMatchObject({ secondaryPhoneNumber: "+1 555", sourceId: "A-2" });
+  expect(made.customFieldData).toEqual(customFieldData);
+});
+
 test("an update writes status history and notes as the API does, and a file may have few columns besides the key", async () => {
   const { context, caller, rows } = await seeded();
   const id = idOf(rows, "Bo");
@@ -162,6 +188,19 @@ describe("a row", () => {
     expect(errors.map(({ row }) => row)).toEqual([2, 3, 4, 5, 6, 7, 8]);
     expect((await readProspect(context, caller, hidden)).name).toBe("Ann");
     expect((await readProspect(other.context, other.caller, idOf(other.rows, "Ann"))).name).toBe("Ann");
+  });
+
+  test("of blanks changes nothing, and blank parts of an address make no address", async () => {
+    const { context, caller, rows } = await seeded();
+    const blank = Object.fromEntries(Object.keys(edits).map((column) => [column, " \u200B\u00A0"]));
+    const file = rows.map(({ id = "" }) => ({ ...blank, id }));
+    const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+    expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3, skipped: 0 });
+    expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+    const located = [{ ...blank, lat: "1", lng: "2" }];
+    expect(await importing(context, caller, located, { dryRun: true })).toMatchObject({ imported: 1 });
+    const unlocated = [{ ...blank, name: "x", city: "Denver" }];
+    expect(await importing(context, caller, unlocated, {})).toMatchObject({ imported: 0, skipped: 1 });
   });
 
   test("with an empty key, or with a source id or e-mail that no visible prospect has, creates a prospect", async () => {

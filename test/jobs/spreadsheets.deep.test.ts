@@ -30,8 +30,8 @@ const inRequest = async (file: string | Uint8Array<ArrayBuffer>): Promise<Result
   bodyOf(await post(file), 200, Result);
 
 /** Uploads the file and waits until its import has ended. Returns the import. */
-async function byUpload(file: string | Uint8Array<ArrayBuffer>): Promise<ImportJob> {
-  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
+async function byUpload(file: string | Uint8Array<ArrayBuffer>, body: { dryRun?: boolean } = {}): Promise<ImportJob> {
+  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
   expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
   const { url, method, headers } = present(job.upload ?? undefined);
   expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
@@ -114,7 +114,7 @@ test("a file whose first line names a delimiter that is not supported is refused
 });
 
 test("a file in which no row has a name, phone, e-mail, address or coordinates is refused with the known columns", async () => {
-  for (const file of ["status,tags,Full name\nNew,a,Bo\nNew,b,Cy\n", "name,Full name\n,Bo\n  ,Cy\n"]) {
+  for (const file of ["status,tags,Nickname\nNew,a,Bo\nNew,b,Cy\n", "name,Full name\n,Bo\n  ,Cy\n"]) {
     for (const query of ["", "?dryRun=true"]) {
       const answer = await post(file, query);
       problemOf(answer, 400, "validation_failed");
@@ -136,6 +136,44 @@ test("columns that are not read are named, also filled columns without a header 
   expect(await inRequest("name,lat,lng,,\n")).toMatchObject({ ignoredColumns: [] });
 });
 
+test("a dry run of a file without a known header answers its columns, and a broken byte of UTF-8 fails a job with its place", async () => {
+  const file = `Nom,Nom,,Ville\n${"Zoé,x,y,Paris\n".repeat(4)}Bo,,,\n`;
+  const columns = [
+    { header: "Nom", samples: ["Zoé", "Zoé", "Zoé"] },
+    { header: "Nom (2)", samples: ["x", "x", "x"] },
+    { header: "Ville", samples: ["Paris", "Paris", "Paris"] },
+  ];
+  const counts = { imported: 0, updated: 0, skipped: 0, warnings: 0, errors: [], dryRun: true };
+  const result = { ...counts, columns, ignoredColumns: ["Nom", "Nom (2)", "Ville"] };
+  for (const match of ["", "&matchBy=sourceId&onMatch=update"]) {
+    const answer = await post(file, `?dryRun=true${match}`);
+    expect(bodyOf(answer, 200, z.record(z.string(), z.unknown()))).toMatchObject(result);
+  }
+  problemOf(await post(file), 400, "validation_failed");
+  expect(await byUpload(file, { dryRun: true })).toMatchObject({ ...result, state: "completed" });
+  expect(await byUpload(file)).toMatchObject({ state: "failed" });
+  const broken = Uint8Array.from(Buffer.from("\xef\xbb\xbfname,lat,lng\nBo,1,2\nJos\xe9,1,2\n", "latin1"));
+  for (const dryRun of [true, false]) {
+    const failure = 'Row 3 has a byte in the column "name" that is not valid in UTF-8. Save the file as CSV UTF-8.';
+    expect(await byUpload(broken, { dryRun })).toMatchObject({ state: "failed", failure, imported: 0 });
+  }
+});
+
+test("values below synonyms are read or left empty and counted by both imports", async () => {
+  const [one, two] = [uniqueName(), uniqueName()];
+  const fileOf = (name: string) =>
+    `Full Name,Mobile,Latitude,Longitude,Lead Status,Sales Rep,External ID\n${name},555,1,2,Nope,nobody,${name}\n`;
+  const result = { imported: 1, skipped: 0, warnings: 2, ignoredColumns: [], errors: [] };
+  const answer = bodyOf(await post(fileOf(one)), 200, z.record(z.string(), z.unknown()));
+  expect(answer).toMatchObject(result);
+  expect(dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(Number(answer.id))))).toMatchObject(result);
+  expect(await byUpload(fileOf(two))).toMatchObject(result);
+  for (const name of [one, two]) {
+    const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
+    expect(items).toMatchObject([{ name, phoneNumber: "555", lat: 1, lng: 2, currentStatus: null, sourceId: name }]);
+  }
+});
+
 test("the template has the columns of an import and no row, so its import creates nothing", async () => {
   const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}` };
   const answer = await send("GET", "/api/prospects/import/template.csv", { headers });
@@ -143,7 +181,7 @@ test("the template has the columns of an import and no row, so its import create
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(answer.headers.get("content-disposition")).toBe('attachment; filename="prospects-template.csv"');
   const columns =
-    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,source,sourceId";
+    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,source,sourceId,secondaryPhoneNumber,customFieldData";
   expect(answer.text).toBe(`${columns}\r\n`);
   expect(await inRequest(answer.text)).toMatchObject({ imported: 0, skipped: 0, ignoredColumns: [], errors: [] });
   problemOf(await send("GET", "/api/prospects/import/template.csv"), 401, "unauthenticated");

@@ -37,6 +37,11 @@ async function matchesIn(blocks: number, prospects: number): Promise<boolean> {
   return succeeds(() => importFile(own, caller, file, options));
 }
 
+async function samplesOf(rows: string): Promise<readonly string[] | undefined> {
+  const { columns } = await readFile(Buffer.from(`x\n${rows}`), noNames, { showsColumns: true });
+  return columns?.[0]?.samples;
+}
+
 /** Executes the job of an uploaded file. Before this, `change` changes the row of the import. */
 async function imported(
   file: string,
@@ -100,6 +105,12 @@ export const files = {
       const [whole = "", cut] = await Promise.all(messages);
       expect([whole.length, whole.includes("city"), cut]).toEqual([length, true, expect.stringMatching(/and 1 more$/)]);
     },
+  },
+  columnSamples: {
+    is: async (count) => expect(await samplesOf("a\n".repeat(count + 1))).toHaveLength(count),
+  },
+  columnSample: {
+    is: async (length) => expect(await samplesOf("a".repeat(length + 1))).toEqual(["a".repeat(length)]),
   },
   jobRows: {
     // An earlier invocation has checked all rows but one, because a million rows take seconds.

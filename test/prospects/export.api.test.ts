@@ -108,6 +108,32 @@ test("the export of a company without prospects contains only the header", async
   expect(await exported("", (await newTeam()).owner)).toEqual([]);
 });
 
+test("a file may have all columns and a byte order mark, by request and by job", async () => {
+  const city = uniqueName();
+  const address = { address1: "1 Main St", city, state: "CO", zip: "80202" };
+  const body = { name: "Bo", address, sourceId: "X-1", secondaryPhoneNumber: "555", customFieldData: { a: [1, "é"] } };
+  const made = dataOf(await as.owner.POST("/api/prospects", { body }), 201);
+  const head = [...exportColumns, "sourceId", "secondaryPhoneNumber", "updatedAt", "customFieldData"].join(",");
+  const last = `,X-1,555,${made.updatedAt},"{""a"":[1,""é""]}"\r\n`;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const streamed = await fetch(`${baseUrl()}/api/prospects/export?city=${city}&columns=all&bom=true`, { headers });
+  const { id } = dataOf(
+    await as.owner.POST("/api/prospects/exports", { body: { city, columns: "all", bom: true } }),
+    201,
+  );
+  let job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
+  while (job.state === "running") job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
+  for (const answer of [streamed, await fetch(present(job.file ?? undefined).url)]) {
+    // `text()` would remove the mark.
+    const text = Buffer.from(await answer.arrayBuffer()).toString();
+    expect(text.startsWith(`\uFEFF${head}\r\n${made.id},`)).toBe(true);
+    expect(text.endsWith(last)).toBe(true);
+  }
+  for (const wrong of ["columns=some", "bom=yes"]) {
+    problemOf(await as.owner("GET", `/api/prospects/export?${wrong}`), 400, "validation_failed");
+  }
+});
+
 test("a wrong filter is a problem answer", async () => {
   problemOf(await as.owner("GET", "/api/prospects/export?bbox=1,2,3"), 400, "validation_failed");
 });

@@ -1,7 +1,7 @@
 /** Reads the command-line options of the CSV command. */
 import * as z from "zod/mini";
 import { NewExport } from "#shared/jobs/export/schema.ts";
-import { type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
+import { type Column, exportColumns, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { HttpUrl, shown } from "../../command/accepted.ts";
@@ -9,7 +9,9 @@ import { argumentsOf, texts, unknownCommand, WrongUsage } from "../../command/op
 import { serviceUrl } from "../../local/address.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
-const filters = Object.keys(NewExport.shape).map((name) => name.replace(/[A-Z]/g, "-$&").toLowerCase());
+const filters = Object.keys(NewExport.shape)
+  .filter((name) => name !== "bom" && name !== "columns")
+  .map((name) => name.replace(/[A-Z]/g, "-$&").toLowerCase());
 const filterOf = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 export const usage = `npm run csv -- import FILE [options]
@@ -27,6 +29,9 @@ npm run csv -- export FILE [options]
     --errors FILE    saves the errors of skipped rows as CSV
     --again          imports a file again that was imported before
     The columns of a file, in any order: ${importColumns.join(", ")}.
+  export:
+    --all-columns    adds ${knownColumns.slice(exportColumns.length).join(", ")}
+    --bom            begins the file with a byte order mark, by which Excel recognises UTF-8
   export, with the filters of the list; write --bbox=-105,39.7,-104.9,39.8 with the equals sign:
     --${filters.join(" --")}
 exit code 0: done, 1: rows were skipped, or failed, and the same command would fail again, 2: wrong usage,
@@ -39,7 +44,7 @@ const flag = { type: "boolean", default: false } as const;
 const access = { base: string, token: string, as: string } as const;
 const reading = { mapping: { type: "string", multiple: true }, "match-by": string, "on-match": string } as const;
 const ofImport = { ...access, ...reading, errors: string, again: flag, "dry-run": flag } as const;
-const ofExport = { ...access, ...texts(filters) };
+const ofExport = { ...access, "all-columns": flag, bom: flag, ...texts(filters) };
 
 export type Options = ReturnType<typeof readOptions>;
 export type ImportOptions = Extract<Options, { command: "import" }>;
@@ -48,9 +53,9 @@ export type ExportOptions = Extract<Options, { command: "export" }>;
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
   if (command === "export") {
     const { positionals, values } = argumentsOf(ofExport, usage, args);
-    const { base, token, as, ...given } = values;
+    const { base, token, as, "all-columns": all, bom, ...given } = values;
     const named = Object.entries<string>(given).map(([option, value]) => [filterOf(option), value] as const);
-    const filter = Object.fromEntries(named);
+    const filter = { ...Object.fromEntries(named), ...(all && { columns: "all" as const }), ...(bom && { bom }) };
     return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
   // The other words may contain an access token.

@@ -124,7 +124,7 @@ async function writeParts(
   let parts: Parts = begun;
   let { processed } = lease.stored;
   let part = new GzipPart(parts);
-  for await (const { text, prospects } of exportPieces(context, caller, selection, processed)) {
+  for await (const { text, prospects } of exportPieces(context, caller, selection, lease.stored, processed)) {
     await part.write(text);
     processed += prospects;
     if (part.bytes < partBytes) {

@@ -22,11 +22,12 @@ export async function beginExport(
   context: ApiContext,
   queue: JobQueue,
   caller: Caller,
-  filter: NewExport,
+  { columns, bom, ...filter }: NewExport,
 ): Promise<Export> {
   validate("body", ProspectFilter, filter);
   if (isAdmin(caller)) validate("body", RepresentativeFilter, filter);
-  const stored = newExport(context, caller, await context.ids.next(), filter);
+  const form = { ...(columns !== undefined && { columns }), ...(bom !== undefined && { bom }) };
+  const stored = { ...newExport(context, caller, await context.ids.next(), filter), ...form };
   const { companyId, id } = stored;
   const due = { dueShard: keys.jobShard, dueAt: stored.createdAt };
   const answer = presentExport(stored, null);
@@ -38,7 +39,9 @@ export async function beginExport(
   return answer;
 }
 
-function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: NewExport): StoredExport {
+type Filter = Omit<NewExport, "columns" | "bom">;
+
+function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: Filter): StoredExport {
   const now = iso(clock.now());
   return {
     type: "export",

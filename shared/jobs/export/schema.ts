@@ -4,8 +4,8 @@ import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { ExportState } from "#shared/jobs/export/stored.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
-import { filterBody, filterBodyTexts } from "#shared/prospects/filter.ts";
-import { Id, named, Timestamp } from "#shared/schema.ts";
+import { filterBody, filterBodyTexts, filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
+import { Flag, Id, named, Timestamp } from "#shared/schema.ts";
 
 export const Export = named(
   "ExportJob",
@@ -37,11 +37,35 @@ export type Export = z.infer<typeof Export>;
   },
 }));
 
+const Columns = z.literal("all", { error: "must be all, or left out" });
+const formTexts = {
+  columns:
+    "`all` adds the columns `sourceId`, `secondaryPhoneNumber`, `updatedAt` and `customFieldData` (JSON) after the others.",
+  bom: "If true, the file begins with a byte order mark, by which Excel recognises UTF-8.",
+};
+const formBody = { columns: z.optional(Columns), bom: z.optional(z.boolean()) };
+
+export const ExportQuery = z
+  .object({ ...filterParameters, columns: z.optional(Columns), bom: z.optional(Flag) })
+  .check(withNear());
+
+/* @__PURE__ */ explain([ExportQuery], () => ({
+  fields: {
+    ...filterTexts(),
+    columns: { description: formTexts.columns, example: "all" },
+    bom: { description: formTexts.bom, example: "true" },
+  },
+}));
+
 /** The filters of the prospect list as strings, as in a query string. They are stored in this form and parsed when the job starts. */
-export const NewExport = named("NewExport", z.object(filterBody), "The filters of the list, as texts.");
+export const NewExport = named(
+  "NewExport",
+  z.object({ ...filterBody, ...formBody }),
+  "The filters of the list, as texts, and the form of the file.",
+);
 export type NewExport = z.infer<typeof NewExport>;
 
 /* @__PURE__ */ explain([NewExport], () => ({
-  fields: filterBodyTexts(),
+  fields: { ...filterBodyTexts(), ...formTexts },
   example: { status: "New,Go Back", dateFrom: "2026-06-01" },
 }));

@@ -20,6 +20,8 @@ export const StoredExport = z.object({
   companyId: Id,
   state: ExportState,
   filter: z.record(z.string(), z.string()),
+  columns: z.optional(z.literal("all")),
+  bom: z.optional(z.boolean()),
   createdBy: Id,
   /** If set, the file contains only prospects of this user. */
   assignee: z.nullable(Id),

@@ -49,7 +49,7 @@ async function checkRows({ objects }: JobContext, lease: ImportLease, file: File
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
   // The counts continue from the checkpoint. Clients may have seen a higher progress, which each renewal of the lease stores.
-  let { done, row, updated, skipped } = job.progress;
+  let { done, row, updated, skipped, warnings = 0 } = job.progress;
   let processed = done.prospect + updated + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const findings = noFindings();
@@ -61,12 +61,13 @@ async function checkRows({ objects }: JobContext, lease: ImportLease, file: File
     processed += batch.drafts.length + batch.changes.length + batch.faults.length;
     updated += batch.changes.length;
     skipped += batch.faults.length;
+    warnings += batch.warnings;
     if (processed > limits.jobRows) throw new BadFile(`The file may hold at most ${limits.jobRows} rows.`);
     shown.push(...batch.faults.slice(0, limits.jobErrors - shown.length));
     await report.add(batch.faults);
     if (lease.isLate()) {
       const paused = await report.checkpoint(row);
-      const progress = { ...job.progress, done, row, updated, skipped, newTags: tags.values, report: paused };
+      const progress = { ...job.progress, done, row, updated, skipped, warnings, newTags: tags.values, report: paused };
       await lease.release({ ...counts(), job: { ...job, progress } });
       return false;
     }
@@ -77,7 +78,7 @@ async function checkRows({ objects }: JobContext, lease: ImportLease, file: File
   const progress = { ...beginningOf(updated > 0 ? "update" : "write"), newTags: tags.values };
   const checked = { ...job, total: done, hasReport, runs: 0, progress };
   const ignoredColumns = [...findings.ignoredColumns];
-  await lease.save({ ...counts(), imported: done.prospect, updated, ignoredColumns, job: checked });
+  await lease.save({ ...counts(), imported: done.prospect, updated, warnings, ignoredColumns, job: checked });
   return true;
 }
 

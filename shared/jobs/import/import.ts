@@ -10,6 +10,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { packed } from "#shared/db/packed.ts";
 import { stoppedBefore } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed } from "#shared/errors.ts";
+import { columnsOf, namesOf } from "#shared/jobs/import/columns.ts";
 import {
   clearAbandoned,
   clearFailed,
@@ -33,14 +34,14 @@ import {
 } from "#shared/jobs/import/read-file.ts";
 import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import type { FileResult } from "#shared/jobs/import/schema.ts";
-import { none, type RowFault, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { type FileColumn, none, type RowFault, type StoredImport } from "#shared/jobs/import/stored.ts";
 import { changeProspects } from "#shared/jobs/import/update.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
-import type { Mapping } from "#shared/prospects/csv/header.ts";
+import { type Mapping, UnknownHeader } from "#shared/prospects/csv/header.ts";
 import type { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -136,7 +137,7 @@ async function imported(
     const most = { prospects: limits.importMatchProspects, blocks: limits.importMatchBlocks };
     return { by: matchBy, onMatch, matches: await findMatches(context.table, caller, fileKeys, { most }) };
   };
-  const file = await readFile(bytes, dictionary, { mapping, match });
+  const file = await readFile(bytes, dictionary, { mapping, match, showsColumns: dryRun });
   if (dryRun) return resultOf(null, file);
   return writeFile(context, caller, bytes, dictionary, file, matchBy ?? "id", progress);
 }
@@ -148,10 +149,15 @@ export interface ReadFile extends Findings {
   readonly faults: readonly RowFault[];
   /** The tags in the file that the company does not have yet. */
   readonly newTags: readonly string[];
+  readonly warnings: number;
+  /** Only if no header is known. */
+  readonly columns?: readonly FileColumn[];
 }
 
 interface FileOptions {
   readonly mapping?: Mapping | undefined;
+  /** If true, a file without a known header is not refused, and the result has its columns. */
+  readonly showsColumns?: boolean;
   readonly match?: (encoding: Encoding) => Promise<Matching | undefined>;
 }
 
@@ -159,28 +165,54 @@ interface FileOptions {
 export async function readFile(
   bytes: Uint8Array,
   dictionary: Dictionary,
-  { mapping, match = async () => undefined }: FileOptions = {},
+  { mapping, showsColumns = false, match = async () => undefined }: FileOptions = {},
 ): Promise<ReadFile> {
   const tags = new NewTags(dictionary);
   const drafts: Draft[] = [];
   const changes: ChangedRow[] = [];
   const faults: RowFault[] = [];
   const findings = noFindings();
+  const messages = new Messages();
+  let warnings = 0;
+  let encoding: Encoding = "utf-8";
   try {
-    const encoding = await encodingOf([bytes]);
+    encoding = await encodingOf([bytes]);
     const matching = await match(encoding);
     for await (const read of readRows([bytes], { encoding, dictionary, tags, mapping, findings, matching })) {
       if (drafts.length + changes.length + faults.length === limits.importRows) throw tooMany("hold", "rows");
       if ("draft" in read) drafts.push(read.draft);
       else if ("change" in read) changes.push(read);
-      else faults.push({ row: read.row, message: read.fault });
+      else faults.push({ row: read.row, message: messages.of(read) });
+      if (!("fault" in read)) warnings += read.warnings;
       if (changes.length > limits.importUpdates) throw tooMany("update", "prospects");
     }
-    return { drafts, changes, faults, newTags: tags.values, encoding, ...findings };
+    return { drafts, changes, faults, newTags: tags.values, encoding, warnings, ...findings };
   } catch (error) {
+    if (error instanceof UnknownHeader && showsColumns) {
+      const columns = await columnsOf([bytes], encoding);
+      const found = { ...noFindings(), ignoredColumns: namesOf(columns), columns };
+      return { drafts, changes, faults, newTags: [], encoding, warnings, ...found };
+    }
     if (!(error instanceof BadFile)) throw error;
-    const faults = [{ pointer: "/file", code: "invalid_file", message: error.message }];
-    throw new ApiError("validation_failed", error.message, { faults });
+    const pointers = [{ pointer: "/file", code: "invalid_file", message: error.message }];
+    throw new ApiError("validation_failed", error.message, { faults: pointers });
+  }
+}
+
+/** The row of the import holds the messages of all rows, and different values cannot be compressed. */
+const VALUES_BYTES = 100_000;
+
+/** Shows faulty values until different messages with values have this size together. */
+class Messages {
+  readonly #shown = new Set<string>();
+  #bytes = 0;
+
+  of({ fault, plain = fault }: { readonly fault: string; readonly plain?: string }): string {
+    if (this.#shown.has(fault) || fault === plain) return fault;
+    this.#bytes += Buffer.byteLength(fault);
+    if (this.#bytes > VALUES_BYTES) return plain;
+    this.#shown.add(fault);
+    return fault;
   }
 }
 
@@ -192,7 +224,10 @@ const tooMany = (does: "hold" | "update", what: "rows" | "prospects"): ApiError 
 
 type Result = Omit<ReadFile, "newTags" | "isFilled">;
 
-const resultOf = (id: number | null, { drafts, changes, faults, encoding, ignoredColumns }: Result): FileResult => ({
+const resultOf = (
+  id: number | null,
+  { drafts, changes, faults, encoding, ignoredColumns, warnings, columns }: Result,
+): FileResult => ({
   id,
   dryRun: id === null,
   imported: drafts.length,
@@ -200,6 +235,8 @@ const resultOf = (id: number | null, { drafts, changes, faults, encoding, ignore
   skipped: faults.length,
   encoding,
   ignoredColumns: [...ignoredColumns],
+  warnings,
+  ...(columns !== undefined && { columns: [...columns] }),
   errors: [...faults],
 });
 
@@ -257,7 +294,7 @@ function newImport(
   { clock }: ApiContext,
   { companyId, userId }: Caller,
   id: number,
-  { drafts, changes, faults, encoding, ignoredColumns }: Result,
+  { drafts, changes, faults, encoding, ignoredColumns, warnings }: Result,
   blocks: Omit<LeasedIds, "first">,
 ): StoredImport {
   const nowMs = clock.now();
@@ -274,6 +311,7 @@ function newImport(
     errors: packed(faults),
     encoding,
     ignoredColumns: [...ignoredColumns],
+    warnings,
     ...blocks,
     createdBy: userId,
     createdAt: now,

@@ -14,6 +14,7 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { checkFile, fileEncoding, fileMatching } from "#shared/jobs/import/check.ts";
+import { columnsOf, namesOf } from "#shared/jobs/import/columns.ts";
 import { ImportLease } from "#shared/jobs/import/lease.ts";
 import { abandon, clear, completion, pieceNames } from "#shared/jobs/import/lifecycle.ts";
 import { jobNames } from "#shared/jobs/import/names.ts";
@@ -25,6 +26,7 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
+import { UnknownHeader } from "#shared/prospects/csv/header.ts";
 
 /** The message that S3 sends to the queue after an upload. */
 const Uploaded = z.pipe(
@@ -100,7 +102,10 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   }
   await lease.save({ job: { ...lease.job, runs: lease.job.runs + 1 } });
   try {
-    await runSteps(context, lease, caller);
+    await runSteps(context, lease, caller).catch((error: unknown) => {
+      if (!(error instanceof UnknownHeader) || lease.stored.dryRun !== true) throw error;
+      return showColumns(context, lease);
+    });
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
@@ -146,6 +151,16 @@ async function runSteps(context: JobContext, lease: ImportLease, caller: Caller)
     return handOver(context, lease);
   }
   await publishRows(context, lease);
+  await removeWorkFiles(context, lease.stored);
+}
+
+/** Completes a dry run of a file without a known header. */
+async function showColumns(context: JobContext, lease: ImportLease): Promise<void> {
+  const { companyId, id } = lease.stored;
+  const bytes = context.objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "");
+  const columns = await columnsOf(bytes, await fileEncoding(context, lease));
+  await lease.save({ columns, ignoredColumns: namesOf(columns) });
+  await context.table.transact(completed(context, lease, 0));
   await removeWorkFiles(context, lease.stored);
 }
 

@@ -1,14 +1,17 @@
 /** Reads the file of an import, by upload or within one request: a row gives a draft, a change of a prospect, or a fault. */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import { LostColumns } from "#shared/jobs/import/columns.ts";
 import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
+import { nearestOf } from "#shared/nearest.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
-import { cellsOf, type Draft, draftOf, filledCellsOf, type Names } from "#shared/prospects/csv/draft.ts";
+import { type Draft, draftOf, filledCellsOf, type Names } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import {
+  cellsOf,
   fillsUnnamed,
   type Header,
   isFilled,
@@ -21,10 +24,11 @@ import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/pro
 import { openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
+/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
 type ReadRow =
-  | { readonly row: number; readonly draft: Draft }
-  | { readonly row: number; readonly change: RowChange }
-  | { readonly row: number; readonly fault: string };
+  | { readonly row: number; readonly draft: Draft; readonly warnings: number }
+  | { readonly row: number; readonly change: RowChange; readonly warnings: number }
+  | { readonly row: number; readonly fault: string; readonly plain?: string };
 
 /** How the rows are matched with existing prospects. An import without this setting creates a prospect for each row. */
 export interface Matching {
@@ -65,19 +69,26 @@ export async function* readRows(
   bytes: Bytes,
   { encoding, dictionary, tags, mapping, after = 0, findings = noFindings(), matching }: Reading,
 ): AsyncGenerator<ReadRow, void, undefined> {
-  const names = { active: namesOf(dictionary, true), all: namesOf(dictionary, false) };
+  const nearest = nearestIn(dictionary);
+  const names = {
+    active: { ...namesOf(dictionary, true), nearest },
+    all: { ...namesOf(dictionary, false), nearest },
+  };
   const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
   const keyColumn = matching === undefined ? undefined : keyColumns[matching.by];
   let header: Header | undefined;
+  let lost: LostColumns | undefined;
   let last = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) {
       header = readHeader(cells, { mapping, delimiter, keyColumn });
       findings.ignoredColumns = header.ignored;
+      lost = new LostColumns(header);
       continue;
     }
     last = row;
     findings.isFilled ||= isFilled(cells, header);
+    lost?.meet(cells);
     if (!findings.ignoredColumns.includes("") && fillsUnnamed(cells, header)) {
       findings.ignoredColumns = [...findings.ignoredColumns, ""];
     }
@@ -87,6 +98,7 @@ export async function* readRows(
   }
   if (header === undefined) throw new BadFile("The file is empty.");
   if (last > 0 && !findings.isFilled) throw nothingFilled();
+  findings.ignoredColumns = [...findings.ignoredColumns, ...(lost?.titles ?? [])].slice(0, limits.ignoredColumns);
 }
 
 type Target = number | { readonly fault: string };
@@ -126,11 +138,11 @@ function readRow(
   if (typeof target === "object") return { row, ...target };
   if (target === undefined) {
     const draft = draftOf(cells, header, active);
-    return "fault" in draft ? { row, ...draft } : { row, draft };
+    return "fault" in draft ? { row, ...draft } : { row, draft, warnings: draft.warnings ?? 0 };
   }
-  // An inactive status or user is allowed, because the prospect may already have it.
-  const filled = filledCellsOf(cells, header, all);
-  return "fault" in filled ? { row, ...filled } : { row, change: { id: target, filled } };
+  const filled = filledCellsOf(cells, header, all, active);
+  if ("fault" in filled) return { row, ...filled };
+  return { row, change: { id: target, filled, lenient: header.lenient }, warnings: filled.warnings ?? 0 };
 }
 
 function withTags(read: ReadRow, tags: NewTags): ReadRow {
@@ -158,6 +170,22 @@ export async function keysOfFile(
     }
   }
   return fileKeys;
+}
+
+/** Different faulty names of a file for which a similar one is searched. A hostile file has a million. */
+const SEARCHED_NAMES = 200;
+
+function nearestIn({ statuses, users }: Dictionary): NonNullable<Names["nearest"]> {
+  const known = {
+    status: [...statuses.values()].filter(({ isActive }) => isActive).map(({ value }) => value),
+    user: [...users.values()].filter(({ isActive }) => isActive).map(({ email }) => email),
+  };
+  const found = new Map<string, string | undefined>();
+  return (kind, value) => {
+    const key = `${kind} ${value}`;
+    if (!found.has(key) && found.size < SEARCHED_NAMES) found.set(key, nearestOf(value, known[kind]));
+    return found.get(key);
+  };
 }
 
 /** Maps names in a file to ids. Of several statuses or users with the same name, an active one is preferred. */
@@ -196,7 +224,7 @@ export class NewTags {
   }
 }
 
-/** A batch ends at this number of rows, or of characters in its notes, to limit memory. */
+/** A batch ends at this number of rows, or of characters in its notes and custom fields, to limit memory. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
@@ -206,6 +234,7 @@ export interface Batch {
   readonly drafts: readonly Draft[];
   readonly changes: readonly ChangedRow[];
   readonly faults: readonly RowFault[];
+  readonly warnings: number;
   readonly row: number;
 }
 
@@ -215,22 +244,23 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
   let changes: ChangedRow[] = [];
   let faults: RowFault[] = [];
   let text = 0;
+  let warnings = 0;
   let last = 0;
   for await (const read of rows) {
     last = read.row;
     if ("fault" in read) faults.push({ row: read.row, message: read.fault });
-    else if ("change" in read) {
-      changes.push(read);
-      text += read.change.filled.note?.length ?? 0;
-    } else {
-      drafts.push(read.draft);
-      text += read.draft.note?.length ?? 0;
+    else {
+      warnings += read.warnings;
+      if ("change" in read) changes.push(read);
+      else drafts.push(read.draft);
+      const { note, customFieldData } = "change" in read ? read.change.filled : read.draft;
+      text += (note?.length ?? 0) + (customFieldData === null ? 0 : JSON.stringify(customFieldData).length);
     }
     if (drafts.length + changes.length + faults.length < BATCH_ROWS && text < BATCH_TEXT) continue;
-    yield { drafts, changes, faults, row: last };
-    [drafts, changes, faults, text] = [[], [], [], 0];
+    yield { drafts, changes, faults, warnings, row: last };
+    [drafts, changes, faults, warnings, text] = [[], [], [], 0, 0];
   }
-  if (drafts.length + changes.length + faults.length > 0) yield { drafts, changes, faults, row: last };
+  if (drafts.length + changes.length + faults.length > 0) yield { drafts, changes, faults, warnings, row: last };
 }
 
 /**

@@ -165,6 +165,8 @@ async function presentImport(
     ...summaryOf(stored),
     encoding: stored.encoding ?? null,
     ignoredColumns: stored.ignoredColumns ?? [],
+    warnings: stored.warnings ?? 0,
+    ...(stored.columns !== undefined && { columns: stored.columns }),
     errors: unpacked(z.array(RowFault), stored.errors),
     errorReport: hasReport ? await links.download(report, limits.fileLinkSeconds, clock.now()) : null,
     upload: job === undefined || !isUploader ? null : await uploadOf(links, stored, job, clock.now()),

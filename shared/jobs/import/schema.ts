@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { FileLink } from "#shared/jobs/file-link.ts";
-import { ImportState, importCounts, RowFault } from "#shared/jobs/import/stored.ts";
+import { FileColumn, ImportState, importCounts, RowFault } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/header.ts";
@@ -25,6 +25,8 @@ export const FileResult = named(
     ...importCounts,
     encoding: Encoding,
     ignoredColumns: z.array(z.string()),
+    warnings: z.int(),
+    columns: z.optional(z.array(FileColumn)),
     errors: z.array(RowFault),
   }),
   "The result of an import or of a dry run: each data row is imported, updates a prospect, or is skipped with one error.",
@@ -78,6 +80,8 @@ export const Import = named(
     ...summary,
     encoding: z.nullable(Encoding),
     ignoredColumns: z.array(z.string()),
+    warnings: z.int(),
+    columns: z.optional(z.array(FileColumn)),
     errors: z.array(RowFault),
     errorReport: z.nullable(FileLink),
     upload: z.nullable(Upload),
@@ -101,6 +105,9 @@ export type Import = z.infer<typeof Import>;
     encoding:
       "The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.",
     ignoredColumns: `The headers of columns that the import did not read, at most ${limits.ignoredColumns}, cut at ${limits.ignoredColumn} characters. An empty text means that filled columns have no header.`,
+    warnings:
+      "The number of values that were left empty: faulty ones in columns whose header is a synonym, such as a `Sales Rep` who is no user.",
+    columns: `Only in the answer to a dry run of a file of which no header is known: its first ${limits.mappedColumns} columns, for a \`mapping\`.`,
     failure: "Why the import failed, in words; null unless it failed.",
     createdByUserId: "The user who began the import.",
     errors: "One entry for each skipped row, in the order of the file.",

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
+import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MatchBy } from "#shared/prospects/csv/key.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
@@ -17,6 +18,20 @@ export type RowFault = z.infer<typeof RowFault>;
   fields: {
     row: "The row number as a spreadsheet counts: the header is row 1.",
     message: "All faults of the row, with the names of their columns.",
+  },
+}));
+
+export const FileColumn = named(
+  "FileColumn",
+  z.object({ header: z.string(), samples: z.array(z.string()) }),
+  "A column of an imported file, and its first values.",
+);
+export type FileColumn = z.infer<typeof FileColumn>;
+
+/* @__PURE__ */ explain([FileColumn], () => ({
+  fields: {
+    header: `As a mapping names it, cut at ${limits.csvHeader} characters. The second header \`City\` is \`City (2)\`.`,
+    samples: `At most ${limits.columnSamples} values, cut at ${limits.columnSample} characters.`,
   },
 }));
 
@@ -53,6 +68,8 @@ const Progress = z.object({
    * the first checkpoint of the step.
    */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
+  /** Faulty values below synonyms of columns in the rows up to `row`. Absent in rows of release 1.0.0. */
+  warnings: z.optional(z.int()),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),
 });
@@ -123,6 +140,9 @@ export const StoredImport = z.object({
   /** Absent until an invocation has read the file. */
   encoding: z.optional(Encoding),
   ignoredColumns: z.optional(z.array(z.string())),
+  warnings: z.optional(z.int()),
+  /** Only of a dry run of a file without a known header. */
+  columns: z.optional(z.array(FileColumn)),
   /** Rows written to the table, the progress that clients see. It may be higher than in the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),

@@ -6,8 +6,9 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { NewAddress } from "#shared/prospects/address-input.ts";
-import type { FilledCells } from "#shared/prospects/csv/draft.ts";
+import { addressColumns, type FilledCells } from "#shared/prospects/csv/draft.ts";
 import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
+import type { Field } from "#shared/prospects/csv/synonyms.ts";
 import type { ProspectPatch } from "#shared/prospects/input.ts";
 import { StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { changeByImport } from "#shared/prospects/write.ts";
@@ -16,6 +17,8 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export interface RowChange {
   readonly id: number;
   readonly filled: FilledCells;
+  /** Columns that the file names by synonyms. A value of theirs that the prospect cannot take is left out. */
+  readonly lenient: ReadonlySet<Field>;
 }
 
 export interface ImportOfChanges {
@@ -31,14 +34,14 @@ export async function changeByRow(
   context: ApiContext,
   caller: Caller,
   { importId, by, dictionary, tagIds }: ImportOfChanges,
-  { id, filled }: RowChange,
+  { id, filled, lenient }: RowChange,
 ): Promise<string | undefined> {
   try {
     await changeByImport(context, caller, id, importId, dictionary, async (current) => {
       if (!hasKeyOf(by, current, filled)) throw new ApiError("conflict", GONE);
       const tags = filled.tags.flatMap((value) => tagIds.get(folded(value)) ?? []);
       return {
-        patch: patchOf(current, filled, dictionary),
+        patch: patchOf(current, { filled, lenient }, dictionary),
         tagIds: tags.length === 0 ? undefined : tags,
         note: await newNoteOf(context, current, filled),
       };
@@ -58,7 +61,11 @@ const GONE = "the matching prospect was changed or deleted during the import";
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 
-function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users }: Dictionary): ProspectPatch {
+function patchOf(
+  current: StoredProspect,
+  { filled, lenient }: Pick<RowChange, "filled" | "lenient">,
+  { statuses, users }: Dictionary,
+): ProspectPatch {
   const { name, phoneNumber, emailAddress, lat, lng, source = null, sourceId, statusId, assignedToUserId } = filled;
   // A prospect may keep an inactive status or user, but must not get a different inactive one.
   if (statusId !== null && statusId !== current.statusId && statuses.get(statusId)?.isActive !== true) {
@@ -71,6 +78,7 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
   return {
     name: name ?? undefined,
     phoneNumber: phoneNumber ?? undefined,
+    secondaryPhoneNumber: filled.secondaryPhoneNumber ?? undefined,
     emailAddress: emailAddress ?? undefined,
     lat: lat ?? undefined,
     lng: lng ?? undefined,
@@ -78,12 +86,17 @@ function patchOf(current: StoredProspect, filled: FilledCells, { statuses, users
     sourceId: sourceId ?? undefined,
     currentStatusId: statusId ?? undefined,
     assignedToUserId: assignedToUserId ?? undefined,
-    address: addressOf(current, filled),
+    customFieldData: filled.customFieldData ?? undefined,
+    address: addressOf(current, filled, lenient),
   };
 }
 
 /** Undefined if the row changes nothing. The prospect then keeps its `formattedAddress`, which a client may have sent. */
-function addressOf({ address }: StoredProspect, { address: parts }: FilledCells): NewAddress | undefined {
+function addressOf(
+  { address }: StoredProspect,
+  { address: parts }: FilledCells,
+  lenient: RowChange["lenient"],
+): NewAddress | undefined {
   const { address1, address2, city, state, zip } = { ...address, ...parts };
   const isSame =
     address1 === address?.address1 &&
@@ -93,6 +106,7 @@ function addressOf({ address }: StoredProspect, { address: parts }: FilledCells)
     zip === address?.zip;
   if (isSame) return undefined;
   if (address1 === undefined || city === undefined || state === undefined || zip === undefined) {
+    if (addressColumns.every((part) => parts[part] === undefined || lenient.has(part))) return undefined;
     throw new ApiError("conflict", "must have address1, city, state and zip, because the prospect has no address");
   }
   return { address1, address2, city, state, zip };

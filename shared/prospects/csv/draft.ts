@@ -1,10 +1,13 @@
 /** Converts the cells of an imported row to a draft of a prospect with its note, or to a message about its faults. */
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
+import { readJson } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
-import { type Column, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
-import { type Header, isTooLong } from "#shared/prospects/csv/header.ts";
+import { type Column, knownColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
+import { type Cell, cellsOf, type Header, isTooLong } from "#shared/prospects/csv/header.ts";
+import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
@@ -12,11 +15,30 @@ import { degrees, Email, Id, text } from "#shared/schema.ts";
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
+  /** The similar name of an active status or user. */
+  readonly nearest?: (kind: "status" | "user", value: string) => string | undefined;
 }
+
+const CustomFieldText = z.pipe(
+  z.pipe(
+    z.string(),
+    z.transform((value, context) => {
+      try {
+        const fields = readJson(value);
+        // JSON bodies must not have this key either.
+        if (!JSON.stringify(fields).includes('"__proto__":')) return fields;
+      } catch {}
+      context.issues.push({ code: "custom", message: "must be a JSON object without the key __proto__", input: value });
+      return z.NEVER;
+    }),
+  ),
+  CustomFields,
+);
 
 export const Draft = z.object({
   name: z.nullable(text(limits.name)),
   phoneNumber: z.nullable(text(limits.phone)),
+  secondaryPhoneNumber: z.nullable(text(limits.phone)),
   emailAddress: z.nullable(Email),
   lat: z.nullable(degrees(90)),
   lng: z.nullable(degrees(180)),
@@ -30,6 +52,7 @@ export const Draft = z.object({
   /** Undefined without a column `source`. */
   source: z.optional(z.nullable(text(limits.source))),
   sourceId: z.nullable(text(limits.sourceId)),
+  customFieldData: z.nullable(CustomFieldText),
 });
 export type Draft = z.infer<typeof Draft>;
 
@@ -44,49 +67,133 @@ const columnOf: Readonly<Record<string, Column>> = {
 };
 
 interface Fault {
+  /** Why the row is skipped, in at most `limits.rowFault` bytes, with the faulty values where there is room. */
   readonly fault: string;
+  /** The same without values. */
+  readonly plain?: string;
 }
 
-/** The message has at most `limits.rowFault` characters and contains no text from a cell. */
-export const draftOf = (cells: readonly string[], header: Header, names: Names): Draft | Fault =>
+/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. Absent if there are none. */
+type Read<T> = T & { readonly warnings?: number };
+
+export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>
   read(cells, header, Draft, (cell, faults) => {
     const address = addressOf(cell);
-    const hasPoint = cell("lat").trim() !== "" && cell("lng").trim() !== "";
-    if (address === null && !hasPoint) faults.push("must have address1, city, state and zip, or both lat and lng");
+    const hasPoint = cell("lat") !== "" && cell("lng") !== "";
+    if (address === null && !hasPoint) {
+      faults.push({ message: "must have address1, city, state and zip, or both lat and lng" });
+    }
     return { ...fieldsOf(cell, header, names, faults), address };
   });
 
-/** Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. */
-export const filledCellsOf = (cells: readonly string[], header: Header, names: Names): FilledCells | Fault =>
-  read(cells, header, FilledCells, (cell, faults) => ({
-    ...fieldsOf(cell, header, names, faults),
-    address: Object.fromEntries(addressColumns.flatMap((part) => (cell(part) === "" ? [] : [[part, cell(part)]]))),
-  }));
-
-type Cell = (column: Column) => string;
-
 /**
- * Reads the cells of a row by column, without guards: quotes that an export puts before text that a spreadsheet would run as a formula. A
- * missing column or cell is empty.
+ * Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. `all` also has the names of inactive
+ * statuses and users, which the prospect may already have. A synonym never names one, because the change could fail.
  */
-export const cellsOf =
-  (cells: readonly string[], { positions }: Header): Cell =>
-  (column) =>
-    unguarded(cells[positions[column] ?? -1] ?? "");
+export const filledCellsOf = (
+  cells: readonly string[],
+  header: Header,
+  all: Names,
+  active: Names,
+): Read<FilledCells> | Fault =>
+  read(cells, header, FilledCells, (cell, faults) => {
+    const isExact = (column: Column) => !header.lenient.has(column);
+    const names = {
+      ...active,
+      statuses: (isExact("status") ? all : active).statuses,
+      users: (isExact(assigneeColumn(cell)) ? all : active).users,
+    };
+    return {
+      ...fieldsOf(cell, header, names, faults),
+      address: Object.fromEntries(addressColumns.flatMap((part) => (cell(part) === "" ? [] : [[part, cell(part)]]))),
+    };
+  });
 
-function read<S extends z.ZodMiniType>(
+interface CellFault {
+  /** Absent if the fault is not of one cell. */
+  readonly column?: Column;
+  readonly message: string;
+  /** Absent if the fault is not of one value. */
+  readonly value?: string | undefined;
+  readonly nearest?: string | undefined;
+  /** The position of the faulty tag. */
+  readonly item?: number;
+}
+
+/** A faulty value below a synonym is left empty, and the row is read again without it. */
+function read<S extends z.ZodMiniType<object>>(
   cells: readonly string[],
   header: Header,
   schema: S,
-  inputOf: (cell: Cell, faults: string[]) => z.input<S>,
-): z.output<S> | Fault {
+  inputOf: (cell: Cell, faults: CellFault[]) => z.input<S>,
+): Read<z.output<S>> | Fault {
   if (isTooLong(cells, header)) {
     return { fault: `must have at most ${header.width} cells like the header, but has ${cells.length}` };
   }
-  const faults: string[] = [];
-  const parsed = z.safeParse(schema, inputOf(cellsOf(cells, header), faults));
-  if (parsed.success && faults.length === 0) return parsed.data;
-  return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
+  const cell = cellsOf(cells, header);
+  const left = new Set<Column>();
+  const all: CellFault[] = [];
+  for (;;) {
+    const faults: CellFault[] = [];
+    const parsed = z.safeParse(
+      schema,
+      inputOf((column) => (left.has(column) ? "" : cell(column)), faults),
+    );
+    faults.push(...(parsed.error?.issues ?? []).map(faultOf));
+    if (parsed.success && faults.length === 0) {
+      return left.size === 0 ? parsed.data : { ...parsed.data, warnings: left.size };
+    }
+    all.push(...faults);
+    const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
+    const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
+    // An incomplete address is left out, but a synonym can complete one with a faulty part.
+    const columns = own.length > 0 ? own : addressColumns.filter((column) => isLeft(column) && cell(column) !== "");
+    if (columns.length === 0) return faultIn(all.map((fault) => withValue(fault, cell)));
+    for (const column of columns) left.add(column);
+  }
+}
+
+const textOfFault = ({ column, message }: CellFault): string =>
+  column === undefined ? message : `${column}: ${message}`;
+
+/** Characters of a faulty value in a message. */
+const SHOWN_VALUE = 40;
+
+function withValue(fault: CellFault, cell: Cell): CellFault {
+  const { column, item } = fault;
+  if (column === undefined) return fault;
+  return { ...fault, value: item === undefined ? cell(column) : tagsOf(cell(column))[item] };
+}
+
+/** Values and names of a company are quoted without characters that JSON would escape. */
+const quoted = (text: string): string => {
+  const letters = [...text];
+  const cut = letters.length > SHOWN_VALUE ? `${letters.slice(0, SHOWN_VALUE).join("")}...` : text;
+  return `'${cut.replace(/["\\\p{C}\p{Zl}\p{Zp}]/gu, "?")}'`;
+};
+
+function shownFault(fault: CellFault): string {
+  const { value = "", nearest } = fault;
+  const text = textOfFault(fault);
+  if (value === "") return text;
+  return `${text}, but is ${quoted(value)}${nearest === undefined ? "" : ` (the nearest is ${quoted(nearest)})`}`;
+}
+
+/** All faults come first. A value is shown if the message has room for it. */
+function faultIn(faults: readonly CellFault[]): Fault {
+  const distinct = new Map<string, CellFault>();
+  for (const fault of faults) {
+    const text = textOfFault(fault);
+    if (!distinct.has(text)) distinct.set(text, fault);
+  }
+  const plain = joined([...distinct.keys()]);
+  let texts = [...distinct.keys()];
+  if (texts.join("; ") !== plain) return { fault: plain, plain };
+  for (const [i, fault] of [...distinct.values()].entries()) {
+    const longer = texts.with(i, shownFault(fault));
+    if (Buffer.byteLength(longer.join("; ")) <= limits.rowFault) texts = longer;
+  }
+  return { fault: texts.join("; "), plain };
 }
 
 /** Joins the faults to at most `limits.rowFault` characters, without duplicates. It ends with the number of faults that do not fit. */
@@ -105,39 +212,53 @@ function joined(faults: readonly string[]): string {
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
 /** Reads all cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep outer spaces. */
-function fieldsOf(cell: Cell, { positions, hasDecimalComma }: Header, names: Names, faults: string[]) {
+function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, names: Names, faults: CellFault[]) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
     const given = cell(column).trim();
     return degreesOf(column, hasDecimalComma ? given.replace(",", ".") : given, faults);
   };
   const assignee = assigneeColumn(cell);
+  const source = exact("source");
   return {
     name: exact("name"),
-    phoneNumber: exact("phone"),
+    phoneNumber: phoneOf("phone", cell, faults),
+    secondaryPhoneNumber: phoneOf("secondaryPhoneNumber", cell, faults),
     emailAddress: cell("email").trim() || null,
     lat: degrees("lat"),
     lng: degrees("lng"),
-    statusId: idOf("status", cell("status"), names.statuses, "must be the value of an active status", faults),
-    assignedToUserId: idOf(assignee, cell(assignee), names.users, "must be the e-mail of an active user", faults),
+    statusId: idOf("status", cell("status"), names, faults),
+    assignedToUserId: idOf(assignee, cell(assignee), names, faults),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
     sourceId: cell("sourceId").trim() || null,
-    ...(positions.source !== undefined && { source: exact("source") }),
+    customFieldData: exact("customFieldData"),
+    ...(positions.source !== undefined && (source !== null || !lenient.has("source")) && { source }),
   };
+}
+
+/** A spreadsheet program shows a long number so, and has lost its last digits. */
+const exponential = /^\s*[+-]?\d+(?:[.,]\d*)?e[+-]?\d+\s*$/i;
+
+function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, faults: CellFault[]): string | null {
+  const phone = cell(column);
+  if (exponential.test(phone)) {
+    faults.push({ column, message: "must not be a number with an exponent, so save the column as text" });
+  }
+  return phone || null;
 }
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-function degreesOf(column: Column, given: string, faults: string[]): number | null {
+function degreesOf(column: Column, given: string, faults: CellFault[]): number | null {
   if (given === "") return null;
   // zod would report Infinity, the result for too large numbers, as a type error.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
-  faults.push(`${column}: must be a number`);
+  faults.push({ column, message: "must be a number" });
   return null;
 }
 
-const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
+export const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
 
 /** Null if a required field is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
@@ -150,21 +271,17 @@ function addressOf(cell: Cell): NewAddress | null {
  * An export writes the assignee's name into `assignedTo` and the address into `assignedToEmail`. Without the latter, `assignedTo` must
  * contain an e-mail address.
  */
-const assigneeColumn = (cell: Cell): Column =>
-  cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
+const assigneeColumn = (cell: Cell): Column => (cell("assignedToEmail") === "" ? "assignedTo" : "assignedToEmail");
 
-function idOf(
-  column: Column,
-  cell: string,
-  ids: ReadonlyMap<string, number>,
-  fault: string,
-  faults: string[],
-): number | null {
+function idOf(column: Column, cell: string, { statuses, users, nearest }: Names, faults: CellFault[]): number | null {
   const name = folded(cell);
   if (name === "") return null;
-  const id = ids.get(name);
-  if (id === undefined) faults.push(`${column}: ${fault}`);
-  return id ?? null;
+  const isStatus = column === "status";
+  const id = (isStatus ? statuses : users).get(name);
+  if (id !== undefined) return id;
+  const message = isStatus ? "must be the value of an active status" : "must be the e-mail of an active user";
+  faults.push({ column, message, nearest: nearest?.(isStatus ? "status" : "user", cell) });
+  return null;
 }
 
 /**
@@ -173,14 +290,16 @@ function idOf(
  */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
-  const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
+  const distinct = new Map(values.filter((value) => !isBlank(value)).map((value) => [folded(value), value]));
   return [...distinct.values()].slice(0, limits.tagsPerProspect + 1);
 }
 
-function faultOf(issue: z.core.$ZodIssue): string {
+function faultOf(issue: z.core.$ZodIssue): CellFault {
   const [field = "", part] = issue.path.map(String);
-  const column = field === "address" ? part : (columnOf[field] ?? field);
-  return `${column}: ${messageOf(issue)}`;
+  const name = field === "address" ? part : (columnOf[field] ?? field);
+  const column = knownColumns.find((known) => known === name);
+  const item = field === "tags" && part !== undefined ? { item: Number(part) } : {};
+  return { ...(column !== undefined && { column }), ...item, message: messageOf(issue) };
 }
 
 /** The schemas have no message for numbers that are too high or too low. */

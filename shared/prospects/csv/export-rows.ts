@@ -43,13 +43,14 @@ export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
  * Returns a reader of the next prospects, undefined for one without a row. `left` is the number of remaining prospects by block, which the
- * reader reduces. It first reads with eventual consistency, and rows that are missing or older than the index again with strong
+ * reader reduces. `isWhole` keeps the custom fields, which may be large. It first reads with eventual consistency, and rows that are missing or older than the index again with strong
  * consistency.
  */
 export function exportRows(
   table: Reads,
   companyId: number,
   left: Map<number, number>,
+  isWhole = false,
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
   const cache = new Map<number, Rows>();
   let cachedBytes = 0;
@@ -73,9 +74,9 @@ export function exportRows(
     left.set(block, wanted - ids.length);
     const known = cache.get(block);
     if (known === undefined && wanted < WORTH_A_BLOCK) {
-      return [await readSome(table, companyId, ids, "eventual")];
+      return [await readSome(table, companyId, ids, "eventual", isWhole)];
     }
-    const rows = known ?? (await readBlock(table, companyId, block));
+    const rows = known ?? (await readBlock(table, companyId, block, isWhole));
     if (wanted <= ids.length) drop(block);
     else if (known === undefined) keep(block, rows);
     return [rows];
@@ -88,7 +89,7 @@ export function exportRows(
     for (const rows of blocks.flat()) for (const [id, row] of rows) found.set(id, row);
     const stale = batch.filter(({ id, version }) => (found.get(id)?.prospect.version ?? 0) < version);
     const staleIds = stale.map(({ id }) => id);
-    for (const [id, row] of await readSome(table, companyId, staleIds, "strong")) found.set(id, row);
+    for (const [id, row] of await readSome(table, companyId, staleIds, "strong", isWhole)) found.set(id, row);
     return ids.map((id) => found.get(id));
   };
 }
@@ -98,6 +99,7 @@ async function readSome(
   companyId: number,
   ids: readonly number[],
   consistency: Consistency,
+  isWhole: boolean,
 ): Promise<Rows> {
   const [items, notes] = await Promise.all([
     table.batchGet(
@@ -106,10 +108,10 @@ async function readSome(
     ),
     inLanes(ids, (id) => notesIn(table, newestOf(companyId, id), consistency)),
   ]);
-  return rowsFrom(items, notes.flat());
+  return rowsFrom(items, notes.flat(), isWhole);
 }
 
-async function readBlock(table: Reads, companyId: number, block: number): Promise<Rows> {
+async function readBlock(table: Reads, companyId: number, block: number, isWhole: boolean): Promise<Rows> {
   const spec = {
     ...attachedKeys.prospectsAndCounts(companyId, block),
     consistency: "eventual",
@@ -127,7 +129,7 @@ async function readBlock(table: Reads, companyId: number, block: number): Promis
   const ids = items.map(({ id }) => Id.parse(id));
   const reads = noteReads(companyId, ids, (id) => (counts.get(id) ?? 0) > FEW_NOTES);
   const notes = await inLanes(reads, (read) => notesIn(table, read, "eventual"));
-  return rowsFrom(items, notes.flat());
+  return rowsFrom(items, notes.flat(), isWhole);
 }
 
 function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
@@ -163,7 +165,7 @@ async function notesIn(table: Reads, read: QuerySpec, consistency: Consistency):
   return notes;
 }
 
-function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows {
+function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[], isWhole: boolean): Rows {
   const newest = new Map<number, ExportedNote>();
   for (const note of notes) {
     const known = newest.get(note.prospectId);
@@ -171,23 +173,25 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows 
   }
   return new Map(
     items.map((item) => {
-      const prospect = withoutLargeFields(pageProspect(item));
+      const prospect = withoutLargeFields(pageProspect(item), isWhole);
       return [prospect.id, { prospect, note: newest.get(prospect.id) }];
     }),
   );
 }
 
 /** Removes fields that may be large, and that the file does not contain. */
-const withoutLargeFields = (prospect: StoredProspect): StoredProspect => ({
+const withoutLargeFields = (prospect: StoredProspect, isWhole: boolean): StoredProspect => ({
   ...prospect,
-  customFieldData: null,
+  customFieldData: isWhole ? prospect.customFieldData : null,
   lastStatusChange: null,
   upcoming: [],
 });
 
 function bytesOf(rows: Rows | undefined): number {
   let bytes = 0;
-  for (const { note } of rows?.values() ?? []) bytes += ROW_BYTES + 2 * (note?.body.length ?? 0);
+  for (const { prospect, note } of rows?.values() ?? []) {
+    bytes += ROW_BYTES + 2 * ((note?.body.length ?? 0) + (prospect.customFieldData?.length ?? 0));
+  }
   return bytes;
 }
 

@@ -1,12 +1,13 @@
 /** The CSV export of all matching prospects, in the order of the list. The file is never in memory as a whole. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
+import { isBlank } from "#shared/blank.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
-import { exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
+import { type Column, columnsIn, type FileForm, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
@@ -77,8 +78,9 @@ export async function exportProspects(
   context: ReadContext,
   caller: Caller,
   filter: ProspectFilter,
+  form: FileForm = {},
 ): Promise<AsyncIterable<string>> {
-  return texts(exportPieces(context, caller, await selectProspects(context, caller, filter)));
+  return texts(exportPieces(context, caller, await selectProspects(context, caller, filter), form));
 }
 
 async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
@@ -96,9 +98,12 @@ export async function* exportPieces(
   context: ReadContext,
   caller: Caller,
   { dictionary, order }: Selection,
+  form: FileForm,
   from = 0,
 ): AsyncGenerator<Piece> {
-  const rowsOf = exportRows(context.table, caller.companyId, countsByBlock(order, from));
+  const columns = columnsIn(form);
+  const left = countsByBlock(order, from);
+  const rowsOf = exportRows(context.table, caller.companyId, left, columns.includes("customFieldData"));
   const batches = batchesOf(order, from);
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
@@ -107,12 +112,12 @@ export async function* exportPieces(
     rows?.catch(() => undefined);
     return rows;
   };
-  let text = from === 0 ? csvText([exportColumns]) : "";
+  let text = from === 0 ? `${form.bom === true ? "\uFEFF" : ""}${csvText([columns])}` : "";
   for (let reading = readNext(); reading !== undefined; ) {
     const rows = await reading;
     reading = readNext();
     const visible = rows.flatMap((row) => (row !== undefined && isVisible(caller, row.prospect) ? [row] : []));
-    yield { text: text + csvText(visible.map((row) => cellsOf(row, dictionary))), prospects: rows.length };
+    yield { text: text + csvText(visible.map((row) => cellsOf(row, dictionary, columns))), prospects: rows.length };
     text = "";
   }
   if (text !== "") yield { text, prospects: 0 };
@@ -134,11 +139,15 @@ function countsByBlock({ ids }: Order, from: number): Map<number, number> {
   return counts;
 }
 
-function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dictionary): string[] {
+function cellsOf(
+  { prospect, note }: ExportRow,
+  { statuses, tags, users }: Dictionary,
+  columns: readonly Column[],
+): string[] {
   const { address, statusId, assignedToUserId, tagIds, lat, lng } = prospect;
   const assignee = assignedToUserId === null ? undefined : users.get(assignedToUserId);
   const author = users.get(prospect.createdBy);
-  const cells: Record<(typeof exportColumns)[number], string | null | undefined> = {
+  const cells: Record<Column, string | null | undefined> = {
     id: String(prospect.id),
     name: prospect.name,
     phone: prospect.phoneNumber,
@@ -158,6 +167,11 @@ function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dicti
     createdBy: author === undefined ? null : fullName(author),
     source: prospect.source,
     createdAt: prospect.createdAt,
+    sourceId: prospect.sourceId,
+    secondaryPhoneNumber: prospect.secondaryPhoneNumber,
+    updatedAt: prospect.updatedAt,
+    customFieldData: prospect.customFieldData,
   };
-  return exportColumns.map((column) => cells[column] ?? "");
+  // An import reads a blank cell as an empty one, so a text of blanks alone, which older releases stored, is left out.
+  return columns.map((column) => cells[column] ?? "").map((cell) => (isBlank(cell) ? "" : cell));
 }

@@ -27,21 +27,38 @@ export const exportColumns = [
   "createdAt",
 ] as const;
 
-/** All columns that an import may contain. An export has no column `sourceId`, because the columns of exports must not change. */
-export const knownColumns = [...exportColumns, "sourceId"] as const;
+/** All columns that a file may contain. An export has the last ones only on request, because its columns must not change. */
+export const knownColumns = [
+  ...exportColumns,
+  "sourceId",
+  "secondaryPhoneNumber",
+  "updatedAt",
+  "customFieldData",
+] as const;
 export type Column = (typeof knownColumns)[number];
 
+/** Absent options are those of a file that is read without settings: the first 19 columns, and no byte order mark. */
+export interface FileForm {
+  readonly columns?: "all" | undefined;
+  readonly bom?: boolean | undefined;
+}
+
+export const columnsIn = ({ columns }: FileForm): readonly Column[] =>
+  columns === "all" ? knownColumns : exportColumns;
+
 /** Ignored by an import, because the service sets these values. An import that matches rows by id also reads the column `id`. */
-const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt"]);
+const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt", "updatedAt"]);
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
 /** A tag cannot contain it. */
 export const TAG_SEPARATOR = ";";
 
-const beginsFormula = /^[=+\-@\t\r]/;
+/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs as the ASCII ones. */
+const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
+const beginsFormula = new RegExp(`^${FORMULA}`);
 /** A cell that looks as if it already had a guard gets another one, so that an import restores it exactly. */
-const isGuarded = /^'+[=+\-@\t\r]/;
+const isGuarded = new RegExp(`^'+${FORMULA}`);
 /** A plain number or phone number is no formula for a spreadsheet. A guard would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
@@ -50,6 +67,16 @@ export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
+
+/**
+ * Returns the text of an imported cell, without its guard. Excel keeps the zeros of `="02108"`, a formula whose result is a text, so it is
+ * read as this text. A guarded cell is never such a formula.
+ */
+export function textOf(cell: string): string {
+  if (!cell.startsWith('="')) return unguarded(cell);
+  const text = /^="(.*)"$/s.exec(cell)?.[1];
+  return text === undefined || text.replaceAll('""', "").includes('"') ? cell : text.replaceAll('""', '"');
+}
 
 export async function* templateText(): AsyncGenerator<string> {
   // The names of columns need no quotes, so the CSV library is not loaded.

@@ -1,8 +1,10 @@
 /** The header row of an imported CSV file. */
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
-import { BadFile, type Column, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
+import { BadFile, type Column, importColumns, knownColumns, textOf } from "#shared/prospects/csv/format.ts";
+import { type Field, synonymOf } from "#shared/prospects/csv/synonyms.ts";
 import { text } from "#shared/schema.ts";
 
 /** The error message names the header, the last part of zod's path. */
@@ -54,7 +56,7 @@ export const MappingText = z.pipe(
 );
 
 export const MAPPING_TEXT =
-  "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";
+  "header in the file -> column of the import, or null to ignore the column. Headers are compared without case. The second header `City` is `City (2)`.";
 
 /** A file without a value in one of these columns is probably not a list of prospects. */
 const essential = [
@@ -73,7 +75,12 @@ const essential = [
 export interface Header {
   /** A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
-  readonly positions: Readonly<Partial<Record<Column, number>>>;
+  /** The headers without outer blanks. The second header `City` is `City (2)`. */
+  readonly titles: readonly string[];
+  /** Several positions are those of synonyms. The first of their cells with a value counts. */
+  readonly positions: Positions;
+  /** Columns with headers that are synonyms. A faulty value in such a column is left empty, because the row is valid without it. */
+  readonly lenient: ReadonlySet<Field>;
   /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
   readonly ignored: readonly string[];
   /** Columns without a header, from 0. A spreadsheet program saves every column that ever contained a value. */
@@ -82,6 +89,8 @@ export interface Header {
   readonly hasDecimalComma: boolean;
 }
 
+type Positions = Readonly<Partial<Record<Field, readonly number[]>>>;
+
 interface Reading {
   readonly mapping?: Mapping | undefined;
   readonly delimiter?: string;
@@ -89,53 +98,170 @@ interface Reading {
   readonly keyColumn?: Column | undefined;
 }
 
-/** Throws BadFile if no column can be read, if one occurs twice, or if the key column or a header of the mapping is missing. */
+/** No column of the file can be read. */
+export class UnknownHeader extends BadFile {}
+
+/**
+ * Throws UnknownHeader if no column can be read, and BadFile if a mapping names a column twice, or if the key column or a header of the
+ * mapping is missing.
+ */
 export function readHeader(
   cells: readonly string[],
   { mapping = {}, delimiter = ",", keyColumn }: Reading = {},
 ): Header {
-  const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), { header, column }]));
-  const positions: Partial<Record<Column, number>> = {};
-  const ignored = new Set<string>();
-  const unnamed: number[] = [];
-  for (const [position, cell] of cells.entries()) {
-    const given = mapped.get(folded(cell));
-    const column = given === undefined ? columnNamed(cell) : given.column;
-    mapped.delete(folded(cell));
-    if (cell.trim() === "") unnamed.push(position);
-    else if (
-      (column == null || (!importColumns.includes(column) && column !== keyColumn)) &&
-      ignored.size < limits.ignoredColumns
-    ) {
-      ignored.add(cell.trim().slice(0, limits.ignoredColumn));
-    }
-    if (column == null) continue;
-    if (positions[column] !== undefined) throw new BadFile(`The header names the column ${column} twice.`);
-    positions[column] = position;
-  }
-  const [missing] = mapped.values();
-  if (missing !== undefined) {
-    throw new BadFile(`The mapping names the header "${missing.header}", which the first row lacks.`);
-  }
-  if (importColumns.every((column) => positions[column] === undefined)) {
-    throw new BadFile(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
+  const titles = titlesOf(cells);
+  const { exact, mapped } = exactColumns(cells, titles, mapping);
+  const synonymous = synonymsIn(cells, exact, mapped);
+  const positions: Positions = { ...synonymous, ...exact };
+  if ([...importColumns, "firstName" as const, "lastName" as const].every((field) => positions[field] === undefined)) {
+    throw new UnknownHeader(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
   }
   if (keyColumn !== undefined && positions[keyColumn] === undefined) {
     throw new BadFile(`The first row must name the column ${keyColumn}, by which the rows are matched.`);
   }
-  return { width: cells.length, positions, ignored: [...ignored], unnamed, hasDecimalComma: delimiter !== "," };
+  const lenient = new Set(fieldsOf(synonymous).map((field) => (isPartOfName(field) ? "name" : field)));
+  if (keyColumn !== undefined) lenient.delete(keyColumn);
+  const isRead = (field: Field) => isPartOfName(field) || importColumns.includes(field) || field === keyColumn;
+  const read = new Set(
+    fieldsOf(positions)
+      .filter(isRead)
+      .flatMap((field) => positions[field] ?? []),
+  );
+  const unread = titles.filter((title, position) => title !== "" && !read.has(position)).map(shortened);
+  return {
+    width: cells.length,
+    titles,
+    positions,
+    lenient,
+    ignored: [...new Set(unread)].slice(0, limits.ignoredColumns),
+    unnamed: titles.flatMap((title, position) => (title === "" ? [position] : [])),
+    hasDecimalComma: delimiter !== ",",
+  };
 }
 
+export const shortened = (title: string): string => title.slice(0, limits.ignoredColumn);
+
+const isPartOfName = (field: Field): field is "firstName" | "lastName" => field === "firstName" || field === "lastName";
+
+/** An empty title means that the column has no header. */
+export function titlesOf(cells: readonly string[]): string[] {
+  const taken = new Set(cells.map(folded));
+  const counts = new Map<string, number>();
+  return cells.map((cell) => {
+    const title = isBlank(cell) ? "" : cell.trim();
+    let count = (counts.get(folded(title)) ?? 0) + 1;
+    if (title === "" || count === 1) {
+      counts.set(folded(title), 1);
+      return title;
+    }
+    while (taken.has(folded(`${title} (${count})`))) count++;
+    counts.set(folded(title), count);
+    return `${title} (${count})`;
+  });
+}
+
+/** A column of the mapping wins over a header, and the first of equal headers over the others. */
+function exactColumns(cells: readonly string[], titles: readonly string[], mapping: Mapping) {
+  const missing = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), { header, column }]));
+  const exact: Partial<Record<Column, readonly number[]>> = {};
+  const mapped = new Set<number>();
+  for (const [position, title] of titles.entries()) {
+    const given = missing.get(folded(title));
+    if (given === undefined) continue;
+    mapped.add(position);
+    missing.delete(folded(title));
+    if (given.column === null) continue;
+    if (exact[given.column] !== undefined) throw new BadFile(`The mapping names the column ${given.column} twice.`);
+    exact[given.column] = [position];
+  }
+  for (const { header } of missing.values()) {
+    throw new BadFile(`The mapping names the header "${header}", which the first row lacks.`);
+  }
+  for (const [position, cell] of cells.entries()) {
+    const column = mapped.has(position) ? undefined : columnNamed(cell);
+    if (column !== undefined) exact[column] ??= [position];
+  }
+  return { exact, mapped };
+}
+
+/** The positions of headers that are synonyms of columns without an exact header. */
+function synonymsIn(cells: readonly string[], exact: Positions, mapped: ReadonlySet<number>): Positions {
+  const found: Partial<Record<Field, number[]>> = {};
+  const mobile: number[] = [];
+  for (const [position, cell] of cells.entries()) {
+    const field = mapped.has(position) || columnNamed(cell) !== undefined ? undefined : synonymOf(cell);
+    if (field === "mobile") mobile.push(position);
+    else if (field !== undefined && winnersOver(field).every((winner) => exact[winner] === undefined)) {
+      found[field] = [...(found[field] ?? []), position];
+    }
+  }
+  const field = (exact.phone ?? found.phone) === undefined ? "phone" : "secondaryPhoneNumber";
+  if (mobile.length > 0 && exact[field] === undefined) found[field] = [...(found[field] ?? []), ...mobile];
+  return found;
+}
+
+/** The columns whose exact headers win over a synonym of the field. */
+function winnersOver(field: Field): readonly Field[] {
+  if (isPartOfName(field)) return ["name"];
+  // Both columns name the same user.
+  return field === "assignedToEmail" ? ["assignedTo", "assignedToEmail"] : [field];
+}
+
+const fieldsOf = (positions: Positions): Field[] => fields.filter((field) => positions[field] !== undefined);
+const fields: readonly Field[] = [...knownColumns, "firstName", "lastName"];
+
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
-  unnamed.some((position) => (cells[position] ?? "").trim() !== "");
+  unnamed.some((position) => !isBlank(cells[position] ?? ""));
 
 /** The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
-  cells.length > width && cells.slice(width).some((cell) => cell.trim() !== "");
+  cells.length > width && cells.slice(width).some((cell) => !isBlank(cell));
+
+/**
+ * Returns the groups of columns of which a row reads only the first with a value: several synonyms of a column, or headers of the whole name
+ * beside those of its parts.
+ */
+export function alternativesIn({ positions }: Header): readonly (readonly (readonly number[])[])[] {
+  const parts = [...(positions.firstName ?? []), ...(positions.lastName ?? [])];
+  return fieldsOf(positions)
+    .filter((field) => !isPartOfName(field))
+    .map((field) => [
+      ...(positions[field] ?? []).map((position) => [position]),
+      ...(field === "name" && parts.length > 0 ? [parts] : []),
+    ])
+    .filter((alternatives) => alternatives.length > 1);
+}
+
+/**
+ * Reads the cells of a row by column, without guards: quotes that an export puts before text that a spreadsheet would run as a formula. A
+ * blank cell, a missing column and a missing cell are empty.
+ */
+export const cellsOf =
+  (cells: readonly string[], { positions }: Header): Cell =>
+  (column) => {
+    const value = firstValue(cells, positions[column]);
+    if (column !== "name" || value !== "") return value;
+    const parts = [firstValue(cells, positions.firstName), firstValue(cells, positions.lastName)];
+    return parts
+      .map((part) => part.trim())
+      .filter((part) => part !== "")
+      .join(" ");
+  };
+export type Cell = (column: Column) => string;
+
+function firstValue(cells: readonly string[], positions: readonly number[] = []): string {
+  for (const position of positions) {
+    const value = textOf(cells[position] ?? "");
+    if (!isBlank(value)) return value;
+  }
+  return "";
+}
 
 /** A row with more cells than the header counts too, because its values may be in the wrong columns. */
-export const isFilled = (cells: readonly string[], header: Header): boolean =>
-  isTooLong(cells, header) || essential.some((column) => (cells[header.positions[column] ?? -1] ?? "").trim() !== "");
+export function isFilled(cells: readonly string[], header: Header): boolean {
+  const cell = cellsOf(cells, header);
+  return isTooLong(cells, header) || essential.some((column) => cell(column) !== "");
+}
 
 export const nothingFilled = (): BadFile =>
   new BadFile(

@@ -2,7 +2,9 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CsvError, type Options, type Parser, parse } from "csv-parse";
+import { isBlank } from "#shared/blank.ts";
 import * as limits from "#shared/limits.ts";
+import type { FileText } from "#shared/prospects/csv/encoding.ts";
 import { BadFile, beginningOf } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
@@ -14,17 +16,44 @@ export interface CsvRow {
 export interface Csv {
   readonly delimiter: string;
   /**
-   * All rows that are not blank, with the header. Throws BadFile for an unended quote, a row that is too long or not CSV, or too many blank
-   * rows.
+   * All rows that are not blank, with the header. Throws BadFile for an unended quote, a row that is too long or not CSV, a cell with an
+   * invalid byte, or too many blank rows.
    */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
 /** A first line such as `sep=;` names the delimiter. Otherwise the header shows it. */
-export async function openCsv(text: AsyncIterable<string>): Promise<Csv> {
+export async function openCsv(text: FileText): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
   const { delimiter, rest } = beginningOf(await firstLine(pieces));
-  return { delimiter, rows: filledRows(parsed(rest, pieces, delimiter)) };
+  return { delimiter, rows: validRows(text, filledRows(parsed(rest, pieces, delimiter))) };
+}
+
+const REPLACEMENT = "\uFFFD";
+
+/** Throws BadFile at the first cell with a byte that is not valid in UTF-8. */
+async function* validRows(text: FileText, rows: AsyncIterable<CsvRow>): AsyncGenerator<CsvRow> {
+  let header: readonly string[] | undefined;
+  let replacements = 0;
+  for await (const read of rows) {
+    header ??= read.cells;
+    for (const [position, cell] of read.cells.entries()) {
+      if (!cell.includes(REPLACEMENT)) continue;
+      replacements += cell.split(REPLACEMENT).length - 1;
+      // The decoder is ahead of the parser, so it has already counted the bytes of this cell.
+      if (replacements > (text.validReplacements ?? Number.POSITIVE_INFINITY)) {
+        throw invalidByte(read.row, header[position], position);
+      }
+    }
+    yield read;
+  }
+}
+
+function invalidByte(row: number, header = "", position: number): BadFile {
+  const column = isBlank(header)
+    ? `column ${position + 1}`
+    : `the column "${header.trim().slice(0, limits.ignoredColumn)}"`;
+  return new BadFile(`Row ${row} has a byte in ${column} that is not valid in UTF-8. Save the file as CSV UTF-8.`);
 }
 
 /** A spreadsheet program writes lines with only separators for rows that once contained values. They are skipped. */
@@ -33,7 +62,7 @@ async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow
   let blank = 0;
   for await (const cells of rows) {
     row++;
-    if (cells.some((cell) => cell.trim() !== "")) yield { row, cells };
+    if (cells.some((cell) => !isBlank(cell))) yield { row, cells };
     else if (2 * ++blank - row > limits.csvBlankLines) {
       throw new BadFile(`The file has over ${limits.csvBlankLines} blank rows more than rows with a value.`);
     }

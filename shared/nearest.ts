@@ -1,0 +1,40 @@
+/** Finds the known name that a misspelt one probably means. */
+import { folded } from "#shared/caseless.ts";
+
+/** Bounds of the work for one name: 500 comparisons of at most 64 by 64 characters. */
+const MOST_NAMES = 500;
+const MOST_LETTERS = 64;
+
+/**
+ * Returns the first of the most similar names, without regard to case, or undefined if none is similar.
+ *
+ * @param farthest maximum number of characters to insert, remove or replace. By default, a third of the name and at most 3.
+ */
+export function nearestOf(name: string, known: Iterable<string>, farthest?: number): string | undefined {
+  const given = folded(name.slice(0, MOST_LETTERS));
+  const most = farthest ?? Math.min(3, Math.ceil(given.length / 3));
+  let [nearest, least]: [string | undefined, number] = [undefined, most + 1];
+  let left = MOST_NAMES;
+  for (const candidate of known) {
+    if (left-- === 0) break;
+    const other = folded(candidate.slice(0, MOST_LETTERS));
+    if (Math.abs(other.length - given.length) >= least) continue;
+    const distance = distanceOf(given, other);
+    if (distance < least) [nearest, least] = [candidate, distance];
+  }
+  return nearest;
+}
+
+/** The Levenshtein distance: the least number of characters to insert, remove or replace. */
+function distanceOf(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1];
+    for (let j = 0; j < other.length; j++) {
+      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
