@@ -1,7 +1,11 @@
 /** The pages of the console and their addresses. The code of a page is loaded when the page is first opened. */
-import { type ComponentType, lazy, Suspense } from "react";
+import { useQuery } from "@tanstack/react-query";
+import type { Me } from "canvassing-client/api";
+import { type ComponentType, lazy, type ReactNode, Suspense } from "react";
 import { Route, Switch } from "wouter";
-import { isAdmin, useMe } from "./api/reference.ts";
+import { isAdmin, useConfig, useMe } from "./api/reference.ts";
+import { DraftsContext } from "./drafts/draft.tsx";
+import { openDrafts } from "./drafts/store.ts";
 import { Shell } from "./shell/shell.tsx";
 import { Page } from "./ui/page.tsx";
 import { Answer, Loading } from "./ui/states.tsx";
@@ -22,25 +26,48 @@ export function App() {
   return (
     <Answer query={me} what="your account">
       {(user) => (
-        <Shell me={user}>
-          <Suspense fallback={<Loading what="the page" />}>
-            <Switch>
-              <Route path="/" component={MapPage} />
-              <Route path="/prospects" component={ProspectsPage} />
-              <Route path="/territories" component={TerritoriesPage} />
-              <Route path="/activity" component={ActivityPage} />
-              <Route path="/files" component={FilesPage} />
-              <Route path="/users" component={UsersPage} />
-              {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
-              {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
-              <Route>
-                <Page title="This page does not exist" lead="Choose a page from the navigation.">
-                  {null}
-                </Page>
-              </Route>
-            </Switch>
-          </Suspense>
-        </Shell>
+        <WithDrafts me={user}>
+          <Shell me={user}>
+            <Suspense fallback={<Loading what="the page" />}>
+              <Switch>
+                <Route path="/" component={MapPage} />
+                <Route path="/prospects" component={ProspectsPage} />
+                <Route path="/territories" component={TerritoriesPage} />
+                <Route path="/activity" component={ActivityPage} />
+                <Route path="/files" component={FilesPage} />
+                <Route path="/users" component={UsersPage} />
+                {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
+                {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
+                <Route>
+                  <Page title="This page does not exist" lead="Choose a page from the navigation.">
+                    {null}
+                  </Page>
+                </Route>
+              </Switch>
+            </Suspense>
+          </Shell>
+        </WithDrafts>
+      )}
+    </Answer>
+  );
+}
+
+/** Gives the pages the drafts of the signed-in user. */
+function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
+  const config = useConfig();
+  const issuer = config.data?.issuer;
+  const drafts = useQuery({
+    queryKey: ["drafts", issuer, me.user.id],
+    queryFn: () => openDrafts(issuer ?? "", me.user.id),
+    enabled: issuer !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <Answer query={config} what="the settings">
+      {() => (
+        <Answer query={drafts} what="your drafts">
+          {(store) => <DraftsContext value={store}>{children}</DraftsContext>}
+        </Answer>
       )}
     </Answer>
   );

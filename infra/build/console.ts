@@ -18,6 +18,7 @@ const STATE = join(folder, "dist.sha256");
 /** The files of the service that the console imports, directly or through another of these files. */
 export const SHARED = [
   "shared/json.ts",
+  "shared/limits.ts",
   "shared/prospects/csv/format.ts",
   "shared/webhooks/deliver/headers.ts",
   "shared/webhooks/subscriptions/filter-match.ts",

@@ -35,8 +35,8 @@ export interface Basemap {
 }
 
 /** Returns the content of the file config.json, which the console reads at its start. */
-export const consoleConfig = (basemap: Basemap | undefined): string =>
-  JSON.stringify({ basemapStyleUrl: basemap?.styleUrl ?? null, signIn: "/api/session/login" });
+export const consoleConfig = (issuer: string, basemap: Basemap | undefined): string =>
+  JSON.stringify({ issuer, basemapStyleUrl: basemap?.styleUrl ?? null, signIn: "/api/session/login" });
 
 /**
  * Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has a different name.

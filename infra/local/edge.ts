@@ -39,6 +39,7 @@ export interface Edge {
 export function createEdge(
   { stages }: Pick<Stack, "stages">,
   uploadOrigin: string,
+  issuer: string,
   basemap: Basemap | undefined,
 ): Edge | undefined {
   const consoleUrl = stages[0]?.Variables.consoleUrl;
@@ -70,7 +71,7 @@ export function createEdge(
         return;
       }
       const file = result.uri.slice(1);
-      const content = file === CONFIG ? Buffer.from(consoleConfig(basemap)) : await contentOf(file);
+      const content = file === CONFIG ? Buffer.from(consoleConfig(issuer, basemap)) : await contentOf(file);
       if (content === undefined) {
         // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
         response.writeHead(403, { ...headers, "Content-Type": "text/plain", "Cache-Control": "no-cache" });

@@ -154,7 +154,7 @@ async function run(parts: Parts): Promise<LocalService> {
   const directory = { tokenOf: tokens(parts, findSubject), queues: () => depths(stack, servers) };
   const redirectUri = `${listener.url}/api/session/callback`;
   const signIn = createSignIn({ identity, redirectUri, users: demoUsers, subjectOf: findSubject });
-  const edge = createEdge(stack, new URL(servers.files.endpoint).origin, options.basemap);
+  const edge = createEdge(stack, new URL(servers.files.endpoint).origin, identity.issuer, options.basemap);
   const gateway = createGateway(stack, functions, edge?.apiRequest);
   const { flushAuthorizers } = gateway;
   const invocations = (): Record<string, number> =>

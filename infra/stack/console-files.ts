@@ -10,13 +10,14 @@ import { accept } from "./rules.ts";
 
 interface Files {
   readonly bucket: IBucket;
+  readonly issuer: string;
   readonly basemap: Basemap | undefined;
   readonly logDays: number;
 }
 
 const ASSET_DAYS = 365;
 
-export function publishFiles(home: Construct, { bucket, basemap, logDays }: Files): void {
+export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays }: Files): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
   const files = Source.asset(consoleFiles());
@@ -29,7 +30,7 @@ export function publishFiles(home: Construct, { bucket, basemap, logDays }: File
   });
   const pages = new BucketDeployment(home, "Documents", {
     ...common,
-    sources: [files, Source.data(CONFIG, consoleConfig(basemap))],
+    sources: [files, Source.data(CONFIG, consoleConfig(issuer, basemap))],
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });

@@ -88,7 +88,7 @@ function serve(
     priceClass: PriceClass.PRICE_CLASS_100,
   });
   accept(distribution, acceptedFindings);
-  publishFiles(home, { bucket, basemap, logDays });
+  publishFiles(home, { bucket, issuer: platform.issuer, basemap, logDays });
   return `https://${domain?.name ?? distribution.distributionDomainName}`;
 }
 

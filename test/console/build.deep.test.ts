@@ -25,7 +25,8 @@ function shell(): string[] {
 }
 
 test(`the shell has at most ${SHELL_KB} KB`, () => {
-  expect(shell()).toHaveLength(4);
+  // The page, its icon, two scripts and two style sheets. The bundler shares the smaller ones with the dialog of the drafts.
+  expect(shell()).toHaveLength(6);
   const bytes = shell().reduce((sum, file) => sum + gzipSync(read(file)).length, 0);
   expect(bytes / 1000).toBeLessThan(SHELL_KB);
 });

@@ -1,7 +1,13 @@
 /** Tests that the console edits the filter of a webhook registration without changing which events the filter matches. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { conditionsOf, filterOf } from "../../console/src/webhooks/conditions.ts";
+import {
+  conditionsIn,
+  conditionsOf,
+  conditionsText,
+  filterOf,
+  operatorNames,
+} from "../../console/src/webhooks/conditions.ts";
 
 const value = fc.oneof(
   fc.constantFrom("Sold", "Not Home", "a, b", " a", "", "1"),
@@ -50,3 +56,12 @@ test.for([
   { newStatus: {} },
   { a: { b: 1 }, "a.b": 2 },
 ])("the form cannot show %j", (filter) => expect(conditionsOf(filter)).toBeUndefined());
+
+test("a draft of conditions has the same conditions", () => {
+  const condition = fc.record({ path: fc.string(), operator: fc.constantFrom(...operatorNames), typed: fc.string() });
+  fc.assert(
+    fc.property(fc.array(condition), (conditions) => {
+      expect(conditionsIn(conditionsText(conditions))).toEqual(conditions);
+    }),
+  );
+});

@@ -230,8 +230,9 @@ describe("an admin", () => {
     await page.getByRole("button", { name: "North" }).click();
     await page.getByText("2 prospects inside.").waitFor();
     await page.getByRole("button", { name: "Assign the prospects" }).click();
+    await dialog.getByLabel("Change", { exact: true }).selectOption({ label: "Assign all" });
     await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
-    await dialog.getByRole("button", { name: "Assign all: 2 prospects" }).click();
+    await dialog.getByRole("button", { name: "Assign 2 prospects to Ravi Rep" }).click();
     await message(page, "2 prospects changed.").waitFor();
     expect(
       dataOf(await team.rep.GET("/api/prospects"))

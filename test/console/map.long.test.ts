@@ -47,10 +47,11 @@ describe("an admin", () => {
     for (const [lat, lng] of around) await page.mouse.move(...(await positionOf(page, lng, lat)), { steps: 6 });
     await clickOn(page, around[3]);
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("This concerns 2 prospects.").waitFor();
+    await dialog.getByLabel("Change", { exact: true }).selectOption({ label: "Assign to" });
     await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
+    await dialog.getByText("This concerns 2 prospects.").waitFor();
     expect(await namesOf(team().rep)).toEqual([]);
-    await dialog.getByRole("button", { name: "Assign to: 2 prospects" }).click();
+    await dialog.getByRole("button", { name: "Assign 2 prospects to Ravi Rep" }).click();
     await page.getByRole("status").getByText("2 prospects changed.").waitFor();
     expect(await namesOf(team().rep)).toEqual(["Ann", "Bob"]);
     await page.getByRole("button", { name: "Undo" }).click();
@@ -68,6 +69,7 @@ describe("an admin", () => {
       await page.getByRole("button", { name: "Select an area" }).click();
     };
     const end = async (): Promise<void> => {
+      await dialog.getByLabel("Change", { exact: true }).selectOption({ label: "Delete" });
       await dialog.getByText("This concerns 2 prospects.").waitFor();
       await dialog.getByRole("button", { name: "Close", exact: true }).click();
     };
@@ -125,10 +127,12 @@ describe("an admin", () => {
     await inside("1 prospect", ...times(3, "-"), ...times(9, "ArrowUp"));
     await keyboard.press("Enter");
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("This concerns 1 prospect.").waitFor();
+    await dialog.getByLabel("Change", { exact: true }).focus();
+    await keyboard.type("Assign to");
     await dialog.getByRole("combobox", { name: "To", exact: true }).focus();
     await keyboard.type("Ravi Rep");
-    await dialog.getByRole("button", { name: "Assign to: 1 prospect" }).waitFor();
+    await dialog.getByText("This concerns 1 prospect.").waitFor();
+    await dialog.getByRole("button", { name: "Assign 1 prospect to Ravi Rep" }).waitFor();
     await keyboard.press("Tab");
     expect(await namesOf(team().rep)).toEqual([]);
     await keyboard.press("Enter");
@@ -179,8 +183,9 @@ describe("an admin", () => {
     expect(await violationsOf(page)).toEqual([]);
 
     await panel.getByRole("button", { name: "Assign the prospects" }).click();
+    await dialog.getByLabel("Change", { exact: true }).selectOption({ label: "Assign all" });
     await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Ravi Rep" });
-    await dialog.getByRole("button", { name: "Assign all: 2 prospects" }).click();
+    await dialog.getByRole("button", { name: "Assign 2 prospects to Ravi Rep" }).click();
     await expect.poll(() => namesOf(team().rep), soon).toEqual(["Ann", "Bob"]);
   });
 
@@ -317,6 +322,6 @@ describe("an admin", () => {
     await page.getByLabel("Another user").waitFor();
     await chooseUser(page, team().admin.email);
     await mapOf(page);
-    expect(new URL(page.url()).search).toBe("?search=Ann");
+    expect(new URL(page.url()).searchParams.get("search")).toBe("Ann");
   });
 });

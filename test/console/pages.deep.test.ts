@@ -70,7 +70,7 @@ test("a paused job is read again until it has ended, in its message and in the l
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Change").selectOption({ label: "Set the status" });
   await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Go Back" });
-  await dialog.getByRole("button", { name: "Set the status: 1 prospect" }).click();
+  await dialog.getByRole("button", { name: "Set the status of 1 prospect to Go Back" }).click();
   const message = page.getByRole("status");
   await message.getByText("The job is paused.").waitFor();
   await page.unroute(one);

@@ -311,7 +311,7 @@ test("a change of many prospects shows their number before, and can be undone af
   await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Go Back" });
   await dialog.getByText("This concerns 3 prospects.").waitFor();
   expect(await statuses()).toEqual(["New", "New", "New"]);
-  await dialog.getByRole("button", { name: "Set the status: 3 prospects" }).click();
+  await dialog.getByRole("button", { name: "Set the status of 3 prospects to Go Back" }).click();
   const notices = page.getByRole("status");
   await notices.getByText("3 prospects changed.").waitFor();
   expect(await statuses()).toEqual(["Go Back", "Go Back", "Go Back"]);

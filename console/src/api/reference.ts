@@ -6,6 +6,21 @@ import { answer, api } from "./client.ts";
 /** For one minute, pages use statuses, tags, users and territories from the cache, because this data rarely changes. */
 const STALE_AFTER_MS = 60_000;
 
+/** The settings of the deployment. */
+interface Config {
+  readonly issuer: string;
+  readonly basemapStyleUrl: string | null;
+}
+
+async function readConfig(): Promise<Config> {
+  const response = await fetch("/config.json");
+  if (!response.ok) throw new Error(`The service answered with status ${response.status}.`);
+  return response.json();
+}
+
+export const useConfig = () =>
+  useQuery({ queryKey: ["config"], queryFn: readConfig, staleTime: Number.POSITIVE_INFINITY });
+
 export const useMe = () =>
   useQuery({ queryKey: ["me"], queryFn: () => answer(api.GET("/api/me")), staleTime: Number.POSITIVE_INFINITY });
 

@@ -1,10 +1,12 @@
 /** A component that shows a MapLibre map with the base map. The page that uses the component adds other layers in `onReady`. */
-import { useQuery } from "@tanstack/react-query";
 import { type LngLatBoundsLike, Map as MapLibre, NavigationControl, ScaleControl } from "maplibre-gl";
 import "maplibre-gl/dist/maplibre-gl.css";
 import { useEffect, useRef, useState } from "react";
+import { navigate } from "wouter/use-browser-location";
 import { SAME_SITE } from "../api/client.ts";
+import { useConfig } from "../api/reference.ts";
 import { Loading } from "../ui/states.tsx";
+import { cameraIn, cameraOf, withCamera } from "./camera.ts";
 import style from "./canvas.module.css";
 import { ownStyle } from "./own-style.ts";
 import "./worker.ts";
@@ -14,13 +16,15 @@ const START: LngLatBoundsLike = [-125, 24, -66, 50];
 const PADDING_PX = 48;
 /** Maximum zoom when the map moves to its records. Without it, the map would zoom in to the limit if there is only one prospect. */
 const CLOSEST_ZOOM = 16;
+/** The URL gets the place of the map when the map has stayed there for this time. Browsers refuse more than ten changes of the URL a second. */
+const PAUSE_MS = 250;
 /** Milliseconds in which a label appears. Users who have asked for less motion see it at once. */
 const FADE_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 300;
 
 interface CanvasProps {
   /** The name of the map for screen readers. The page also has a table with the same records. */
   readonly label: string;
-  /** The part of the world to show. If `bounds` changes, the map moves there. */
+  /** The part of the world to show, if the URL has no place of the map. If `bounds` changes, the map moves there. */
   readonly bounds: Bounds | undefined;
   /** Called once, when layers can be added. */
   readonly onReady: (map: MapLibre) => void;
@@ -28,15 +32,8 @@ interface CanvasProps {
 
 export type Bounds = readonly [west: number, south: number, east: number, north: number];
 
-/** The settings of the deployment. */
-async function readConfig(): Promise<{ basemapStyleUrl: string | null }> {
-  const response = await fetch("/config.json");
-  if (!response.ok) return { basemapStyleUrl: null };
-  return response.json();
-}
-
 export function Canvas({ label, bounds, onReady }: CanvasProps) {
-  const config = useQuery({ queryKey: ["config"], queryFn: readConfig, staleTime: Number.POSITIVE_INFINITY });
+  const config = useConfig();
   const place = useRef<HTMLDivElement>(null);
   const [map, setMap] = useState<MapLibre>();
   const [sources, setSources] = useState("");
@@ -48,8 +45,10 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
     const made = new MapLibre({
       container: place.current,
       style: styleUrl ?? ownStyle,
-      bounds: bounds === undefined ? START : [...bounds],
-      fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },
+      ...(cameraIn(location.search) ?? {
+        bounds: bounds === undefined ? START : [...bounds],
+        fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },
+      }),
       // MapLibre's own control for the attribution parses HTML, which the Content-Security-Policy of the page forbids. The text in the
       // corner of the map has the same content.
       attributionControl: false,
@@ -74,19 +73,48 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
   }, [isKnown, styleUrl]);
   const box = bounds?.join();
   useEffect(() => {
-    if (box === undefined || map === undefined) return;
-    const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
+    if (map === undefined) return;
     const fit = (): string => {
-      map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
+      if (box !== undefined) {
+        const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
+        map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
+      }
       return cameraOf(map);
     };
-    let fitted = fit();
-    // The map becomes smaller when the filters appear, or when a prospect opens beside it. MapLibre keeps the center and the zoom, so
-    // records at the edge would no longer be visible. The map is therefore fitted to the bounds again, unless somebody has moved it since.
-    const { unsubscribe } = map.on("resize", () => {
-      if (cameraOf(map) === fitted) fitted = fit();
-    });
-    return unsubscribe;
+    const { pathname, search } = location;
+    let fitted = cameraIn(search) === undefined ? fit() : undefined;
+    let timer = 0;
+    // The URL has the place of the map only if the user has moved it, so that a link without a place shows all records on each screen.
+    const store = (): void => {
+      if (location.pathname !== pathname) return;
+      const camera = cameraOf(map);
+      const query = withCamera(location.search, camera === fitted ? undefined : camera);
+      if (`?${query}` !== location.search)
+        navigate(query === "" ? pathname : `${pathname}?${query}`, { replace: true });
+    };
+    const restore = (): void => {
+      if (location.pathname !== pathname) return;
+      const camera = cameraIn(location.search);
+      if (camera === undefined) fitted = fit();
+      else map.jumpTo(camera);
+    };
+    addEventListener("popstate", restore);
+    const listening = [
+      // The map becomes smaller when the filters appear, or when a prospect opens beside it. MapLibre keeps the center and the zoom, so
+      // records at the edge would no longer be visible. The map is therefore fitted to the bounds again, unless somebody has moved it since.
+      map.on("resize", () => {
+        if (cameraOf(map) === fitted) fitted = fit();
+      }),
+      map.on("moveend", () => {
+        clearTimeout(timer);
+        timer = window.setTimeout(store, PAUSE_MS);
+      }),
+    ];
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("popstate", restore);
+      for (const { unsubscribe } of listening) unsubscribe();
+    };
   }, [box, map]);
   return (
     <div className={style.frame} ref={place} data-ready={map !== undefined}>
@@ -94,12 +122,6 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
       {sources !== "" && <small className={style.sources}>{sources}</small>}
     </div>
   );
-}
-
-/** Returns the center and the zoom of the map, rounded. They stay the same until the user or the page moves the map. */
-function cameraOf(map: MapLibre): string {
-  const { lng, lat } = map.getCenter();
-  return [lng, lat, map.getZoom()].map((value) => value.toFixed(5)).join();
 }
 
 /** Returns the attributions of the base map's sources as plain text, without their links. */

@@ -25,17 +25,35 @@ export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): (
   return () => draw.stop();
 }
 
-/** Lets the user click the corners of a polygon, and calls `done` with its GeoJSON ring. The returned function ends the drawing. */
-export function drawPolygon(map: MapLibre, done: (ring: number[][]) => void): () => void {
+interface Drawing {
+  /** Called after each corner, with all corners so far. */
+  readonly onCorner: (corners: readonly number[][]) => void;
+  /** Called with the GeoJSON ring of the finished polygon. */
+  readonly onDone: (ring: number[][]) => void;
+}
+
+/** Lets the user click the corners of a polygon. The returned function ends the drawing. */
+export function drawPolygon(map: MapLibre, { onCorner, onDone }: Drawing): () => void {
   const draw = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
-    modes: [new TerraDrawPolygonMode()],
+    // By default, Escape would delete the corners. The page handles Escape instead.
+    modes: [new TerraDrawPolygonMode({ keyEvents: { cancel: null, finish: "Enter" } })],
   });
   draw.start();
   draw.setMode("polygon");
+  let known = 0;
+  draw.on("change", () => {
+    for (const { geometry, properties } of draw.getSnapshot()) {
+      // The ring also has the position of the pointer and, at its end, the first corner again.
+      const count = Number(properties.committedCoordinateCount);
+      if (geometry.type !== "Polygon" || !Number.isInteger(count) || count === known) continue;
+      known = count;
+      onCorner((geometry.coordinates[0] ?? []).slice(0, count));
+    }
+  });
   draw.on("finish", (id) => {
     const geometry = draw.getSnapshotFeature(id)?.geometry;
-    if (geometry?.type === "Polygon") done(geometry.coordinates[0] ?? []);
+    if (geometry?.type === "Polygon") onDone(geometry.coordinates[0] ?? []);
   });
   return () => draw.stop();
 }
@@ -46,8 +64,8 @@ interface Editing {
   readonly stop: () => void;
 }
 
-/** Lets the user drag, add and delete the corners of a closed ring. */
-export function editPolygon(map: MapLibre, ring: readonly number[][]): Editing {
+/** Lets the user drag, add and delete the corners of a closed ring. Calls `onChange` after each change. */
+export function editPolygon(map: MapLibre, ring: readonly number[][], onChange: (ring: number[][]) => void): Editing {
   const coordinates = { midpoints: true, draggable: true, deletable: true };
   const draw = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
@@ -62,11 +80,13 @@ export function editPolygon(map: MapLibre, ring: readonly number[][]): Editing {
     { type: "Feature", properties: { mode: "polygon" }, geometry: { type: "Polygon", coordinates: [rounded] } },
   ]);
   if (id !== undefined) draw.selectFeature(id);
+  const current = (): number[][] | undefined => {
+    const geometry = id === undefined ? undefined : draw.getSnapshotFeature(id)?.geometry;
+    return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
+  };
+  draw.on("finish", () => onChange(current() ?? []));
   return {
-    ring: () => {
-      const geometry = id === undefined ? undefined : draw.getSnapshotFeature(id)?.geometry;
-      return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
-    },
+    ring: current,
     stop: () => draw.stop(),
   };
 }

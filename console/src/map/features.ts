@@ -9,6 +9,12 @@ export const point = (lng: number, lat: number, properties: Record<string, unkno
   geometry: { type: "Point", coordinates: [lng, lat] },
 });
 
+export const area = (ring: readonly number[][]): Feature => ({
+  type: "Feature",
+  properties: {},
+  geometry: { type: "Polygon", coordinates: [closed(ring)] },
+});
+
 export const collection = (features: Feature[]): FeatureCollection => ({ type: "FeatureCollection", features });
 
 /**

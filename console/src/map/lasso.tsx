@@ -1,7 +1,7 @@
 /** Selects the prospects inside an area that the user draws with a pointer. `Frame` does the same with the keyboard. */
 import { useMutation } from "@tanstack/react-query";
 import type { Map as MapLibre } from "maplibre-gl";
-import { type RefObject, useEffect } from "react";
+import { type RefObject, useEffect, useEffectEvent } from "react";
 import { answer, api } from "../api/client.ts";
 import type { Filter } from "../prospects/filter.ts";
 import { LARGEST_PAGE } from "../prospects/queries.ts";
@@ -19,23 +19,31 @@ interface LassoProps {
   readonly isDrawing: boolean;
   readonly setDrawing: (isDrawing: boolean) => void;
   readonly button: RefObject<HTMLButtonElement | null>;
+  /** Called with the area that the user has drawn, and with undefined if the area selects nothing. */
+  readonly onArea: (ring: readonly number[][] | undefined) => void;
   readonly onSelect: (ids: readonly number[]) => void;
 }
 
-export function Lasso({ map, filter, isDrawing, setDrawing, button, onSelect }: LassoProps) {
+export function Lasso({ map, filter, isDrawing, setDrawing, button, onArea, onSelect }: LassoProps) {
   const find = useMutation({
     mutationFn: (polygon: number[][]) => idsInside(filter, polygon),
     onSuccess: (ids) => {
-      if (ids.length === 0) notifyDone("No prospect is inside this area.");
-      else onSelect(ids);
+      if (ids.length > 0) return onSelect(ids);
+      onArea(undefined);
+      notifyDone("No prospect is inside this area.");
     },
-    onError: notifyFailed,
+    onError: (error) => {
+      onArea(undefined);
+      notifyFailed(error);
+    },
   });
   const { mutate } = find;
+  const drawn = useEffectEvent(onArea);
   useEffect(() => {
     if (!isDrawing) return;
     return drawFreehand(map, (polygon) => {
       setDrawing(false);
+      drawn(polygon);
       mutate(polygon);
     });
   }, [isDrawing, setDrawing, map, mutate]);

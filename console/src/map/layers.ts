@@ -17,7 +17,7 @@ const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
  */
 const order = ["above-territories", "above-prospects"] as const;
 
-/** Adds what all maps show in addition to tiles: the names of territories, and the mark around the open prospect. */
+/** Adds what all maps show in addition to tiles: the names of territories, the mark around the open prospect, and the selected area. */
 export function prepareLayers(map: MapLibre): void {
   for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
   map.addSource("territory-names", { type: "geojson", data: empty });
@@ -30,6 +30,9 @@ export function prepareLayers(map: MapLibre): void {
     layout: { "text-field": ["get", "name"], "text-font": ["sans-serif"], "text-size": 12, "text-max-width": 6 },
     paint: { "text-color": "#0b5f59", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
   });
+  map.addSource("selected-area", { type: "geojson", data: empty });
+  const line = { type: "line", source: "selected-area" } as const;
+  map.addLayer({ ...line, id: "selected-area", paint: { "line-color": "#17202b", "line-width": 2.5 } });
   map.addLayer({
     id: "open-prospect",
     type: "circle",
@@ -43,7 +46,9 @@ export function prepareLayers(map: MapLibre): void {
   });
 }
 
-export function setData(map: MapLibre, source: "territory-names" | "open-prospect", data: FeatureCollection): void {
+type DataSource = "territory-names" | "open-prospect" | "selected-area";
+
+export function setData(map: MapLibre, source: DataSource, data: FeatureCollection): void {
   if (!isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
 }
 

@@ -16,7 +16,7 @@ import { Button } from "../ui/button.tsx";
 import { Loading } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import { Canvas } from "./canvas.tsx";
-import { collection, point } from "./features.ts";
+import { area, collection, point } from "./features.ts";
 import { Frame } from "./frame.tsx";
 import { Lasso } from "./lasso.tsx";
 import { prepareLayers, prospectLayers, setData } from "./layers.ts";
@@ -46,6 +46,11 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
     selectButton.current?.focus();
   };
   const [target, setTarget] = useState<Target>();
+  const [selected, setSelected] = useState<readonly number[][]>();
+  const endSelection = (): void => {
+    setTarget(undefined);
+    setSelected(undefined);
+  };
   const overview = useOverview(filter);
   const box = useView(map);
   const open = Number(parameters.get("prospect") ?? Number.NaN);
@@ -96,6 +101,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                 isDrawing={isDrawing}
                 setDrawing={setDrawing}
                 button={selectButton}
+                onArea={setSelected}
                 onSelect={(ids) => setTarget({ ids })}
               />
             )}
@@ -122,9 +128,10 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                 map={map}
                 filter={filter}
                 onCancel={stopDrawing}
-                onSelect={(selected) => {
+                onSelect={(inside) => {
                   stopDrawing();
-                  setTarget({ filter: selected });
+                  setSelected(ringOf(inside.bbox));
+                  setTarget({ filter: inside });
                 }}
               />
             )}
@@ -140,9 +147,8 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
       </div>
       {Number.isInteger(open) && <Drawer id={open} onClose={() => change({ prospect: undefined })} />}
       {map !== undefined && Number.isInteger(open) && <OpenMark map={map} id={open} />}
-      {target !== undefined && (
-        <BulkDialog target={target} onClose={() => setTarget(undefined)} onStarted={() => setTarget(undefined)} />
-      )}
+      {map !== undefined && selected !== undefined && <SelectedArea map={map} ring={selected} />}
+      {target !== undefined && <BulkDialog target={target} onClose={endSelection} onStarted={endSelection} />}
     </div>
   );
 }
@@ -151,6 +157,28 @@ function textOf(overview: Overview | undefined): string {
   if (overview === undefined) return "Loading the prospects …";
   const { mapped, unmapped } = overview;
   return `${amount(mapped, "prospect")} on the map${unmapped > 0 ? `, ${numberText(unmapped)} without a place` : ""}.`;
+}
+
+/** Shows the selected area until the dialog about its prospects closes. */
+function SelectedArea({ map, ring }: { map: MapLibre; ring: readonly number[][] }) {
+  useEffect(() => {
+    setData(map, "selected-area", collection([area(ring)]));
+    return () => setData(map, "selected-area", collection([]));
+  }, [map, ring]);
+  return null;
+}
+
+/** Returns the corners of a box `west,south,east,north`. */
+function ringOf(box = ""): number[][] {
+  const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
+  // The box crosses the 180th meridian if west is greater than east.
+  const right = west > east ? east + 360 : east;
+  return [
+    [west, south],
+    [right, south],
+    [right, north],
+    [west, north],
+  ];
 }
 
 /** Draws a mark around the prospect that is open beside the map, even if the prospect itself is hidden in a cluster. */

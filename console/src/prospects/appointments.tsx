@@ -2,19 +2,27 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail } from "canvassing-client/api";
 import { useState } from "react";
+import * as limits from "../../../shared/limits.ts";
 import { answer, api } from "../api/client.ts";
+import { prospectRecord } from "../api/notes.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { timeText } from "../ui/text.ts";
+import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
 import { forgetProspects } from "./queries.ts";
 
+/** More than the characters of a local time, such as `2030-05-06T10:30`. */
+const LOCAL_TIME = 40;
+
 const kinds = { scheduled: "plain", completed: "good", cancelled: "warn", no_show: "bad" } as const;
 
-export function Appointments({ prospect: { id, appointments } }: { prospect: ProspectDetail }) {
+export function Appointments({ prospect }: { prospect: ProspectDetail }) {
+  const { appointments } = prospect;
   const [isOpen, setOpen] = useState(false);
   return (
     <section className={style.section}>
@@ -36,24 +44,33 @@ export function Appointments({ prospect: { id, appointments } }: { prospect: Pro
       <div>
         <Button onClick={() => setOpen(true)}>New appointment</Button>
       </div>
-      {isOpen && <NewAppointment prospectId={id} onClose={() => setOpen(false)} />}
+      {isOpen && <NewAppointment prospect={prospect} onClose={() => setOpen(false)} />}
     </section>
   );
 }
 
-function NewAppointment({ prospectId, onClose }: { prospectId: number; onClose: () => void }) {
+function NewAppointment({ prospect, onClose }: { prospect: ProspectDetail; onClose: () => void }) {
+  const { id } = prospect;
   const queries = useQueryClient();
-  const [title, setTitle] = useState("Visit");
-  const [startAt, setStartAt] = useState("");
+  const draft = useDraft(
+    {
+      record: prospectRecord(id),
+      title: `Appointment with ${titleOf(prospect)}`,
+      path: `/prospects?prospect=${id}`,
+    },
+    { title: ["Visit", limits.appointmentTitle], startAt: ["", LOCAL_TIME] },
+  );
+  const [title, startAt] = [draft.text("title"), draft.text("startAt")];
   const create = useMutation({
     mutationFn: () =>
       answer(
         api.POST("/api/prospects/{id}/appointments", {
-          params: { path: { id: prospectId } },
+          params: { path: { id } },
           body: { title, startAt: new Date(startAt).toISOString() },
         }),
       ),
     onSuccess: () => {
+      draft.discard();
       onClose();
       return forgetProspects(queries);
     },
@@ -67,11 +84,17 @@ function NewAppointment({ prospectId, onClose }: { prospectId: number; onClose: 
         onSubmit={() => create.mutate()}
       >
         <Field label="Title" name="title">
-          <Input required value={title} onChange={({ target }) => setTitle(target.value)} />
+          <Input required value={title} onChange={({ target }) => draft.change("title", target.value)} />
         </Field>
         <Field label="Begins at" name="startAt" hint="In the time zone of this device">
-          <Input type="datetime-local" required value={startAt} onChange={({ target }) => setStartAt(target.value)} />
+          <Input
+            type="datetime-local"
+            required
+            value={startAt}
+            onChange={({ target }) => draft.change("startAt", target.value)}
+          />
         </Field>
+        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
       </Form>
     </Modal>
   );

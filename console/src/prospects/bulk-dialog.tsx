@@ -5,6 +5,7 @@ import { useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { isAdmin, nameOf, useMe, useStatuses, useTags, useUsers } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
+import { ConfirmCount, isConfirmed, MANY } from "../ui/confirm.tsx";
 import { Field, Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
@@ -39,52 +40,74 @@ const labels: Readonly<Record<Kind, string>> = {
   delete: "Delete",
 };
 
-function actionOf(kind: Kind, value: string): BulkAction {
-  const id = value === "" ? null : Number(value);
+/** The choice that means nobody, or no status. */
+const NONE = "none";
+
+/** Returns undefined while the user has not chosen everything. */
+function actionOf(kind: Kind | undefined, value: string): BulkAction | undefined {
+  if (kind === undefined || (kind !== "delete" && value === "")) return undefined;
+  const id = value === NONE ? null : Number(value);
   if (kind === "assign") return { set: { assignedToUserId: id } };
   if (kind === "status") return { set: { currentStatusId: id } };
   if (kind === "delete") return { delete: true };
   return kind === "addTag" ? { addTagIds: [id ?? 0] } : { removeTagIds: [id ?? 0] };
 }
 
+/** Says what the button does, for example `Assign 2 prospects to Ann Rep`. */
+function textOf(kind: Kind, count: number, chosen: string): string {
+  const prospects = amount(count, "prospect");
+  if (kind === "assign") return `Assign ${prospects} to ${chosen === NOBODY ? "nobody" : chosen}`;
+  if (kind === "status") return `Set the status of ${prospects} to ${chosen}`;
+  if (kind === "delete") return `Delete ${prospects}`;
+  return kind === "addTag" ? `Add the tag ${chosen} to ${prospects}` : `Remove the tag ${chosen} from ${prospects}`;
+}
+
 export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
   const me = useMe().data;
-  const [kind, setKind] = useState<Kind>("assign");
+  const [kind, setKind] = useState<Kind>();
   const [value, setValue] = useState("");
+  const [typed, setTyped] = useState("");
   const choices = useChoices(kind);
   const action = actionOf(kind, value);
-  const needsValue = (kind === "addTag" || kind === "removeTag") && value === "";
   const count = useQuery({
     queryKey: ["prospects", "bulk-count", target, action],
-    queryFn: () => countOf(target, action),
-    enabled: !needsValue,
+    queryFn: () => (action === undefined ? 0 : countOf(target, action)),
+    enabled: action !== undefined,
     staleTime: 0,
   });
   const start = useMutation({
-    mutationFn: (expectedCount: number) =>
-      answer(api.POST("/api/prospects/bulk", { body: { ...bodyOf(target), action, expectedCount } })),
+    mutationFn: (body: { readonly action: BulkAction; readonly expectedCount: number }) =>
+      answer(api.POST("/api/prospects/bulk", { body: { ...bodyOf(target), ...body } })),
     onSuccess: (job) => {
       if ("id" in job) watchJob(job.id);
       onStarted();
     },
   });
+  const total = action === undefined ? undefined : count.data;
+  const needsNumber = total !== undefined && total > 0 && (total > MANY || (kind === "assign" && value === NONE));
+  const isReady = total !== undefined && total > 0 && (!needsNumber || isConfirmed(typed, total));
+  const chosen = choices.find(([id]) => String(id) === value)?.[1] ?? "";
   return (
-    <Modal title="Change many prospects" onClose={onClose}>
+    <Modal title="Change many prospects" isAside onClose={onClose}>
       <Form
-        submit={count.data === undefined ? "Start" : `${labels[kind]}: ${amount(count.data, "prospect")}`}
+        submit={kind === undefined || total === undefined ? "Start" : textOf(kind, total, chosen)}
         danger={kind === "delete"}
-        isBusy={start.isPending || count.data === undefined || count.data === 0 || needsValue}
+        isBusy={start.isPending || !isReady}
         error={start.error}
-        onSubmit={() => count.data !== undefined && start.mutate(count.data)}
+        onSubmit={() => {
+          if (action !== undefined && total !== undefined) start.mutate({ action, expectedCount: total });
+        }}
       >
         <Field label="Change">
           <Select
-            value={kind}
-            onChange={({ target: { value: chosen } }) => {
-              setKind(kinds.find((one) => one === chosen) ?? "assign");
+            value={kind ?? ""}
+            onChange={(event) => {
+              setKind(kinds.find((one) => one === event.target.value));
               setValue("");
+              setTyped("");
             }}
           >
+            <option value="">Choose</option>
             {kinds
               .filter((one) => one !== "delete" || (me !== undefined && isAdmin(me)))
               .map((one) => (
@@ -94,9 +117,16 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
               ))}
           </Select>
         </Field>
-        {kind !== "delete" && (
-          <Field label="To">
-            <Select value={value} onChange={(event) => setValue(event.target.value)}>
+        {kind !== undefined && kind !== "delete" && (
+          <Field label={kind === "assign" || kind === "status" ? "To" : "Tag"}>
+            <Select
+              value={value}
+              onChange={(event) => {
+                setValue(event.target.value);
+                setTyped("");
+              }}
+            >
+              <option value="">Choose</option>
               {choices.map(([id, text]) => (
                 <option key={id} value={id}>
                   {text}
@@ -105,9 +135,7 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
             </Select>
           </Field>
         )}
-        {needsValue ? (
-          <p>Choose a tag.</p>
-        ) : (
+        {action !== undefined && (
           <Answer query={count} what="the number of prospects">
             {(prospects) => (
               <p className={style.count}>
@@ -116,6 +144,7 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
             )}
           </Answer>
         )}
+        {needsNumber && <ConfirmCount count={total} typed={typed} onChange={setTyped} />}
       </Form>
     </Modal>
   );
@@ -126,21 +155,23 @@ async function countOf(target: Target, action: BulkAction): Promise<number> {
   return "count" in reply ? reply.count : 0;
 }
 
-function useChoices(kind: Kind): readonly (readonly [id: number | "", text: string])[] {
+const NOBODY = "Nobody";
+
+function useChoices(kind: Kind | undefined): readonly (readonly [id: number | typeof NONE, text: string])[] {
   const users = useUsers().data ?? [];
   const statuses = useStatuses().data ?? [];
   const tags = useTags().data ?? [];
   if (kind === "assign") {
     return [
-      ["", "Nobody"],
+      [NONE, NOBODY],
       ...users.filter(({ isActive }) => isActive).map((user) => [user.id, nameOf(user)] as const),
     ];
   }
   if (kind === "status") {
     return [
-      ["", "No status"],
+      [NONE, "No status"],
       ...statuses.filter(({ isActive }) => isActive).map(({ id, value }) => [id, value] as const),
     ];
   }
-  return [["", "Choose"], ...tags.map(({ id, value }) => [id, value] as const)];
+  return tags.map(({ id, value }) => [id, value] as const);
 }

@@ -1,23 +1,18 @@
 /** The columns of the table of prospects. */
 import type { ListedProspect } from "canvassing-client/api";
-import { useSearchParams } from "wouter";
 import { nameOf } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import type { Column } from "../ui/data-table.tsx";
 import { dateText, timeText } from "../ui/text.ts";
 import style from "./columns.module.css";
+import { useFilter } from "./filter.ts";
 
 export const titleOf = ({ name, address, id }: Pick<ListedProspect, "name" | "address" | "id">): string =>
   name ?? address?.formattedAddress ?? `Prospect ${id}`;
 
 function OpenButton({ prospect }: { prospect: ListedProspect }) {
-  const [, setParameters] = useSearchParams();
-  const open = () =>
-    setParameters((before) => {
-      const after = new URLSearchParams(before);
-      after.set("prospect", String(prospect.id));
-      return after;
-    });
+  const { change } = useFilter();
+  const open = () => change({ prospect: String(prospect.id) });
   return (
     <button type="button" className={style.open} onClick={open}>
       {titleOf(prospect)}

@@ -1,15 +1,16 @@
 /** The panel for one prospect beside the map or the table: its data, its history, and what the user can do with it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { ProspectDetail } from "canvassing-client/api";
+import type { ProspectDetail, ProspectPatch } from "canvassing-client/api";
 import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
 import { isAdmin, mayManage, nameOf, useMe, useStatuses, useUsers } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { Field, Select } from "../ui/field.tsx";
+import { Field } from "../ui/field.tsx";
 import { useFocusReturn } from "../ui/focus.ts";
 import { Icon } from "../ui/icon.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
+import { type Choice, Menu } from "../ui/menu.tsx";
+import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { timeText } from "../ui/text.ts";
 import { ActionButtons } from "./actions.tsx";
@@ -29,8 +30,10 @@ export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
       className={style.drawer}
       aria-label="Prospect"
       tabIndex={-1}
-      onKeyDown={({ key }) => {
-        if (key === "Escape") onClose();
+      onKeyDown={({ key, target, nativeEvent }) => {
+        // Escape in a dialog closes only the dialog. While the user composes a character, Escape only ends the composition.
+        const isElsewhere = nativeEvent.isComposing || (target instanceof Element && target.closest("dialog") !== null);
+        if (key === "Escape" && !isElsewhere) onClose();
       }}
     >
       <div className={style.close}>
@@ -39,7 +42,7 @@ export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
         </Button>
       </div>
       <Answer query={query} what="the prospect">
-        {(prospect) => <Detail prospect={prospect} />}
+        {(prospect) => <Detail key={prospect.id} prospect={prospect} />}
       </Answer>
     </aside>
   );
@@ -82,54 +85,88 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 
 /** Everybody who sees the prospect can change its status. Only users who may manage prospects can change its assignment. */
 function Change({ prospect: { id, currentStatus, assignedTo } }: { prospect: ProspectDetail }) {
-  const queries = useQueryClient();
   const me = useMe().data;
   const statuses = useStatuses().data ?? [];
   const users = useUsers().data ?? [];
-  const change = useMutation({
-    mutationFn: (body: { currentStatusId?: number | null; assignedToUserId?: number | null }) =>
-      answer(api.PATCH("/api/prospects/{id}", { params: { path: { id } }, body })),
-    onSuccess: () => forgetProspects(queries),
-    onError: notifyFailed,
-  });
-  const numberOrNull = (value: string) => (value === "" ? null : Number(value));
   return (
     <div className={style.change}>
-      <Field label="Status">
-        <Select
-          value={currentStatus?.id ?? ""}
-          disabled={change.isPending}
-          onChange={({ target }) => change.mutate({ currentStatusId: numberOrNull(target.value) })}
-        >
-          <option value="">No status</option>
-          {statuses
+      <SavedChoice
+        id={id}
+        label="Status"
+        value={currentStatus?.id ?? null}
+        bodyOf={(currentStatusId) => ({ currentStatusId })}
+        choices={[
+          { value: null, text: "No status" },
+          ...statuses
             .filter((status) => status.isActive || status.id === currentStatus?.id)
-            .map((status) => (
-              <option key={status.id} value={status.id}>
-                {status.value}
-              </option>
-            ))}
-        </Select>
-      </Field>
+            .map((status) => ({ value: status.id, text: status.value, color: status.color })),
+        ]}
+      />
       {me !== undefined && (isAdmin(me) || mayManage(me)) && (
-        <Field label="Assigned to">
-          <Select
-            value={assignedTo?.id ?? ""}
-            disabled={change.isPending}
-            onChange={({ target }) => change.mutate({ assignedToUserId: numberOrNull(target.value) })}
-          >
-            <option value="">Nobody</option>
-            {users
+        <SavedChoice
+          id={id}
+          label="Assigned to"
+          value={assignedTo?.id ?? null}
+          bodyOf={(assignedToUserId) => ({ assignedToUserId })}
+          choices={[
+            { value: null, text: "Nobody" },
+            ...users
               .filter((user) => user.isActive || user.id === assignedTo?.id)
-              .map((user) => (
-                <option key={user.id} value={user.id}>
-                  {nameOf(user)}
-                </option>
-              ))}
-          </Select>
-        </Field>
+              .map((user) => ({ value: user.id, text: nameOf(user) })),
+          ]}
+        />
       )}
     </div>
+  );
+}
+
+interface SavedChoiceProps {
+  readonly id: number;
+  readonly label: string;
+  readonly value: number | null;
+  readonly choices: readonly Choice[];
+  readonly bodyOf: (value: number | null) => ProspectPatch;
+}
+
+interface Chosen {
+  readonly value: number | null;
+  /** The value that an undo restores. Undefined if the change is itself an undo. */
+  readonly before: number | null | undefined;
+}
+
+/** A list whose entries are saved when the user chooses them. It shows the choice at once. The undo is a second change. */
+function SavedChoice({ id, label, value, choices, bodyOf }: SavedChoiceProps) {
+  const queries = useQueryClient();
+  const button = useRef<HTMLButtonElement>(null);
+  const notice = useRef(0);
+  const change = useMutation({
+    // Changes of one prospect are sent one after the other, so that the last choice is the last change.
+    scope: { id: `prospect-${id}` },
+    mutationFn: (chosen: Chosen) =>
+      answer(api.PATCH("/api/prospects/{id}", { params: { path: { id } }, body: bodyOf(chosen.value) })),
+    onMutate: () => dismiss(notice.current),
+    onSuccess: (_, { value: now, before }) => {
+      if (before !== undefined) {
+        const text = choices.find((choice) => choice.value === now)?.text ?? "";
+        notice.current = notifyUndo(`${label}: ${text}.`, () => {
+          change.mutate({ value: before, before: undefined });
+          button.current?.focus();
+        });
+      }
+      return forgetProspects(queries);
+    },
+    onError: notifyFailed,
+  });
+  const shown = change.isPending ? change.variables.value : value;
+  return (
+    <Field label={label}>
+      <Menu
+        button={button}
+        choices={choices}
+        value={shown}
+        onChoose={(chosen) => change.mutate({ value: chosen, before: shown })}
+      />
+    </Field>
   );
 }
 

@@ -14,6 +14,11 @@ export const filterNames = [
   "dateTo",
 ] as const;
 
+/** The parameters whose change is an entry of the browser's history. */
+const STEPS = ["prospect", "page"] as const;
+/** The parameter with the place of the map (map/camera.ts). */
+export const AT = "at";
+
 export type FilterName = (typeof filterNames)[number];
 export type Filter = { readonly [name in FilterName]?: string };
 
@@ -24,8 +29,9 @@ function readFilter(parameters: URLSearchParams): Filter {
 export interface FilterState {
   readonly filter: Filter;
   /**
-   * Sets query parameters of the page's URL. A parameter with an undefined or empty value is removed. If a filter changes, `page` is also
-   * removed, so that the list begins at the first page.
+   * Sets query parameters of the page's URL. A parameter with an undefined or empty value is removed. If a filter changes, `page` and the
+   * place of the map are also removed, so that the list begins at the first page, and the map shows all prospects. A new page or prospect
+   * is an entry of the browser's history, so that Back leads to the one before.
    */
   readonly change: (values: Readonly<Record<string, string | undefined>>) => void;
   readonly parameters: URLSearchParams;
@@ -38,19 +44,21 @@ export function useFilter(): FilterState {
   return {
     filter,
     parameters,
-    change: (values) =>
+    change: (values) => {
+      if (Object.entries(values).every(([name, value]) => (parameters.get(name) ?? "") === (value ?? ""))) return;
       setParameters(
         (before) => {
           const after = new URLSearchParams(before);
-          if (filterNames.some((name) => name in values)) after.delete("page");
+          if (filterNames.some((name) => name in values)) for (const name of ["page", AT]) after.delete(name);
           for (const [name, value] of Object.entries(values)) {
             if (value === undefined || value === "") after.delete(name);
             else after.set(name, value);
           }
           return after;
         },
-        { replace: true },
-      ),
+        { replace: !STEPS.some((name) => name in values) || "sort" in values },
+      );
+    },
   };
 }
 

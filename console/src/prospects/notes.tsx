@@ -1,24 +1,37 @@
 /** The notes of a prospect, and a field for another one. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail } from "canvassing-client/api";
-import { useState } from "react";
-import { answer, api } from "../api/client.ts";
+import * as limits from "../../../shared/limits.ts";
+import { addNote, NOTE, prospectRecord } from "../api/notes.ts";
 import { nameOf } from "../api/reference.ts";
+import { DraftNote, useDraft, useDrafts } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, TextArea } from "../ui/field.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { timeText } from "../ui/text.ts";
+import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
 import { forgetProspects } from "./queries.ts";
 
-export function Notes({ prospect: { id, notes } }: { prospect: ProspectDetail }) {
+export function Notes({ prospect }: { prospect: ProspectDetail }) {
+  const { id, notes } = prospect;
   const queries = useQueryClient();
-  const [text, setText] = useState("");
+  const record = prospectRecord(id);
+  const { store } = useDrafts();
+  const draft = useDraft(
+    { record, title: `Note for ${titleOf(prospect)}`, path: `/prospects?prospect=${id}` },
+    { [NOTE]: ["", limits.note] },
+  );
+  const text = draft.text(NOTE);
   const add = useMutation({
-    mutationFn: (body: string) =>
-      answer(api.POST("/api/prospects/{id}/notes", { params: { path: { id } }, body: { body } })),
-    onSuccess: () => {
-      setText("");
+    mutationFn: (body: string) => addNote(id, body),
+    onSuccess: (_, body) => {
+      // The user may have typed more while the request ran, or opened another prospect. Only the text that was sent is removed.
+      const now = store
+        .all()
+        .find((one) => one.record === record && one.field === NOTE)
+        ?.text.trimStart();
+      if (now?.startsWith(body) === true) draft.change(NOTE, now.slice(body.length).trimStart());
       return forgetProspects(queries);
     },
     onError: notifyFailed,
@@ -38,8 +51,9 @@ export function Notes({ prospect: { id, notes } }: { prospect: ProspectDetail })
         ))}
       </ol>
       <Field label="New note">
-        <TextArea value={text} onChange={({ target }) => setText(target.value)} />
+        <TextArea value={text} onChange={({ target }) => draft.change(NOTE, target.value)} />
       </Field>
+      <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
       <div>
         <Button disabled={text.trim() === "" || add.isPending} onClick={() => add.mutate(text.trim())}>
           Add note

@@ -1,9 +1,10 @@
 /** The frame around every page: the name of the company, the navigation and the signed-in user. */
 import type { Me } from "canvassing-client/api";
-import { type ReactNode, useEffect, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { signOut } from "../api/client.ts";
 import { isAdmin, nameOf } from "../api/reference.ts";
+import { useDrafts } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notices, notifyFailed } from "../ui/notices.tsx";
@@ -12,9 +13,13 @@ import icon from "./icon.svg";
 import { type Destination, destinations } from "./navigation.ts";
 import style from "./shell.module.css";
 
+const SignOutDialog = lazy(async () => ({ default: (await import("../drafts/sign-out.tsx")).SignOutDialog }));
+
 export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
+  const [isLeaving, setLeaving] = useState(false);
+  const { all: drafts } = useDrafts();
   const shown = destinations.filter(({ adminsOnly = false }) => !adminsOnly || isAdmin(me));
   const current = shown.find((destination) => isCurrent(destination, path));
 
@@ -64,7 +69,10 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
               {me.role === "sales" ? "Sales representative" : me.role === "admin" ? "Administrator" : "Owner"}
             </small>
           </span>
-          <Button kind="quiet" onClick={() => void signOut().catch(notifyFailed)}>
+          <Button
+            kind="quiet"
+            onClick={() => (drafts.length > 0 ? setLeaving(true) : void signOut().catch(notifyFailed))}
+          >
             Sign out
           </Button>
         </div>
@@ -73,6 +81,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
         <Connection />
         {children}
       </main>
+      <Suspense>{isLeaving && <SignOutDialog onClose={() => setLeaving(false)} />}</Suspense>
       <Notices />
     </div>
   );

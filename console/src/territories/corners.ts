@@ -2,7 +2,7 @@
 import { FieldError } from "../api/faults.ts";
 
 /** The name of the field with the corners in the request. */
-export const POLYGON = "polygon";
+export const POLYGON = "polygon" as const;
 
 /** Returns one line of text for each corner. */
 export const textOf = (ring: readonly number[][]): string => ring.map((position) => position.join(", ")).join("\n");

@@ -1,7 +1,7 @@
 /** The page with territories on a map and in a table. Users draw and change territories, and assign the prospects inside them. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { download } from "../api/download.ts";
 import { useTerritories } from "../api/reference.ts";
@@ -16,6 +16,8 @@ import { Button } from "../ui/button.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
+import { POLYGON, textOf } from "./corners.ts";
+import { useTerritoryDraft } from "./draft.ts";
 import { TerritoryForm } from "./form.tsx";
 import { ImportButton } from "./import-button.tsx";
 import style from "./page.module.css";
@@ -28,7 +30,25 @@ const ignore = (): void => undefined;
 export function TerritoriesPage() {
   const query = useTerritories();
   const [isDrawing, setDrawing] = useState(false);
-  const [draft, setDraft] = useState<readonly number[][]>();
+  const [form, setForm] = useState<"typed" | "drawn">();
+  const drawn = useTerritoryDraft("drawn");
+  // The form has the corners that the user has drawn, so the drawing can be finished there.
+  const stop = (): void => {
+    setDrawing(false);
+    if (drawn.drafts.length > 0) setForm("drawn");
+  };
+  const pressed = useEffectEvent((event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    // Otherwise, the same press would close the form that it opens.
+    event.preventDefault();
+    stop();
+  });
+  useEffect(() => {
+    if (!isDrawing) return;
+    const listen = (event: KeyboardEvent): void => pressed(event);
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, [isDrawing]);
   return (
     <Page
       title="Territories"
@@ -39,8 +59,12 @@ export function TerritoriesPage() {
           <Button onClick={() => void download("/api/territories.geojson", "territories.geojson").catch(notifyFailed)}>
             Download GeoJSON
           </Button>
-          <Button onClick={() => setDraft([])}>Type the corners</Button>
-          <Button kind="main" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
+          <Button onClick={() => setForm("typed")}>Type the corners</Button>
+          <Button
+            kind="main"
+            aria-pressed={isDrawing}
+            onClick={() => (isDrawing || drawn.drafts.length > 0 ? stop() : setDrawing(true))}
+          >
             {isDrawing ? "Stop drawing" : "Draw a territory"}
           </Button>
         </>
@@ -51,14 +75,16 @@ export function TerritoriesPage() {
           <Territories
             territories={territories}
             isDrawing={isDrawing}
-            onDrawn={(ring) => {
+            onCorner={(corners) => drawn.change(POLYGON, textOf(corners))}
+            onDone={(ring) => {
+              drawn.change(POLYGON, textOf(ring));
               setDrawing(false);
-              setDraft(ring);
+              setForm("drawn");
             }}
           />
         )}
       </Answer>
-      {draft !== undefined && <TerritoryForm territory={undefined} ring={draft} onClose={() => setDraft(undefined)} />}
+      {form !== undefined && <TerritoryForm edited={form} onClose={() => setForm(undefined)} />}
     </Page>
   );
 }
@@ -66,14 +92,15 @@ export function TerritoriesPage() {
 interface TerritoriesProps {
   readonly territories: readonly Territory[];
   readonly isDrawing: boolean;
-  readonly onDrawn: (ring: number[][]) => void;
+  readonly onCorner: (corners: readonly number[][]) => void;
+  readonly onDone: (ring: number[][]) => void;
 }
 
-function Territories({ territories, isDrawing, onDrawn }: TerritoriesProps) {
+function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesProps) {
   const [parameters, setParameters] = useSearchParams();
   const open = territories.find(({ id }) => String(id) === parameters.get("territory"));
   const select = useCallback(
-    (id: number | undefined) => setParameters(id === undefined ? {} : { territory: String(id) }, { replace: true }),
+    (id: number | undefined) => setParameters(id === undefined ? {} : { territory: String(id) }),
     [setParameters],
   );
   const [map, setMap] = useState<MapLibre>();
@@ -87,10 +114,10 @@ function Territories({ territories, isDrawing, onDrawn }: TerritoriesProps) {
   // The page also shows the prospects, so that a user sees which ones a new territory would contain. A click on a prospect opens nothing.
   // The click handler of the territories also gets this click, and selects the territory at that place.
   useTiles(map, useOverview(everything).data?.tiles, prospectLayers, ignore);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new `onDrawn` must not restart the drawing
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new functions must not restart the drawing
   useEffect(() => {
     if (map === undefined || !isDrawing) return;
-    return drawPolygon(map, onDrawn);
+    return drawPolygon(map, { onCorner, onDone });
   }, [map, isDrawing]);
   const bounds = useMemo(() => {
     const shown = open === undefined ? territories : [open];

@@ -3,6 +3,7 @@ import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { type ReactNode, useEffect, useState } from "react";
 import { Link } from "wouter";
+import { FieldError } from "../api/faults.ts";
 import { mayManage, nameOf, useMe } from "../api/reference.ts";
 import { useStats } from "../api/stats.ts";
 import { editPolygon } from "../map/draw.ts";
@@ -15,6 +16,8 @@ import { Modal } from "../ui/modal.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
+import { POLYGON, ringOf, textOf } from "./corners.ts";
+import { useTerritoryDraft } from "./draft.ts";
 import { TerritoryForm } from "./form.tsx";
 import style from "./page.module.css";
 import { useDelete, useSave } from "./queries.ts";
@@ -50,9 +53,7 @@ export function TerritoryPanel({ territory, map, onClose }: PanelProps) {
           Delete
         </Button>
       </div>
-      {dialog === "form" && (
-        <TerritoryForm territory={territory} ring={territory.polygon} onClose={() => setDialog(undefined)} />
-      )}
+      {dialog === "form" && <TerritoryForm edited={territory} onClose={() => setDialog(undefined)} />}
       {dialog === "run" && <RunDialog territory={territory} onClose={() => setDialog(undefined)} />}
       {dialog === "delete" && (
         <DeleteDialog territory={territory} onClose={() => setDialog(undefined)} onDeleted={onClose} />
@@ -113,12 +114,21 @@ function Bars({ title, total, children }: BarsProps) {
 /** Lets the user drag the corners on the map. The service gets the new polygon only when the user saves it. */
 function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }) {
   const [editing, setEditing] = useState<{ stop: () => void; ring: () => number[][] | undefined }>();
-  const finish = () => setEditing(undefined);
+  const draft = useTerritoryDraft(territory);
+  const finish = () => {
+    draft.discard(POLYGON);
+    setEditing(undefined);
+  };
+  const begin = (): void => {
+    const drafted = ringOf(draft.text(POLYGON));
+    const ring = drafted instanceof FieldError ? territory.polygon : drafted;
+    setEditing(editPolygon(map, closed(ring), (moved) => draft.change(POLYGON, textOf(moved))));
+  };
   // Also stops if the user closes the panel while the corners are moved.
   useEffect(() => () => editing?.stop(), [editing]);
   const save = useSave(territory.id, finish);
   if (editing === undefined) {
-    return <Button onClick={() => setEditing(editPolygon(map, closed(territory.polygon)))}>Move corners</Button>;
+    return <Button onClick={begin}>Move corners</Button>;
   }
   const { ring } = editing;
   return (

@@ -5,11 +5,21 @@ import { useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { nameOf, useUsers } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
+import { ConfirmCount, isConfirmed, MANY } from "../ui/confirm.tsx";
 import { Field, Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
+
+/** Says what the button does, for example `Assign 2 prospects to Ann Rep`. */
+function textOf(mode: Mode, count: number, names: { readonly from: string; readonly to: string }): string {
+  const prospects = amount(count, "prospect");
+  if (mode === "unassign") return `Assign ${prospects} to nobody`;
+  return mode === "assign"
+    ? `Assign ${prospects} to ${names.to}`
+    : `Move ${prospects} from ${names.from} to ${names.to}`;
+}
 
 const modes = ["assign", "unassign", "reassign"] as const;
 type Mode = (typeof modes)[number];
@@ -21,45 +31,65 @@ const labels: Readonly<Record<Mode, string>> = {
 
 export function RunDialog({ territory, onClose }: { territory: Territory; onClose: () => void }) {
   const { id, name, assignedToUserId } = territory;
-  const [mode, setMode] = useState<Mode>("assign");
+  const [mode, setMode] = useState<Mode>();
   const [to, setTo] = useState(assignedToUserId ?? undefined);
   const [from, setFrom] = useState<number>();
-  const run: NewRun = {
-    mode,
+  const [typed, setTyped] = useState("");
+  const users = useUsers().data ?? [];
+  const run: Omit<NewRun, "mode"> = {
     ...(mode !== "unassign" && to !== undefined && { toUserId: to }),
     ...(mode === "reassign" && from !== undefined && { fromUserId: from }),
   };
-  const isComplete = mode === "unassign" || (to !== undefined && (mode === "assign" || from !== undefined));
+  const isComplete =
+    mode === "unassign" || (mode !== undefined && to !== undefined && (mode === "assign" || from !== undefined));
   const send = (body: NewRun) => answer(api.POST("/api/territories/{id}/runs", { params: { path: { id } }, body }));
   const count = useQuery({
-    queryKey: ["prospects", "run-count", id, run],
+    queryKey: ["prospects", "run-count", id, mode, run],
     queryFn: async () => {
-      const reply = await send({ ...run, dryRun: true });
+      if (mode === undefined) return 0;
+      const reply = await send({ mode, ...run, dryRun: true });
       return "count" in reply ? reply.count : 0;
     },
     enabled: isComplete,
     staleTime: 0,
   });
   const start = useMutation({
-    mutationFn: (expectedCount: number) => send({ ...run, expectedCount }),
+    mutationFn: (body: { readonly mode: Mode; readonly expectedCount: number }) => send({ ...run, ...body }),
     onSuccess: (job) => {
       if ("id" in job) watchJob(job.id);
       onClose();
     },
   });
+  const total = isComplete ? count.data : undefined;
+  const needsNumber = total !== undefined && total > 0 && (total > MANY || mode === "unassign");
+  const isReady = total !== undefined && total > 0 && (!needsNumber || isConfirmed(typed, total));
+  const nameIn = (user: number | undefined): string => {
+    const found = users.find((one) => one.id === user);
+    return found === undefined ? "" : nameOf(found);
+  };
   return (
     <Modal title={`Assign the prospects in ${name}`} onClose={onClose}>
       <Form
-        submit={count.data === undefined ? "Start" : `${labels[mode]}: ${amount(count.data, "prospect")}`}
-        isBusy={!isComplete || start.isPending || count.data === undefined || count.data === 0}
+        submit={
+          mode === undefined || total === undefined
+            ? "Start"
+            : textOf(mode, total, { from: nameIn(from), to: nameIn(to) })
+        }
+        isBusy={start.isPending || !isReady}
         error={start.error}
-        onSubmit={() => count.data !== undefined && start.mutate(count.data)}
+        onSubmit={() => {
+          if (mode !== undefined && total !== undefined) start.mutate({ mode, expectedCount: total });
+        }}
       >
         <Field label="Change">
           <Select
-            value={mode}
-            onChange={({ target }) => setMode(modes.find((one) => one === target.value) ?? "assign")}
+            value={mode ?? ""}
+            onChange={({ target }) => {
+              setMode(modes.find((one) => one === target.value));
+              setTyped("");
+            }}
           >
+            <option value="">Choose</option>
             {modes.map((one) => (
               <option key={one} value={one}>
                 {labels[one]}
@@ -68,7 +98,7 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
           </Select>
         </Field>
         {mode === "reassign" && <UserChoice label="From" value={from} onChange={setFrom} />}
-        {mode !== "unassign" && <UserChoice label="To" value={to} onChange={setTo} />}
+        {mode !== undefined && mode !== "unassign" && <UserChoice label="To" value={to} onChange={setTo} />}
         {isComplete && (
           <Answer query={count} what="the number of prospects">
             {(prospects) => (
@@ -78,6 +108,7 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
             )}
           </Answer>
         )}
+        {needsNumber && <ConfirmCount count={total} typed={typed} onChange={setTyped} />}
       </Form>
     </Modal>
   );

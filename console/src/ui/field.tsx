@@ -10,7 +10,7 @@ interface ControlAttributes {
   readonly "aria-invalid": true | undefined;
 }
 
-const FieldContext = createContext<ControlAttributes | undefined>(undefined);
+export const FieldContext = createContext<ControlAttributes | undefined>(undefined);
 
 interface FieldProps {
   readonly label: string;

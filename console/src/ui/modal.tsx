@@ -13,10 +13,12 @@ interface ModalProps {
   readonly title: string;
   /** Undefined if only a button among the children closes the dialog. Escape then does not close it. */
   readonly onClose: (() => void) | undefined;
+  /** True if the dialog is at the side of a wide screen, so that the user still sees the middle of the page. */
+  readonly isAside?: boolean;
   readonly children: ReactNode;
 }
 
-export function Modal({ title, onClose, children }: ModalProps) {
+export function Modal({ title, onClose, isAside = false, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useFocusReturn(dialog, { open: (element) => element.showModal(), close: (element) => element.close() });
@@ -34,7 +36,7 @@ export function Modal({ title, onClose, children }: ModalProps) {
   }, [isLocked]);
   const stay = (event: SyntheticEvent): void => event.preventDefault();
   return (
-    <dialog ref={dialog} className={style.modal} aria-labelledby={id} onCancel={onClose ?? stay}>
+    <dialog ref={dialog} className={style.modal} data-aside={isAside} aria-labelledby={id} onCancel={onClose ?? stay}>
       <header className={style.head}>
         <h2 id={id}>{title}</h2>
         {onClose !== undefined && (

@@ -11,6 +11,8 @@ interface Notice {
 }
 
 const SHOWN_MS = 8_000;
+/** Milliseconds in which the user can undo a change. */
+const UNDO_MS = 10_000;
 /** Maximum number of messages, because more would cover the page. */
 const MOST = 3;
 
@@ -25,16 +27,34 @@ function replace(next: readonly Notice[]): void {
 
 export const dismiss = (id: number): void => replace(notices.filter((notice) => notice.id !== id));
 
-function show(kind: Notice["kind"], text: ReactNode): number {
+function show(kind: Notice["kind"], text: ReactNode, shownMs = SHOWN_MS): number {
   lastId += 1;
   const id = lastId;
   replace([...notices, { id, kind, text }].slice(-MOST));
-  if (kind === "done") setTimeout(() => dismiss(id), SHOWN_MS);
+  if (kind === "done") setTimeout(() => dismiss(id), shownMs);
   return id;
 }
 
 export function notifyDone(text: ReactNode): void {
   show("done", text);
+}
+
+/** Shows what has changed, and for ten seconds a button that undoes it. Returns the id of the message for `dismiss`. */
+export function notifyUndo(text: string, undo: () => void): number {
+  const press = (): void => {
+    dismiss(id);
+    undo();
+  };
+  const notice = (
+    <>
+      {text}{" "}
+      <Button kind="quiet" onClick={press}>
+        Undo
+      </Button>
+    </>
+  );
+  const id = show("done", notice, UNDO_MS);
+  return id;
 }
 
 /** Shows an error. The message stays until the user closes it or newer messages displace it. */

@@ -1,8 +1,10 @@
 /** A dialog that invites a user, or changes one. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { Permission, Role, User } from "canvassing-client/api";
-import { useState } from "react";
+import type { User } from "canvassing-client/api";
+import * as limits from "../../../shared/limits.ts";
 import { answer, api } from "../api/client.ts";
+import { nameOf } from "../api/reference.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
@@ -10,29 +12,42 @@ import { notifyDone } from "../ui/notices.tsx";
 import style from "./form.module.css";
 import { permissionLabels, permissions, roleLabels, roles } from "./labels.ts";
 
-interface Draft {
-  readonly email: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly role: Role;
-  readonly permissions: readonly Permission[];
-  readonly isActive: boolean;
-}
-
-const nobody: Draft = { email: "", firstName: "", lastName: "", role: "sales", permissions: [], isActive: true };
+/** More than the characters of a role, of the list of all permissions, and of `true` and `false`. */
+const CHOICE = 200;
 
 export function UserForm({ user, onClose }: { user: User | undefined; onClose: () => void }) {
   const queries = useQueryClient();
-  const [draft, setDraft] = useState<Draft>(user ?? nobody);
-  const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes });
+  const draft = useDraft(
+    {
+      record: `user:${user?.id ?? "new"}`,
+      title: user === undefined ? "Invitation of a user" : `User ${nameOf(user)}`,
+      path: "/users",
+    },
+    {
+      email: [user?.email ?? "", limits.email],
+      firstName: [user?.firstName ?? "", limits.name],
+      lastName: [user?.lastName ?? "", limits.name],
+      role: [user?.role ?? "sales", CHOICE],
+      permissions: [(user?.permissions ?? []).join(), CHOICE],
+      isActive: [String(user?.isActive ?? true), CHOICE],
+    },
+  );
+  const role = roles.find((one) => one === draft.text("role")) ?? "sales";
+  const chosen = draft.text("permissions").split(",");
+  const isActive = draft.text("isActive") === "true";
   const save = useMutation({
     mutationFn: () => {
-      const { firstName, lastName, role, email, isActive } = draft;
-      const body = { firstName, lastName, role, permissions: [...draft.permissions] };
-      if (user === undefined) return answer(api.POST("/api/users", { body: { ...body, email } }));
+      const body = {
+        firstName: draft.text("firstName"),
+        lastName: draft.text("lastName"),
+        role,
+        permissions: permissions.filter((permission) => chosen.includes(permission)),
+      };
+      if (user === undefined) return answer(api.POST("/api/users", { body: { ...body, email: draft.text("email") } }));
       return answer(api.PATCH("/api/users/{id}", { params: { path: { id: user.id } }, body: { ...body, isActive } }));
     },
     onSuccess: async () => {
+      draft.discard();
       await queries.invalidateQueries({ queryKey: ["users"] });
       notifyDone(user === undefined ? "The user is invited." : "The user is saved.");
       onClose();
@@ -48,10 +63,14 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
       >
         <Fields>
           <Field label="First name" name="firstName">
-            <Input required value={draft.firstName} onChange={({ target }) => change({ firstName: target.value })} />
+            <Input
+              required
+              value={draft.text("firstName")}
+              onChange={({ target }) => draft.change("firstName", target.value)}
+            />
           </Field>
           <Field label="Last name" name="lastName">
-            <Input value={draft.lastName} onChange={({ target }) => change({ lastName: target.value })} />
+            <Input value={draft.text("lastName")} onChange={({ target }) => draft.change("lastName", target.value)} />
           </Field>
         </Fields>
         <Field label="E-mail" name="email">
@@ -59,34 +78,33 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
             type="email"
             required
             disabled={user !== undefined}
-            value={draft.email}
-            onChange={({ target }) => change({ email: target.value })}
+            value={draft.text("email")}
+            onChange={({ target }) => draft.change("email", target.value)}
           />
         </Field>
         <Field label="Role" name="role">
-          <Select
-            value={draft.role}
-            onChange={({ target }) => change({ role: roles.find((one) => one === target.value) ?? "sales" })}
-          >
-            {roles.map((role) => (
-              <option key={role} value={role}>
-                {roleLabels[role]}
+          <Select value={role} onChange={({ target }) => draft.change("role", target.value)}>
+            {roles.map((one) => (
+              <option key={one} value={one}>
+                {roleLabels[one]}
               </option>
             ))}
           </Select>
         </Field>
-        {draft.role === "sales" && (
+        {role === "sales" && (
           <fieldset className={style.permissions}>
             <legend>Permissions</legend>
             {permissions.map((permission) => (
               <label key={permission}>
                 <input
                   type="checkbox"
-                  checked={draft.permissions.includes(permission)}
-                  onChange={({ target }) => {
-                    const others = draft.permissions.filter((one) => one !== permission);
-                    change({ permissions: target.checked ? [...others, permission] : others });
-                  }}
+                  checked={chosen.includes(permission)}
+                  onChange={({ target }) =>
+                    draft.change(
+                      "permissions",
+                      permissions.filter((one) => (one === permission ? target.checked : chosen.includes(one))).join(),
+                    )
+                  }
                 />
                 {permissionLabels[permission]}
               </label>
@@ -97,12 +115,13 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
           <label className={style.active}>
             <input
               type="checkbox"
-              checked={draft.isActive}
-              onChange={({ target }) => change({ isActive: target.checked })}
+              checked={isActive}
+              onChange={({ target }) => draft.change("isActive", String(target.checked))}
             />
             May sign in
           </label>
         )}
+        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
       </Form>
     </Modal>
   );

@@ -50,6 +50,18 @@ export interface Condition {
   readonly typed: string;
 }
 
+/** Returns the conditions as one text, for a draft: the JSON of a condition on each line. `conditionsIn` reads it. */
+export const conditionsText = (conditions: readonly Condition[]): string =>
+  conditions.map(({ path, operator, typed }) => JSON.stringify([path, operator, typed])).join("\n");
+
+export const conditionsIn = (text: string): readonly Condition[] =>
+  text.split("\n").flatMap((line) => {
+    const parts: unknown = line === "" ? [] : JSON.parse(line);
+    const [path = "", name, typed = ""] = Array.isArray(parts) ? parts.map(String) : [];
+    const operator = operatorNames.find((one) => one === name);
+    return operator === undefined ? [] : [{ path, operator, typed }];
+  });
+
 export interface Built {
   /** Null if no condition is complete. A registration with the filter null gets every event of its type. */
   readonly filter: Record<string, unknown> | null;

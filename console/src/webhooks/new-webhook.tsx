@@ -1,8 +1,10 @@
 /** A dialog that creates a webhook, and then shows its secret once. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { useLocation } from "wouter";
+import * as limits from "../../../shared/limits.ts";
 import { answer, api } from "../api/client.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
@@ -11,17 +13,29 @@ import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { useEventTypes } from "./queries.ts";
 import style from "./webhooks.module.css";
 
+/** More than the characters of the list of all events. */
+const LIST = 2_000;
+
 export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const types = useEventTypes().data ?? [];
   const [, open] = useLocation();
-  const [name, setName] = useState("");
-  const [url, setUrl] = useState("");
-  const [events, setEvents] = useState<readonly string[]>(["prospect.status_changed"]);
+  const draft = useDraft(
+    { record: "webhook:new", title: "New webhook", path: "/webhooks" },
+    { name: ["", limits.name], url: ["", limits.url], events: ["prospect.status_changed", LIST] },
+  );
+  const [name, url] = [draft.text("name"), draft.text("url")];
+  const events = draft
+    .text("events")
+    .split(",")
+    .filter((event) => event !== "");
   const create = useMutation({
     mutationFn: () =>
       answer(api.POST("/api/webhooks", { body: { name, url, registrations: events.map((event) => ({ event })) } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["webhooks"] }),
+    onSuccess: () => {
+      draft.discard();
+      return queries.invalidateQueries({ queryKey: ["webhooks"] });
+    },
   });
   if (create.data !== undefined) {
     const { id, secretKey } = create.data;
@@ -40,14 +54,14 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
     <Modal title="New webhook" onClose={create.isPending ? undefined : onClose}>
       <Form submit="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={() => create.mutate()}>
         <Field label="Name" name="name">
-          <Input required value={name} onChange={({ target }) => setName(target.value)} />
+          <Input required value={name} onChange={({ target }) => draft.change("name", target.value)} />
         </Field>
         <Field
           label="URL"
           name="url"
           hint="It receives a POST request for each event. Only https is allowed in a deployment."
         >
-          <Input type="url" required value={url} onChange={({ target }) => setUrl(target.value)} />
+          <Input type="url" required value={url} onChange={({ target }) => draft.change("url", target.value)} />
         </Field>
         <fieldset className={style.events}>
           <legend>Events</legend>
@@ -58,13 +72,14 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
                 checked={events.includes(event)}
                 onChange={({ target }) => {
                   const others = events.filter((one) => one !== event);
-                  setEvents(target.checked ? [...others, event] : others);
+                  draft.change("events", (target.checked ? [...others, event] : others).join());
                 }}
               />
               {event}
             </label>
           ))}
         </fieldset>
+        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
       </Form>
     </Modal>
   );

@@ -1,16 +1,22 @@
 /** A dialog that registers a webhook for an event, with conditions on the event's data, or that changes such a registration. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Registration } from "canvassing-client/api";
-import { useState } from "react";
+import * as limits from "../../../shared/limits.ts";
 import { answer, api } from "../api/client.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
-import { type Built, conditionsOf, filterOf } from "./conditions.ts";
+import { type Built, type Condition, conditionsIn, conditionsOf, conditionsText, filterOf } from "./conditions.ts";
 import { FilterBuilder, FilterPreview } from "./filter-builder.tsx";
 import { useEventTypes } from "./queries.ts";
 import style from "./webhooks.module.css";
+
+/** In place of conditions: the form cannot show the filter. */
+const FIXED = "fixed";
+/** Characters of all conditions. */
+const CONDITIONS = 10_000;
 
 interface FormProps {
   readonly webhookId: number;
@@ -21,11 +27,28 @@ interface FormProps {
 
 export function RegistrationForm({ webhookId, registration, onClose }: FormProps) {
   const types = useEventTypes().data ?? [];
-  const [event, setEvent] = useState(registration?.event ?? "prospect.status_changed");
-  const [conditions, setConditions] = useState(() => conditionsOf(registration?.filter ?? null));
-  const [delay, setDelay] = useState(String(registration?.delayMinutes ?? 0));
-  const [button, setButton] = useState(registration?.manualTriggerButtonText ?? "");
-  const save = useSave(webhookId, registration?.id, onClose);
+  const before = conditionsOf(registration?.filter ?? null);
+  const draft = useDraft(
+    {
+      record: registration === undefined ? `webhook:${webhookId}` : `registration:${registration.id}`,
+      title: registration === undefined ? "New registration" : `Registration for ${registration.event}`,
+      path: `/webhooks/${webhookId}`,
+    },
+    {
+      event: [registration?.event ?? "prospect.status_changed", limits.name],
+      conditions: [before === undefined ? FIXED : conditionsText(before), CONDITIONS],
+      delayMinutes: [String(registration?.delayMinutes ?? 0), limits.name],
+      button: [registration?.manualTriggerButtonText ?? "", limits.name],
+    },
+  );
+  const [event, delay, button] = [draft.text("event"), draft.text("delayMinutes"), draft.text("button")];
+  const typed = draft.text("conditions");
+  const conditions = typed === FIXED ? undefined : conditionsIn(typed);
+  const setConditions = (changed: readonly Condition[]) => draft.change("conditions", conditionsText(changed));
+  const save = useSave(webhookId, registration?.id, () => {
+    draft.discard();
+    onClose();
+  });
   // If the form cannot show the filter as conditions, the filter stays as it is.
   const built =
     conditions === undefined ? { filter: registration?.filter ?? null, fault: undefined } : filterOf(conditions);
@@ -39,7 +62,7 @@ export function RegistrationForm({ webhookId, registration, onClose }: FormProps
       >
         {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
         <Field label="Event" name="event" hint={types.find((type) => type.event === event)?.description}>
-          <Select value={event} onChange={({ target }) => setEvent(target.value)}>
+          <Select value={event} onChange={({ target }) => draft.change("event", target.value)}>
             {types.map((type) => (
               <option key={type.event}>{type.event}</option>
             ))}
@@ -63,7 +86,7 @@ export function RegistrationForm({ webhookId, registration, onClose }: FormProps
               max="43200"
               required
               value={delay}
-              onChange={({ target }) => setDelay(target.value)}
+              onChange={({ target }) => draft.change("delayMinutes", target.value)}
             />
           </Field>
           <Field
@@ -71,9 +94,10 @@ export function RegistrationForm({ webhookId, registration, onClose }: FormProps
             name="manualTriggerButtonText"
             hint="With a text, nothing is sent until a rep presses the button."
           >
-            <Input value={button} onChange={({ target }) => setButton(target.value)} />
+            <Input value={button} onChange={({ target }) => draft.change("button", target.value)} />
           </Field>
         </Fields>
+        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
       </Form>
     </Modal>
   );
@@ -91,7 +115,7 @@ function FixedFilter({ filter, onReplace }: { filter: Built["filter"]; onReplace
   );
 }
 
-interface Draft {
+interface Typed {
   readonly event: string;
   readonly built: Built;
   readonly delayMinutes: number;
@@ -101,7 +125,7 @@ interface Draft {
 function useSave(id: number, registrationId: number | undefined, onSaved: () => void) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async ({ event, built: { filter, fault }, delayMinutes, button }: Draft) => {
+    mutationFn: async ({ event, built: { filter, fault }, delayMinutes, button }: Typed) => {
       if (fault !== undefined) throw new Error(fault);
       const trigger =
         button === ""

@@ -1,0 +1,66 @@
+/** The fields of a form whose texts are drafts until the user sends or discards them. */
+import { createContext, use, useSyncExternalStore } from "react";
+import { Button } from "../ui/button.tsx";
+import { timeText } from "../ui/text.ts";
+import style from "./draft.module.css";
+import type { Draft, Drafts } from "./store.ts";
+
+export const DraftsContext = createContext<Drafts | undefined>(undefined);
+
+export function useDrafts(): { readonly store: Drafts; readonly all: readonly Draft[] } {
+  const store = use(DraftsContext);
+  if (store === undefined) throw new Error("there is no DraftsContext");
+  return { store, all: useSyncExternalStore(store.subscribe, store.all) };
+}
+
+/** The record to which drafts belong, with the title and the page that a list of all drafts shows. */
+export interface Place {
+  readonly record: string;
+  readonly title: string;
+  readonly path: string;
+}
+
+/** For each field, its text without a draft and the maximum number of characters of a draft. */
+type Fields<F extends string> = Readonly<Record<F, readonly [text: string, limit: number]>>;
+
+export interface DraftOf<F extends string> {
+  readonly drafts: readonly Draft[];
+  /** Returns the user's draft, or the field's text without one. */
+  readonly text: (field: F) => string;
+  readonly change: (field: F, text: string) => void;
+  /** Deletes the drafts of the fields: of all, or of those named. */
+  readonly discard: (...fields: readonly F[]) => void;
+}
+
+export function useDraft<F extends string>(place: Place, fields: Fields<F>): DraftOf<F> {
+  const { store, all } = useDrafts();
+  const { record } = place;
+  const drafts = all.filter((draft) => draft.record === record && draft.field in fields);
+  return {
+    drafts,
+    text: (field) => drafts.find((draft) => draft.field === field)?.text ?? fields[field][0],
+    change: (field, text) => {
+      const [usual, limit] = fields[field];
+      if (text === usual) store.drop(record, [field]);
+      else store.save({ ...place, field, text }, limit);
+    },
+    discard: (...names) => store.drop(record, names.length === 0 ? Object.keys(fields) : names),
+  };
+}
+
+/** Says that a form contains drafts, or why the browser cannot keep them. A button discards them. */
+export function DraftNote({ drafts, onDiscard }: { drafts: readonly Draft[]; onDiscard: () => void }) {
+  const [first] = drafts.toSorted((a, b) => a.savedAt - b.savedAt);
+  if (first === undefined) return null;
+  return (
+    <div className={style.note}>
+      <small>
+        {drafts.find(({ fault }) => fault !== undefined)?.fault ??
+          `A draft of ${timeText(new Date(first.savedAt).toISOString())}. It is not sent yet.`}
+      </small>
+      <Button kind="quiet" onClick={onDiscard}>
+        Discard the draft
+      </Button>
+    </div>
+  );
+}

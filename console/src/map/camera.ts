@@ -1,0 +1,34 @@
+/** The center and the zoom of the map in the URL of the page, as `at=-104.95,39.75,12`. */
+import type { Map as MapLibre } from "maplibre-gl";
+import { AT } from "../prospects/filter.ts";
+
+export interface Camera {
+  readonly center: [lng: number, lat: number];
+  readonly zoom: number;
+}
+
+/** Five decimal places of a degree are about a metre. */
+const DECIMALS = 5;
+const MOST_ZOOM = 24;
+
+/** Reads the query of a URL. Returns undefined if it has no valid camera. */
+export function cameraIn(search: string): Camera | undefined {
+  const text = new URLSearchParams(search).get(AT) ?? "";
+  if (!/^-?\d+(\.\d+)?,-?\d+(\.\d+)?,\d+(\.\d+)?$/.test(text)) return undefined;
+  const [lng = Number.NaN, lat = Number.NaN, zoom = Number.NaN] = text.split(",").map(Number);
+  return Math.abs(lng) <= 180 && Math.abs(lat) <= 90 && zoom <= MOST_ZOOM ? { center: [lng, lat], zoom } : undefined;
+}
+
+/** Returns the center and the zoom of the map, rounded. They stay the same until the user or the page moves the map. */
+export function cameraOf(map: MapLibre): string {
+  const { lng, lat } = map.getCenter().wrap();
+  return [lng, lat, map.getZoom()].map((value) => value.toFixed(DECIMALS)).join();
+}
+
+/** Returns the query with this camera, or without one. The commas stay readable. */
+export function withCamera(search: string, camera: string | undefined): string {
+  const parameters = new URLSearchParams(search);
+  parameters.delete(AT);
+  const others = parameters.toString();
+  return [others, camera === undefined ? "" : `${AT}=${camera}`].filter((part) => part !== "").join("&");
+}

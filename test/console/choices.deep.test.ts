@@ -1,0 +1,155 @@
+/**
+ * Tests in a real browser that no change is made by accident, and that Back leads to the earlier state of a page. Each test continues on
+ * the same page.
+ */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { dataOf } from "../harness/shapes.ts";
+import { mapStage } from "./map-stage.ts";
+import { around } from "./shapes.ts";
+import { closeMessages, jumpTo, mapOf, positionOf, soon, violationsOf } from "./visit.ts";
+
+const { browserOr, idsOf, team, admin } = mapStage();
+const detailOf = async (id: number) =>
+  dataOf(await team().admin.GET("/api/prospects/{id}", { params: { path: { id } } }));
+const isFocused = (page: Page, label: string) =>
+  page.getByLabel(label).evaluate((element) => element.matches(":focus"));
+
+test("a list of statuses saves only on choice, keeps the focus, and undoes by a second change", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin();
+  const [ann = expect.fail("no prospect")] = idsOf("Ann");
+  const [first = expect.fail("no status")] = dataOf(await team().admin.GET("/api/statuses"));
+  const changes: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "PATCH") changes.push(request.postData() ?? "");
+  });
+  await page.goto(`/prospects?prospect=${ann}`);
+  const status = page.getByLabel("Status", { exact: true });
+  await status.focus();
+  for (const key of ["ArrowDown", "ArrowDown", "Escape"]) await page.keyboard.press(key);
+  await status.waitFor();
+  expect(changes).toEqual([]);
+  for (const key of ["ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.keyboard.press("Enter");
+  expect(await status.innerText()).toContain(first.value);
+  expect(await isFocused(page, "Status")).toBe(true);
+  await expect.poll(async () => (await detailOf(ann)).currentStatus?.id).toBe(first.id);
+  await page.getByRole("status").getByRole("button", { name: "Undo" }).click();
+  await expect.poll(async () => (await detailOf(ann)).currentStatus).toBe(null);
+  expect(await isFocused(page, "Status")).toBe(true);
+  expect(changes).toHaveLength(2);
+  const history = page.locator("section").filter({ has: page.getByRole("heading", { name: "History" }) });
+  await expect.poll(() => history.getByRole("listitem").count()).toBe(2);
+  const assignee = page.getByLabel("Assigned to", { exact: true });
+  await assignee.click();
+  await page.getByRole("option", { name: "Ravi Rep" }).click();
+  await expect.poll(async () => (await detailOf(ann)).assignedTo?.firstName).toBe("Ravi");
+  expect(await isFocused(page, "Assigned to")).toBe(true);
+  await closeMessages(page);
+});
+
+test("a choice that the service refuses disappears, and an error says why", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin();
+  await page.route("**/api/prospects/*", (route) => route.fulfill({ status: 503 }), { times: 1 });
+  const status = page.getByLabel("Status", { exact: true });
+  await status.focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("503").waitFor();
+  await expect.poll(() => status.innerText()).toContain("No status");
+  await closeMessages(page);
+});
+
+test("a bulk change has no preset, its button names it, and a dangerous one needs the number", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin();
+  await page.goto("/prospects");
+  await page.getByRole("button", { name: "Change all 4 prospects …" }).click();
+  const dialog = page.getByRole("dialog");
+  const submit = dialog.locator("footer button");
+  const [change, to] = [dialog.getByLabel("Change", { exact: true }), dialog.getByLabel("To", { exact: true })];
+  expect(await submit.isDisabled()).toBe(true);
+  await change.selectOption({ label: "Assign to" });
+  expect(await submit.isDisabled()).toBe(true);
+  await to.selectOption({ label: "Rita Rep" });
+  await dialog.getByRole("button", { name: "Assign 4 prospects to Rita Rep" }).waitFor();
+  await expect.poll(() => submit.isEnabled()).toBe(true);
+  await to.selectOption({ label: "Nobody" });
+  await dialog.getByRole("button", { name: "Assign 4 prospects to nobody" }).waitFor();
+  const number = dialog.getByLabel("Type 4 to confirm");
+  await number.fill("3");
+  expect(await submit.isDisabled()).toBe(true);
+  await number.fill("4");
+  expect(await submit.isDisabled()).toBe(false);
+  await page.route("**/api/prospects/bulk", (route) => route.fulfill({ json: { count: 1_501 } }), { times: 1 });
+  await change.selectOption({ label: "Set the status" });
+  await to.selectOption({ label: "Sold" });
+  await dialog.getByRole("button", { name: "Set the status of 1,501 prospects to Sold" }).waitFor();
+  expect(await submit.isDisabled()).toBe(true);
+  await dialog.getByLabel("Type 1501 to confirm").fill("1,501");
+  expect(await submit.isDisabled()).toBe(false);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+});
+
+test("an area stays on the map while the dialog is open", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin();
+  await page.goto("/");
+  await mapOf(page);
+  await jumpTo(page, [-104.955, 39.755], 12);
+  await page.getByRole("button", { name: "Select an area" }).click();
+  const [first, ...others] = await Promise.all(around.map(([lat, lng]) => positionOf(page, lng, lat)));
+  await page.mouse.move(...(first ?? expect.fail("no corner")));
+  await page.mouse.down();
+  for (const point of others) await page.mouse.move(...point, { steps: 6 });
+  await page.mouse.up();
+  const dialog = page.getByRole("dialog");
+  await dialog.waitFor();
+  const areas = (): Promise<number> =>
+    page.evaluate("shownMap.getStyle().sources['selected-area']?.data.features.length ?? 0");
+  expect(await areas()).toBe(1);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(await areas()).toBe(0);
+});
+
+test("Back closes a panel and turns a page back, and the URL has the part of the map", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin();
+  const at = () => new URL(page.url()).searchParams.get("at");
+  const camera = (): Promise<string> =>
+    page.evaluate("[...shownMap.getCenter().toArray(), shownMap.getZoom()].map((x) => x.toFixed(2)).join()");
+  const panel = page.getByRole("complementary", { name: "Prospect" });
+  await page.goto("/?table=1");
+  await mapOf(page);
+  expect(at()).toBe(null);
+  await jumpTo(page, [-104.95, 39.75], 12);
+  await expect.poll(at, soon).not.toBe(null);
+  await page.getByRole("button", { name: "Ann", exact: true }).click();
+  await panel.getByRole("heading", { name: "Ann" }).waitFor();
+  await jumpTo(page, [-104.75, 39.95], 11);
+  await expect.poll(at, soon).toContain("-104.75");
+  await page.reload();
+  await mapOf(page);
+  expect(await camera()).toBe("-104.75,39.95,11.00");
+  await page.goBack();
+  await panel.waitFor({ state: "detached" });
+  expect(await camera()).toBe("-104.95,39.75,12.00");
+  await page.getByRole("link", { name: "Show as a list" }).click();
+  await page.getByRole("button", { name: "Bob", exact: true }).click();
+  await page.getByRole("button", { name: "Close the prospect" }).click();
+  await panel.waitFor({ state: "detached" });
+  await page.goBack();
+  await panel.getByRole("heading", { name: "Bob" }).waitFor();
+  await page.goBack();
+  await panel.waitFor({ state: "detached" });
+  expect(new URL(page.url()).pathname).toBe("/prospects");
+  await page.goBack();
+  await mapOf(page);
+  expect(await camera()).toBe("-104.95,39.75,12.00");
+});
