@@ -8803,6 +8803,9 @@ export interface operations {
                      *           "index": 0,
                      *           "outcome": "created",
                      *           "id": 1027,
+                     *           "ids": [
+                     *             1027
+                     *           ],
                      *           "code": null,
                      *           "detail": null
                      *         },
@@ -8810,6 +8813,7 @@ export interface operations {
                      *           "index": 1,
                      *           "outcome": "failed",
                      *           "id": null,
+                     *           "ids": [],
                      *           "code": "unsupported_geometry",
                      *           "detail": "geometry: has holes, and a territory has one ring"
                      *         }
