@@ -8862,6 +8862,9 @@ export interface operations {
                      *           "index": 0,
                      *           "outcome": "created",
                      *           "id": 1027,
+                     *           "ids": [
+                     *             1027
+                     *           ],
                      *           "code": null,
                      *           "detail": null
                      *         },
@@ -8869,6 +8872,7 @@ export interface operations {
                      *           "index": 1,
                      *           "outcome": "failed",
                      *           "id": null,
+                     *           "ids": [],
                      *           "code": "unsupported_geometry",
                      *           "detail": "geometry: has holes, and a territory has one ring"
                      *         }

@@ -235,11 +235,11 @@ const components: Readonly<Record<string, unknown>> = {
     skipped: 0,
     failed: 1,
     results: [
-      { index: 0, outcome: "created", id: 1027, code: null, detail: null },
+      { index: 0, outcome: "created", id: 1027, ids: [1027], code: null, detail: null },
       {
         index: 1,
         outcome: "failed",
-        id: null,
+        ...{ id: null, ids: [] },
         code: "unsupported_geometry",
         detail: "geometry: has holes, and a territory has one ring",
       },

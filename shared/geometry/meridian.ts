@@ -49,7 +49,9 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
     const isEast = corner.x >= edge;
     if (isEast !== before.x >= edge) {
       const share = (edge - before.x) / (corner.x - before.x);
-      const crossing = { x: edge, lat: before.lat + share * (corner.lat - before.lat) };
+      // A corner on the meridian keeps its latitude without a rounding error.
+      const lat = corner.x === edge ? corner.lat : before.lat + share * (corner.lat - before.lat);
+      const crossing = { x: edge, lat };
       chain.push(crossing);
       chain = [crossing];
       chains.push({ isEast, corners: chain });
