@@ -70,7 +70,11 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
             />
           </Field>
           <Field label="Last name" name="lastName">
-            <Input value={draft.text("lastName")} onChange={({ target }) => draft.change("lastName", target.value)} />
+            <Input
+              required
+              value={draft.text("lastName")}
+              onChange={({ target }) => draft.change("lastName", target.value)}
+            />
           </Field>
         </Fields>
         <Field label="E-mail" name="email">
