@@ -9,7 +9,7 @@ import { openCsv } from "#shared/prospects/csv/read.ts";
 
 const isFilled = (cell = ""): boolean => !isBlank(textOf(cell));
 
-/** Of several columns for one value, finds those with values that no row has used, because another column came first. */
+/** Finds the columns that no row has used although they have values, because another column for the same value came first. */
 export class LostColumns {
   readonly #header: Header;
   readonly #groups: ReturnType<typeof alternativesIn>;
