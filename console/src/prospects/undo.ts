@@ -7,8 +7,8 @@ import { randomUuid } from "../api/once.ts";
 export type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
 
 /**
- * Older than the version of any changed prospect. The service answers `conflict` with the present prospect and its version, which no other
- * request returns.
+ * Older than the version of any changed prospect. The service answers `conflict` with the present prospect and its version. The answers to
+ * PATCH and GET have no version.
  */
 const OLDEST = 1;
 
