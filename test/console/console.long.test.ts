@@ -278,6 +278,7 @@ describe("an admin", () => {
     isWorking = true;
     for (const response of waiting) response.writeHead(204).end();
     await log.getByText("delivered").waitFor();
+    await closeMessages(page);
     await picture(page, "webhook");
     expect(await violationsOf(page)).toEqual([]);
     const isExpected = (fault: string): boolean => isBeingSent(fault) || isTooLarge(fault) || isRefusedTerritory(fault);

@@ -3,7 +3,16 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, chooseUser, closeMessages, jumpTo, positionOf, type Visit, visit } from "./visit.ts";
+import {
+  browserForAll,
+  chooseUser,
+  closeMessages,
+  jumpTo,
+  positionOf,
+  type Visit,
+  violationsOf,
+  visit,
+} from "./visit.ts";
 
 let team: Team;
 let admin: Visit;
@@ -115,6 +124,53 @@ test("Escape ends the drawing of a territory, and the form then has its corners"
   expect(await corners()).toBe(2);
   await dialog.getByRole("button", { name: "Discard the draft" }).click();
   await page.keyboard.press("Escape");
+});
+
+test("a chosen file keeps its mapping, and itself up to 1 MB, until it is imported", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  const doors = (rows: number, text: string): string =>
+    `Kunde,Breite,Laenge,Text\n${`Cid,39.75,-104.95,${text}\n`.repeat(rows)}`;
+  const choose = (text: string) =>
+    page
+      .getByLabel(/Drop a CSV file/)
+      .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  const column = (header: string) => page.getByLabel(`The column “${header}” is`);
+  const summary = page.getByRole("status");
+  const check = page.getByRole("button", { name: "Check the file again" });
+  await page.goto("/files");
+  await choose(doors(1, "blue"));
+  await summary.getByText("doors.csv: the service knows none of the columns. Choose what they are.").waitFor();
+  await page.getByText("For example: 39.75", { exact: true }).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await column("Kunde").selectOption("name");
+  await column("Breite").selectOption("lat");
+  await column("Laenge").selectOption("lng");
+  await summary.getByText("1 prospect would be created.").waitFor();
+  await page.reload();
+  await check.click();
+  await summary.getByText("1 prospect would be created.").waitFor();
+  await page.getByText("For example: blue", { exact: true }).waitFor();
+  expect(await column("Kunde").inputValue()).toBe("name");
+
+  await choose(doors(1_000, "x".repeat(1_000)));
+  await summary.getByText("1,000 prospects would be created.").waitFor();
+  // A second choice for one column is refused. The user can then change it.
+  await column("Text").selectOption("name");
+  await page.getByRole("alert").getByText("name").waitFor();
+  await closeMessages(page);
+  await column("Text").selectOption("");
+  await summary.getByText("1,000 prospects would be created.").waitFor();
+  await page.reload();
+  await page.getByText("doors.csv is not imported.").getByText("Choose this one again").waitFor();
+  expect(await check.count()).toBe(0);
+  await choose(doors(2, "red"));
+  await summary.getByText("2 prospects would be created.").waitFor();
+  await page.getByRole("button", { name: "Import 2 rows" }).click();
+  await summary.getByText("2 prospects were created.").waitFor();
+  await page.reload();
+  await page.getByRole("region", { name: "Last imports" }).getByText("completed").waitFor();
+  expect(await page.getByText("doors.csv").count()).toBe(0);
 });
 
 test("signing out asks what to do with drafts, and another user neither sees nor loses them", async ({ skip }) => {

@@ -213,7 +213,7 @@ describe("an admin", () => {
       .getByLabel("GeoJSON file")
       .setInputFiles({ name: "others.geojson", mimeType: "application/geo+json", buffer: Buffer.from(text) });
     const dialog = page.getByRole("dialog", { name: "Import of territories" });
-    await dialog.getByText("1 territory created, 1 skipped, 1 failed.").waitFor();
+    await dialog.getByText("1 feature imported, 1 skipped, 1 failed.").waitFor();
     const rows = await dialog.locator("tbody tr").allInnerTexts();
     expect(rows.map((row) => row.split("\t").slice(0, 2))).toEqual([
       ["1", "North"],

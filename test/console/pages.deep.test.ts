@@ -1,5 +1,5 @@
 /**
- * Tests parts of pages in a real browser: the field for a dropped file, the list of imports, a paused job, users with an ended invitation
+ * Tests parts of pages in a real browser: imports of prospects and territories, a paused job, users with an ended invitation
  * or without a last name, and the code that verifies a signature.
  */
 import { stripTypeScriptTypes } from "node:module";
@@ -41,6 +41,34 @@ test("the field for a file looks different while a file is over it, and takes th
     await expect.poll(look).toEqual(usual);
   }
   await page.getByRole("status").getByText("1 prospect would be created.").waitFor();
+});
+
+test("a dry run says how many faulty values would be left empty", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  const buffer = Buffer.from("Full Name,Latitude,Longitude,Sales Rep\nAnn,39.75,-104.95,No One\n");
+  await page.getByLabel(/Drop a CSV file/).setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer });
+  await page.getByRole("status").getByText("1 faulty value would be left empty").waitFor();
+});
+
+test("territories in another coordinate system are refused by its name", async ({ skip }) => {
+  browserOr(skip);
+  const { page } = admin;
+  const crs = { type: "name", properties: { name: "EPSG:3857" } };
+  const coordinates = [
+    [
+      [0, 0],
+      [1, 0],
+      [1, 1],
+      [0, 0],
+    ],
+  ];
+  const features = [{ type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates } }];
+  const buffer = Buffer.from(JSON.stringify({ type: "FeatureCollection", crs, features }));
+  await page.goto("/territories");
+  await page.getByLabel("GeoJSON file").setInputFiles({ name: "a.json", mimeType: "application/json", buffer });
+  await page.getByRole("alert").getByText("EPSG:3857").waitFor();
+  expect(dataOf(await team.admin.GET("/api/territories"))).toEqual([]);
 });
 
 test("the list of imports says who began each import", async ({ skip }) => {

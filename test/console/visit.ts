@@ -122,7 +122,13 @@ export async function pressUntil(page: Page, button: Locator, message: string): 
 /** Closes all messages. They cover a part of a small window, with the buttons that are there. */
 export async function closeMessages(page: Page): Promise<void> {
   const close = page.getByRole("button", { name: "Close this message" });
-  for (let left = await close.count(); left > 0; left--) await close.first().click();
+  // A message may disappear by itself before the click.
+  while ((await close.count()) > 0) {
+    await close
+      .first()
+      .click({ timeout: 1_000 })
+      .catch(() => undefined);
+  }
 }
 
 /** Waits until the map is ready and the number of prospects is known. The map has then drawn everything. Returns the number. */

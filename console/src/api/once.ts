@@ -25,7 +25,7 @@ export async function sendOnce(request: Request, send: (request: Request) => Pro
   if (content === undefined) return send(request);
   const earlier = unanswered.get(content);
   const isRepeated = earlier !== undefined && Date.now() - earlier.endedAt < REPEATED_MS;
-  const key = isRepeated ? earlier.key : randomKey();
+  const key = isRepeated ? earlier.key : randomUuid();
   request.headers.set("Idempotency-Key", key);
   unanswered.delete(content);
   let isDone = false;
@@ -59,5 +59,8 @@ function remember(content: string, attempt: Attempt): void {
   unanswered.set(content, attempt);
 }
 
-/** Returns a random key. `crypto.randomUUID` would be missing if the page is served by HTTP from another machine. */
-const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");
+/** `crypto.randomUUID` would be missing if the page is served by HTTP from another machine. */
+export const randomUuid = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"))
+    .join("")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");

@@ -1,5 +1,5 @@
 /** The fields of a form whose texts are drafts until the user sends or discards them. */
-import { createContext, use, useSyncExternalStore } from "react";
+import { type ChangeEvent, createContext, use, useSyncExternalStore } from "react";
 import { Button } from "../ui/button.tsx";
 import { timeText } from "../ui/text.ts";
 import style from "./draft.module.css";
@@ -28,6 +28,11 @@ export interface DraftOf<F extends string> {
   /** Returns the user's draft, or the field's text without one. */
   readonly text: (field: F) => string;
   readonly change: (field: F, text: string) => void;
+  /** The attributes of the field's control. */
+  readonly control: (field: F) => {
+    readonly value: string;
+    readonly onChange: (event: ChangeEvent<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>) => void;
+  };
   /** Deletes the drafts of the fields: of all, or of those named. */
   readonly discard: (...fields: readonly F[]) => void;
 }
@@ -36,20 +41,24 @@ export function useDraft<F extends string>(place: Place, fields: Fields<F>): Dra
   const { store, all } = useDrafts();
   const { record } = place;
   const drafts = all.filter((draft) => draft.record === record && draft.field in fields);
+  const text = (field: F): string => drafts.find((draft) => draft.field === field)?.text ?? fields[field][0];
+  const change = (field: F, changed: string): void => {
+    const [usual, limit] = fields[field];
+    if (changed === usual) store.drop(record, [field]);
+    else store.save({ ...place, field, text: changed }, limit);
+  };
   return {
     drafts,
-    text: (field) => drafts.find((draft) => draft.field === field)?.text ?? fields[field][0],
-    change: (field, text) => {
-      const [usual, limit] = fields[field];
-      if (text === usual) store.drop(record, [field]);
-      else store.save({ ...place, field, text }, limit);
-    },
+    text,
+    change,
+    control: (field) => ({ value: text(field), onChange: ({ target }) => change(field, target.value) }),
     discard: (...names) => store.drop(record, names.length === 0 ? Object.keys(fields) : names),
   };
 }
 
 /** Says that a form contains drafts, or why the browser cannot keep them. A button discards them. */
-export function DraftNote({ drafts, onDiscard }: { drafts: readonly Draft[]; onDiscard: () => void }) {
+export function DraftNote({ draft }: { draft: { readonly drafts: readonly Draft[]; readonly discard: () => void } }) {
+  const { drafts, discard } = draft;
   const [first] = drafts.toSorted((a, b) => a.savedAt - b.savedAt);
   if (first === undefined) return null;
   return (
@@ -58,7 +67,7 @@ export function DraftNote({ drafts, onDiscard }: { drafts: readonly Draft[]; onD
         {drafts.find(({ fault }) => fault !== undefined)?.fault ??
           `A draft of ${timeText(new Date(first.savedAt).toISOString())}. It is not sent yet.`}
       </small>
-      <Button kind="quiet" onClick={onDiscard}>
+      <Button kind="quiet" onClick={() => discard()}>
         Discard the draft
       </Button>
     </div>

@@ -16,6 +16,8 @@ interface Key {
 
 interface StoredDraft extends Key {
   readonly text: string;
+  /** A file that the user has chosen. */
+  readonly file?: File | undefined;
   /** What the draft is, for a list of all drafts. */
   readonly title: string;
   /** The address of the page on which the draft was typed. */
@@ -28,7 +30,7 @@ export interface Draft extends StoredDraft {
   readonly fault: string | undefined;
 }
 
-export type NewDraft = Pick<StoredDraft, "record" | "field" | "text" | "title" | "path">;
+export type NewDraft = Pick<StoredDraft, "record" | "field" | "text" | "file" | "title" | "path">;
 
 /** The drafts of one user, in memory and in IndexedDB. */
 export interface Drafts {

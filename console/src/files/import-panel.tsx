@@ -1,11 +1,14 @@
 /** The panel for importing a CSV file. A dry run first shows what the import would do. The user then starts the import. */
 import { useState } from "react";
 import { importColumns } from "../../../shared/prospects/csv/format.ts";
+import { DraftNote, useDrafts } from "../drafts/draft.tsx";
+import type { Draft } from "../drafts/store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields, Select } from "../ui/field.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
+import { type Chosen, draftOf, KEPT_BYTES, keptIn, LIMIT, RECORD, withUnread } from "./draft.ts";
 import { DropZone } from "./drop-zone.tsx";
 import style from "./files.module.css";
 import { type ImportOptions, type ImportOutcome, MATCHES, ON_MATCH } from "./import-request.ts";
@@ -18,29 +21,40 @@ const onMatchLabels = {
   skip: "Skip the row",
   create: "Create another prospect",
 } as const;
-const start: ImportOptions = { mapping: {}, matchBy: undefined, onMatch: "update" };
+const start: Omit<Chosen, "file"> = {
+  options: { mapping: {}, matchBy: undefined, onMatch: "update" },
+  columns: [],
+};
 
 export function ImportPanel() {
-  const [file, setFile] = useState<File>();
-  const [options, setOptions] = useState(start);
+  const { store, all } = useDrafts();
+  const draft = all.find(({ record }) => record === RECORD);
+  const [chosen, setChosen] = useState<Chosen>();
   const { send, progress, stopUpload } = useImport();
   const cancel = useCancelImport(stopUpload);
   const jobId = progress?.jobId;
   const result = send.data;
 
-  const choose = (chosen: File) => {
-    if (chosen.size > JOB_BYTES) {
+  const keep = (now: Chosen): void => {
+    setChosen(now);
+    store.save(draftOf(now), LIMIT);
+  };
+  const check = (now: Chosen): void => {
+    keep(now);
+    send.mutate({ ...now, dryRun: true }, { onSuccess: (read) => keep(withUnread(now, read)) });
+  };
+  const choose = (file: File): void => {
+    if (file.size > JOB_BYTES) {
       notifyFailed(new Error("The file is larger than 200 MB. Divide it into several files."));
       return;
     }
-    setFile(chosen);
-    setOptions(start);
-    send.mutate({ file: chosen, options: start, dryRun: true });
+    const kept = draft && keptIn(draft);
+    check({ ...(kept?.name === file.name ? kept : start), file });
   };
-  const change = (changes: Partial<ImportOptions>) => {
-    const changed = { ...options, ...changes };
-    setOptions(changed);
-    if (file !== undefined) send.mutate({ file, options: changed, dryRun: true });
+  const discard = (): void => {
+    store.drop(RECORD);
+    setChosen(undefined);
+    send.reset();
   };
 
   return (
@@ -59,19 +73,28 @@ export function ImportPanel() {
           )}
         </div>
       )}
-      {file !== undefined && result !== undefined && !send.isPending && (
+      {draft !== undefined && result === undefined && !send.isPending && (
+        <Kept draft={draft} file={chosen?.file ?? draft.file} onCheck={check} onDiscard={discard} />
+      )}
+      {chosen !== undefined && result?.dryRun !== false && !send.isPending && (
+        <Options
+          chosen={chosen}
+          change={(changes) => check({ ...chosen, options: { ...chosen.options, ...changes } })}
+        />
+      )}
+      {chosen !== undefined && result !== undefined && !send.isPending && (
         <>
-          {result.dryRun && <Options options={options} change={change} unknown={result.ignoredColumns} />}
           <Summary
-            file={file}
+            file={chosen.file}
             result={result}
-            onImport={() => send.mutate({ file, options, dryRun: false })}
-            onCancel={() => {
-              setFile(undefined);
-              send.reset();
+            onImport={() => {
+              // The user may leave the page while the import runs. A draft would then invite the user to import the file again.
+              store.drop(RECORD);
+              send.mutate({ ...chosen, dryRun: false }, { onError: () => keep(chosen) });
             }}
+            onCancel={discard}
           />
-          <RowFaults file={file} result={result} />
+          <RowFaults file={chosen.file} result={result} />
           {result.errorReport !== undefined && (
             <p>
               <a href={result.errorReport}>Download all faults as a CSV file</a>
@@ -83,14 +106,41 @@ export function ImportPanel() {
   );
 }
 
-interface OptionsProps {
-  readonly options: ImportOptions;
-  readonly change: (changes: Partial<ImportOptions>) => void;
-  readonly unknown: readonly string[];
+interface KeptProps {
+  readonly draft: Draft;
+  /** Undefined if the browser has not kept the file. */
+  readonly file: File | undefined;
+  readonly onCheck: (chosen: Chosen) => void;
+  readonly onDiscard: () => void;
 }
 
-function Options({ options: { mapping, matchBy, onMatch }, change, unknown }: OptionsProps) {
-  const headers = [...new Set([...Object.keys(mapping), ...unknown])];
+/** An import that the user has not finished. */
+function Kept({ draft, file, onCheck, onDiscard }: KeptProps) {
+  const kept = keptIn(draft);
+  return (
+    <>
+      <p>
+        <strong>{kept.name}</strong> is not imported.
+        {file === undefined &&
+          ` The console keeps files of up to ${KEPT_BYTES / 1_000_000} MB. Choose this one again: its options are kept.`}
+      </p>
+      {file !== undefined && (
+        <div>
+          <Button onClick={() => onCheck({ ...kept, file })}>Check the file again</Button>
+        </div>
+      )}
+      <DraftNote draft={{ drafts: [draft], discard: onDiscard }} />
+    </>
+  );
+}
+
+interface OptionsProps {
+  readonly chosen: Chosen;
+  readonly change: (changes: Partial<ImportOptions>) => void;
+}
+
+function Options({ chosen: { options, columns }, change }: OptionsProps) {
+  const { mapping, matchBy, onMatch } = options;
   return (
     <Fields>
       <Field label="Find existing prospects by">
@@ -120,8 +170,8 @@ function Options({ options: { mapping, matchBy, onMatch }, change, unknown }: Op
           </Select>
         </Field>
       )}
-      {headers.map((header) => (
-        <Field key={header} label={`The column “${header}” is`} hint="The service does not know this name.">
+      {columns.map(({ header, samples }) => (
+        <Field key={header} label={`The column “${header}” is`} hint={hintOf(samples, mapping[header])}>
           <Select
             value={mapping[header] ?? ""}
             onChange={({ target }) => {
@@ -141,6 +191,14 @@ function Options({ options: { mapping, matchBy, onMatch }, change, unknown }: Op
   );
 }
 
+function hintOf(samples: readonly string[], column: string | null | undefined): string | undefined {
+  if (samples.length > 0) return `For example: ${samples.join(", ")}`;
+  return column == null ? "The service does not read this column." : undefined;
+}
+
+const NO_ROWS = "the file has no rows below its header";
+const NO_COLUMN = "the service knows none of the columns. Choose what they are";
+
 interface SummaryProps {
   readonly file: File;
   readonly result: ImportOutcome;
@@ -149,7 +207,7 @@ interface SummaryProps {
 }
 
 function Summary({ file, result, onImport, onCancel }: SummaryProps) {
-  const { dryRun, imported, updated, skipped, id } = result;
+  const { dryRun, imported, updated, skipped, warnings, columns, id } = result;
   const undo = useUndoImport();
   const verb = (count: number) => (dryRun ? "would be" : count === 1 ? "was" : "were");
   const parts = [
@@ -161,8 +219,10 @@ function Summary({ file, result, onImport, onCancel }: SummaryProps) {
   return (
     <div className={style.summary} role="status">
       <p>
-        <strong>{file.name}</strong>: {hasRows ? parts.join(", ") : "the file has no rows below its header"}.
+        <strong>{file.name}</strong>: {hasRows ? parts.join(", ") : columns === undefined ? NO_ROWS : NO_COLUMN}.
         {hasRows && dryRun && " Nothing is written yet."}
+        {warnings > 0 &&
+          ` ${amount(warnings, "faulty value")} ${verb(warnings)} left empty, for example a rep who is not a user.`}
       </p>
       <div className={style.buttons}>
         {dryRun && (

@@ -21,7 +21,7 @@ export interface ImportRequest {
 /** The result of an import. The result of a dry run says what the import would do. */
 export type ImportOutcome = Pick<
   FileResult,
-  "id" | "dryRun" | "imported" | "updated" | "skipped" | "ignoredColumns" | "errors"
+  "id" | "dryRun" | "imported" | "updated" | "skipped" | "ignoredColumns" | "warnings" | "columns" | "errors"
 > & {
   readonly encoding: FileResult["encoding"] | null;
   /** The URL of a file with all faults. It is present only if there are more faults than `errors` contains. */

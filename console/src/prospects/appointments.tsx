@@ -84,17 +84,12 @@ function NewAppointment({ prospect, onClose }: { prospect: ProspectDetail; onClo
         onSubmit={() => create.mutate()}
       >
         <Field label="Title" name="title">
-          <Input required value={title} onChange={({ target }) => draft.change("title", target.value)} />
+          <Input required {...draft.control("title")} />
         </Field>
         <Field label="Begins at" name="startAt" hint="In the time zone of this device">
-          <Input
-            type="datetime-local"
-            required
-            value={startAt}
-            onChange={({ target }) => draft.change("startAt", target.value)}
-          />
+          <Input type="datetime-local" required {...draft.control("startAt")} />
         </Field>
-        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
+        <DraftNote draft={draft} />
       </Form>
     </Modal>
   );

@@ -5,13 +5,11 @@ import { useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { isAdmin, nameOf, useMe, useStatuses, useTags, useUsers } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
-import { ConfirmCount, isConfirmed, MANY } from "../ui/confirm.tsx";
+import { useCount } from "../ui/confirm.tsx";
 import { Field, Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
-import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
-import style from "./bulk-bar.module.css";
 import type { PlacedFilter } from "./queries.ts";
 
 export type Target = { readonly ids: readonly number[] } | { readonly filter: PlacedFilter };
@@ -66,15 +64,15 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
   const me = useMe().data;
   const [kind, setKind] = useState<Kind>();
   const [value, setValue] = useState("");
-  const [typed, setTyped] = useState("");
   const choices = useChoices(kind);
   const action = actionOf(kind, value);
-  const count = useQuery({
+  const query = useQuery({
     queryKey: ["prospects", "bulk-count", target, action],
     queryFn: () => (action === undefined ? 0 : countOf(target, action)),
     enabled: action !== undefined,
     staleTime: 0,
   });
+  const count = useCount(action, query, kind === "assign" && value === NONE);
   const start = useMutation({
     mutationFn: (body: { readonly action: BulkAction; readonly expectedCount: number }) =>
       answer(api.POST("/api/prospects/bulk", { body: { ...bodyOf(target), ...body } })),
@@ -83,16 +81,14 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
       onStarted();
     },
   });
-  const total = action === undefined ? undefined : count.data;
-  const needsNumber = total !== undefined && total > 0 && (total > MANY || (kind === "assign" && value === NONE));
-  const isReady = total !== undefined && total > 0 && (!needsNumber || isConfirmed(typed, total));
+  const { total } = count;
   const chosen = choices.find(([id]) => String(id) === value)?.[1] ?? "";
   return (
     <Modal title="Change many prospects" isAside onClose={onClose}>
       <Form
         submit={kind === undefined || total === undefined ? "Start" : textOf(kind, total, chosen)}
         danger={kind === "delete"}
-        isBusy={start.isPending || !isReady}
+        isBusy={start.isPending || !count.isReady}
         error={start.error}
         onSubmit={() => {
           if (action !== undefined && total !== undefined) start.mutate({ action, expectedCount: total });
@@ -104,7 +100,6 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
             onChange={(event) => {
               setKind(kinds.find((one) => one === event.target.value));
               setValue("");
-              setTyped("");
             }}
           >
             <option value="">Choose</option>
@@ -119,13 +114,7 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
         </Field>
         {kind !== undefined && kind !== "delete" && (
           <Field label={kind === "assign" || kind === "status" ? "To" : "Tag"}>
-            <Select
-              value={value}
-              onChange={(event) => {
-                setValue(event.target.value);
-                setTyped("");
-              }}
-            >
+            <Select value={value} onChange={({ target: { value: id } }) => setValue(id)}>
               <option value="">Choose</option>
               {choices.map(([id, text]) => (
                 <option key={id} value={id}>
@@ -135,16 +124,7 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
             </Select>
           </Field>
         )}
-        {action !== undefined && (
-          <Answer query={count} what="the number of prospects">
-            {(prospects) => (
-              <p className={style.count}>
-                This concerns <strong>{amount(prospects, "prospect")}</strong>. It can be undone afterwards.
-              </p>
-            )}
-          </Answer>
-        )}
-        {needsNumber && <ConfirmCount count={total} typed={typed} onChange={setTyped} />}
+        {count.shown}
       </Form>
     </Modal>
   );

@@ -19,6 +19,7 @@ import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
 import { Notes } from "./notes.tsx";
 import { forgetProspects, useProspect } from "./queries.ts";
+import { type Shown, undoChange } from "./undo.ts";
 
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
@@ -84,16 +85,17 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 }
 
 /** Everybody who sees the prospect can change its status. Only users who may manage prospects can change its assignment. */
-function Change({ prospect: { id, currentStatus, assignedTo } }: { prospect: ProspectDetail }) {
+function Change({ prospect }: { prospect: ProspectDetail }) {
+  const { currentStatus, assignedTo } = prospect;
   const me = useMe().data;
   const statuses = useStatuses().data ?? [];
   const users = useUsers().data ?? [];
   return (
     <div className={style.change}>
       <SavedChoice
-        id={id}
+        prospect={prospect}
         label="Status"
-        value={currentStatus?.id ?? null}
+        shown="currentStatus"
         bodyOf={(currentStatusId) => ({ currentStatusId })}
         choices={[
           { value: null, text: "No status" },
@@ -104,9 +106,9 @@ function Change({ prospect: { id, currentStatus, assignedTo } }: { prospect: Pro
       />
       {me !== undefined && (isAdmin(me) || mayManage(me)) && (
         <SavedChoice
-          id={id}
+          prospect={prospect}
           label="Assigned to"
-          value={assignedTo?.id ?? null}
+          shown="assignedTo"
           bodyOf={(assignedToUserId) => ({ assignedToUserId })}
           choices={[
             { value: null, text: "Nobody" },
@@ -121,50 +123,53 @@ function Change({ prospect: { id, currentStatus, assignedTo } }: { prospect: Pro
 }
 
 interface SavedChoiceProps {
-  readonly id: number;
+  readonly prospect: ProspectDetail;
   readonly label: string;
-  readonly value: number | null;
+  readonly shown: Shown;
   readonly choices: readonly Choice[];
   readonly bodyOf: (value: number | null) => ProspectPatch;
 }
 
 interface Chosen {
   readonly value: number | null;
-  /** The value that an undo restores. Undefined if the change is itself an undo. */
-  readonly before: number | null | undefined;
+  readonly before: number | null;
+  readonly isUndo: boolean;
 }
 
 /** A list whose entries are saved when the user chooses them. It shows the choice at once. The undo is a second change. */
-function SavedChoice({ id, label, value, choices, bodyOf }: SavedChoiceProps) {
+function SavedChoice({ prospect, label, shown, choices, bodyOf }: SavedChoiceProps) {
+  const { id } = prospect;
   const queries = useQueryClient();
   const button = useRef<HTMLButtonElement>(null);
   const notice = useRef(0);
   const change = useMutation({
     // Changes of one prospect are sent one after the other, so that the last choice is the last change.
     scope: { id: `prospect-${id}` },
-    mutationFn: (chosen: Chosen) =>
-      answer(api.PATCH("/api/prospects/{id}", { params: { path: { id } }, body: bodyOf(chosen.value) })),
+    mutationFn: async ({ value, before, isUndo }: Chosen) => {
+      const body = bodyOf(value);
+      if (isUndo) await undoChange(id, body, shown, before);
+      else await answer(api.PATCH("/api/prospects/{id}", { params: { path: { id } }, body }));
+    },
     onMutate: () => dismiss(notice.current),
-    onSuccess: (_, { value: now, before }) => {
-      if (before !== undefined) {
-        const text = choices.find((choice) => choice.value === now)?.text ?? "";
-        notice.current = notifyUndo(`${label}: ${text}.`, () => {
-          change.mutate({ value: before, before: undefined });
-          button.current?.focus();
-        });
-      }
-      return forgetProspects(queries);
+    onSuccess: (_, { value, before, isUndo }) => {
+      if (isUndo) return;
+      const text = choices.find((choice) => choice.value === value)?.text ?? "";
+      notice.current = notifyUndo(`${label}: ${text}.`, () => {
+        change.mutate({ value: before, before: value, isUndo: true });
+        button.current?.focus();
+      });
     },
     onError: notifyFailed,
+    onSettled: () => forgetProspects(queries),
   });
-  const shown = change.isPending ? change.variables.value : value;
+  const value = change.isPending ? change.variables.value : (prospect[shown]?.id ?? null);
   return (
     <Field label={label}>
       <Menu
         button={button}
         choices={choices}
-        value={shown}
-        onChoose={(chosen) => change.mutate({ value: chosen, before: shown })}
+        value={value}
+        onChoose={(chosen) => change.mutate({ value: chosen, before: value, isUndo: false })}
       />
     </Field>
   );

@@ -51,9 +51,9 @@ export function Notes({ prospect }: { prospect: ProspectDetail }) {
         ))}
       </ol>
       <Field label="New note">
-        <TextArea value={text} onChange={({ target }) => draft.change(NOTE, target.value)} />
+        <TextArea {...draft.control(NOTE)} />
       </Field>
-      <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
+      <DraftNote draft={draft} />
       <div>
         <Button disabled={text.trim() === "" || add.isPending} onClick={() => add.mutate(text.trim())}>
           Add note

@@ -41,14 +41,10 @@ export function TerritoryForm({ edited, onClose }: FormProps) {
     <Modal title={territory === undefined ? "New territory" : "Edit the territory"} onClose={onClose}>
       <Form submit="Save" isBusy={save.isPending} error={fault ?? save.error} onSubmit={submit}>
         <Field label="Name" name="name">
-          <Input
-            value={name}
-            placeholder="Untitled Territory"
-            onChange={({ target }) => draft.change("name", target.value)}
-          />
+          <Input placeholder="Untitled Territory" {...draft.control("name")} />
         </Field>
         <Field label="Assigned to" name="assignedToUserId" hint="This does not change the prospects inside.">
-          <Select value={assignee} onChange={({ target }) => draft.change("assignedToUserId", target.value)}>
+          <Select {...draft.control("assignedToUserId")}>
             <option value="">Nobody</option>
             {users.map((user) => (
               <option key={user.id} value={user.id}>
@@ -58,9 +54,9 @@ export function TerritoryForm({ edited, onClose }: FormProps) {
           </Select>
         </Field>
         <Field label="Corners" name={POLYGON} hint="One corner a line: longitude, latitude. At least three.">
-          <TextArea rows={6} value={corners} onChange={({ target }) => draft.change(POLYGON, target.value)} />
+          <TextArea rows={6} {...draft.control(POLYGON)} />
         </Field>
-        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
+        <DraftNote draft={draft} />
       </Form>
     </Modal>
   );

@@ -13,13 +13,13 @@ export function ImportButton() {
   const [imported, setImported] = useState<Imported>();
   const send = useMutation({
     mutationFn: async (file: File): Promise<Imported> => {
-      const features = featuresIn(await file.text());
-      const body = { type: "FeatureCollection" as const, features };
-      return { features, result: await answer(api.POST("/api/territories/import", { body })) };
+      const collection = collectionIn(await file.text());
+      const body = { type: "FeatureCollection" as const, ...collection };
+      return { ...collection, result: await answer(api.POST("/api/territories/import", { body })) };
     },
     onSuccess: (done) => {
       const { created, results } = done.result;
-      if (created === results.length) notifyDone(`${amount(created, "territory", "territories")} created.`);
+      if (created === results.length) notifyDone(`${amount(created, "feature")} imported.`);
       else setImported(done);
       return queries.invalidateQueries({ queryKey: ["territories"] });
     },
@@ -47,11 +47,12 @@ export function ImportButton() {
   );
 }
 
-function featuresIn(text: string): unknown[] {
+/** Returns the members that the service reads. It refuses a file in another coordinate reference system by its `crs`. */
+function collectionIn(text: string): { features: unknown[]; crs?: unknown } {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && "features" in value && Array.isArray(value.features)) {
-      return value.features;
+      return { features: value.features, ...("crs" in value && { crs: value.crs }) };
     }
   } catch {
     // A file that is not JSON leads to the same error message as JSON of another format.

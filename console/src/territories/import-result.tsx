@@ -32,8 +32,7 @@ export function ImportResult({ imported, onClose }: { imported: Imported; onClos
     <Modal title="Import of territories" onClose={onClose}>
       <div className={style.results}>
         <p>
-          {amount(created, "territory", "territories")} created, {numberText(skipped)} skipped, {numberText(failed)}{" "}
-          failed.
+          {amount(created, "feature")} imported, {numberText(skipped)} skipped, {numberText(failed)} failed.
         </p>
         <DataTable
           label="Features without a new territory"
@@ -59,11 +58,13 @@ function reasonOf(detail: string): string {
   return path === undefined || fault === undefined ? detail : `${path.split("/")[0]} ${sentence(fault)}`;
 }
 
-/** Returns the property `name` of a feature. The feature comes from a file, so it may be anything. */
+/** Returns the name that the service reads. The feature comes from a file, so it may be anything. */
 function nameIn(feature: unknown): string {
   const properties = memberOf(feature, "properties");
-  const name = memberOf(properties, "name");
-  return typeof name === "string" ? name : "";
+  const names = ["name", "Name", "NAME", "title"].map((key) => memberOf(properties, key));
+  return String(
+    names.find((name) => typeof name === "number" || (typeof name === "string" && name.trim() !== "")) ?? "",
+  );
 }
 
 const memberOf = (value: unknown, name: string): unknown =>

@@ -5,11 +5,10 @@ import { useState } from "react";
 import { answer, api } from "../api/client.ts";
 import { nameOf, useUsers } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
-import { ConfirmCount, isConfirmed, MANY } from "../ui/confirm.tsx";
+import { useCount } from "../ui/confirm.tsx";
 import { Field, Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
-import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 
 /** Says what the button does, for example `Assign 2 prospects to Ann Rep`. */
@@ -34,7 +33,6 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
   const [mode, setMode] = useState<Mode>();
   const [to, setTo] = useState(assignedToUserId ?? undefined);
   const [from, setFrom] = useState<number>();
-  const [typed, setTyped] = useState("");
   const users = useUsers().data ?? [];
   const run: Omit<NewRun, "mode"> = {
     ...(mode !== "unassign" && to !== undefined && { toUserId: to }),
@@ -43,7 +41,7 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
   const isComplete =
     mode === "unassign" || (mode !== undefined && to !== undefined && (mode === "assign" || from !== undefined));
   const send = (body: NewRun) => answer(api.POST("/api/territories/{id}/runs", { params: { path: { id } }, body }));
-  const count = useQuery({
+  const query = useQuery({
     queryKey: ["prospects", "run-count", id, mode, run],
     queryFn: async () => {
       if (mode === undefined) return 0;
@@ -53,6 +51,7 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
     enabled: isComplete,
     staleTime: 0,
   });
+  const count = useCount(isComplete ? { mode, ...run } : undefined, query, mode === "unassign");
   const start = useMutation({
     mutationFn: (body: { readonly mode: Mode; readonly expectedCount: number }) => send({ ...run, ...body }),
     onSuccess: (job) => {
@@ -60,9 +59,7 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
       onClose();
     },
   });
-  const total = isComplete ? count.data : undefined;
-  const needsNumber = total !== undefined && total > 0 && (total > MANY || mode === "unassign");
-  const isReady = total !== undefined && total > 0 && (!needsNumber || isConfirmed(typed, total));
+  const { total } = count;
   const nameIn = (user: number | undefined): string => {
     const found = users.find((one) => one.id === user);
     return found === undefined ? "" : nameOf(found);
@@ -75,20 +72,14 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
             ? "Start"
             : textOf(mode, total, { from: nameIn(from), to: nameIn(to) })
         }
-        isBusy={start.isPending || !isReady}
+        isBusy={start.isPending || !count.isReady}
         error={start.error}
         onSubmit={() => {
           if (mode !== undefined && total !== undefined) start.mutate({ mode, expectedCount: total });
         }}
       >
         <Field label="Change">
-          <Select
-            value={mode ?? ""}
-            onChange={({ target }) => {
-              setMode(modes.find((one) => one === target.value));
-              setTyped("");
-            }}
-          >
+          <Select value={mode ?? ""} onChange={({ target }) => setMode(modes.find((one) => one === target.value))}>
             <option value="">Choose</option>
             {modes.map((one) => (
               <option key={one} value={one}>
@@ -99,16 +90,7 @@ export function RunDialog({ territory, onClose }: { territory: Territory; onClos
         </Field>
         {mode === "reassign" && <UserChoice label="From" value={from} onChange={setFrom} />}
         {mode !== undefined && mode !== "unassign" && <UserChoice label="To" value={to} onChange={setTo} />}
-        {isComplete && (
-          <Answer query={count} what="the number of prospects">
-            {(prospects) => (
-              <p>
-                This concerns <strong>{amount(prospects, "prospect")}</strong>. It can be undone afterwards.
-              </p>
-            )}
-          </Answer>
-        )}
-        {needsNumber && <ConfirmCount count={total} typed={typed} onChange={setTyped} />}
+        {count.shown}
       </Form>
     </Modal>
   );

@@ -63,31 +63,17 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
       >
         <Fields>
           <Field label="First name" name="firstName">
-            <Input
-              required
-              value={draft.text("firstName")}
-              onChange={({ target }) => draft.change("firstName", target.value)}
-            />
+            <Input required {...draft.control("firstName")} />
           </Field>
           <Field label="Last name" name="lastName">
-            <Input
-              required
-              value={draft.text("lastName")}
-              onChange={({ target }) => draft.change("lastName", target.value)}
-            />
+            <Input required {...draft.control("lastName")} />
           </Field>
         </Fields>
         <Field label="E-mail" name="email">
-          <Input
-            type="email"
-            required
-            disabled={user !== undefined}
-            value={draft.text("email")}
-            onChange={({ target }) => draft.change("email", target.value)}
-          />
+          <Input type="email" required disabled={user !== undefined} {...draft.control("email")} />
         </Field>
         <Field label="Role" name="role">
-          <Select value={role} onChange={({ target }) => draft.change("role", target.value)}>
+          <Select {...draft.control("role")}>
             {roles.map((one) => (
               <option key={one} value={one}>
                 {roleLabels[one]}
@@ -125,7 +111,7 @@ export function UserForm({ user, onClose }: { user: User | undefined; onClose: (
             May sign in
           </label>
         )}
-        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
+        <DraftNote draft={draft} />
       </Form>
     </Modal>
   );

@@ -54,14 +54,14 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
     <Modal title="New webhook" onClose={create.isPending ? undefined : onClose}>
       <Form submit="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={() => create.mutate()}>
         <Field label="Name" name="name">
-          <Input required value={name} onChange={({ target }) => draft.change("name", target.value)} />
+          <Input required {...draft.control("name")} />
         </Field>
         <Field
           label="URL"
           name="url"
           hint="It receives a POST request for each event. Only https is allowed in a deployment."
         >
-          <Input type="url" required value={url} onChange={({ target }) => draft.change("url", target.value)} />
+          <Input type="url" required {...draft.control("url")} />
         </Field>
         <fieldset className={style.events}>
           <legend>Events</legend>
@@ -79,7 +79,7 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
             </label>
           ))}
         </fieldset>
-        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
+        <DraftNote draft={draft} />
       </Form>
     </Modal>
   );

@@ -62,7 +62,7 @@ export function RegistrationForm({ webhookId, registration, onClose }: FormProps
       >
         {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
         <Field label="Event" name="event" hint={types.find((type) => type.event === event)?.description}>
-          <Select value={event} onChange={({ target }) => draft.change("event", target.value)}>
+          <Select {...draft.control("event")}>
             {types.map((type) => (
               <option key={type.event}>{type.event}</option>
             ))}
@@ -80,24 +80,17 @@ export function RegistrationForm({ webhookId, registration, onClose }: FormProps
             name="delayMinutes"
             hint="Events of one record within the delay are sent together."
           >
-            <Input
-              type="number"
-              min="0"
-              max="43200"
-              required
-              value={delay}
-              onChange={({ target }) => draft.change("delayMinutes", target.value)}
-            />
+            <Input type="number" min="0" max="43200" required {...draft.control("delayMinutes")} />
           </Field>
           <Field
             label="Button"
             name="manualTriggerButtonText"
             hint="With a text, nothing is sent until a rep presses the button."
           >
-            <Input value={button} onChange={({ target }) => draft.change("button", target.value)} />
+            <Input {...draft.control("button")} />
           </Field>
         </Fields>
-        <DraftNote drafts={draft.drafts} onDiscard={() => draft.discard()} />
+        <DraftNote draft={draft} />
       </Form>
     </Modal>
   );
