@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
 import type { Answer } from "../harness/client.ts";
-import { bodyOf } from "../harness/shapes.ts";
+import { bodyOf, problemOf } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { newCast } from "./matrix-cast.ts";
 import { documentedReferences, references } from "./matrix-references.ts";
@@ -120,13 +120,16 @@ test("only the user who began an import gets its upload link", async () => {
     const path = `/api/prospects/imports/${begun.id}`;
     const link = new URL(begun.upload?.url ?? "");
     for (const caller of makers.filter((other) => other !== maker)) {
-      const answers = [await call(caller, "GET", path), await call(caller, "GET", "/api/prospects/imports")];
-      expect(bodyOf(answers[0] ?? expect.fail(), 200, Job)).toMatchObject({ state: "awaiting_upload", upload: null });
-      for (const { text } of answers) expect(text).not.toContain(link.pathname);
+      const [shown, listed] = [await call(caller, "GET", path), await call(caller, "GET", "/api/prospects/imports")];
+      if (caller === "manager") problemOf(shown, 404, "not_found");
+      else expect(bodyOf(shown, 200, Job)).toMatchObject({ state: "awaiting_upload", upload: null });
+      expect(listed.text.includes(`"id":${begun.id},`)).toBe(caller !== "manager");
+      for (const { text } of [shown, listed]) expect(text).not.toContain(link.pathname);
     }
     const own = bodyOf(await call(maker, "GET", path), 200, Job);
     expect(new URL(own.upload?.url ?? "").pathname).toBe(link.pathname);
-    const cancelled = await call("admin", "POST", `${path}/cancel`);
+    expect((await call(maker, "GET", "/api/prospects/imports")).text).toContain(`"id":${begun.id},`);
+    const cancelled = await call(maker, "POST", `${path}/cancel`);
     expect(cancelled.status).toBe(200);
     expect(cancelled.text).not.toContain(link.pathname);
   }

@@ -273,7 +273,7 @@ test("an import that was cancelled after it has written rows cannot be undone, a
   db.plan(() => (++calls > 12 ? serverError : pass));
   expect(await harness.run(harness.faulty(), message)).toBe(false);
   db.plan(() => pass);
-  expect(await cancelImport(context, caller.companyId, message.id)).toMatchObject({ state: "cancelled" });
+  expect(await cancelImport(context, caller, message.id)).toMatchObject({ state: "cancelled" });
   await expect(beginImportUndo(context, silent, caller, message.id, {})).rejects.toMatchObject({ code: "conflict" });
   await harness.settle();
   expect((await readAllProspects(context.table, caller.companyId)).prospects).toEqual([]);
