@@ -587,7 +587,7 @@ export interface paths {
         };
         /**
          * List imports
-         * @description Newest first, without their errors. `nextCursor` leads to the next page; it is null on the last one.
+         * @description Newest first, without their errors. Admins and owners get all imports of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -615,7 +615,7 @@ export interface paths {
         };
         /**
          * Get an import
-         * @description Its progress and result. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by upload; if there are more, `errorReport` links to a CSV file of all errors. While the import waits for its file, `upload` is the link to send it to; only the user who began the import gets it.
+         * @description Its progress and result, for the user who began it, and for admins and owners. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by upload; if there are more, `errorReport` links to a CSV file of all errors. While the import waits for its file, `upload` is the link to send it to; only the user who began the import gets it.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -641,7 +641,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an import
-         * @description No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.
+         * @description For the user who began it, and for admins and owners. No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1191,7 +1191,7 @@ export interface paths {
         put?: never;
         /**
          * Assign the prospects of a territory
-         * @description Creates a job over the prospects that are inside the polygon at this moment and that the caller may see. Filters count only inside `filter`: an unknown name there is refused, and a filter outside is ignored. `assign` gives the unassigned ones to `toUserId`. `unassign` takes those of `fromUserId`, or of all users, away from them. `reassign` gives those of `fromUserId` to `toUserId`. A prospect that another user gets before the job writes it is skipped with `changed_since`. The job is shown, paused, cancelled and undone like any job. 409 if a run that has not ended has the same territory, or a territory with a prospect that is also inside this one; `detail` names the job and `Location` leads to it. Assigning prospects does not assign the territory.
+         * @description Creates a job over the prospects that are inside the polygon at this moment and that the caller may see. Filters count only inside `filter`: an unknown name there is refused, and a filter outside is ignored. `assign` gives the unassigned ones to `toUserId`. `unassign` takes those of `fromUserId`, or of all users, away from them. `reassign` gives those of `fromUserId` to `toUserId`. A prospect that another user gets before the job writes it is skipped with `changed_since`. The job is shown, paused, cancelled and undone like any job. 409 if a run that has not ended has the same territory, or a territory with a prospect that is also inside this one; `detail` names the job and `Location` leads to it, if the user may see that job. Assigning prospects does not assign the territory.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1355,7 +1355,7 @@ export interface paths {
         put?: never;
         /**
          * Undo an import
-         * @description Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed. Also 409 if an earlier undo of it has not ended: `detail` contains the id of that job, and `Location` is its path.
+         * @description For the user who began the import, and for admins and owners. Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed. Also 409 if an earlier undo of it has not ended: `detail` contains the id of that job, and `Location` is its path, if the user may see it.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *

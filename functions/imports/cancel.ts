@@ -8,12 +8,12 @@ export const handler = endpoint(
   {
     summary: "Cancel an import",
     description:
-      "No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.",
+      "For the user who began it, and for admins and owners. No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.",
     tag: "Prospects",
     allow: "canManageProspects",
     path: IdPath,
     status: 200,
     response: ImportSummary,
   },
-  ({ context, caller, path }) => cancelImport(context, caller.companyId, path.id),
+  ({ context, caller, path }) => cancelImport(context, caller, path.id),
 );

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { doneAtExit } from "../command/at-exit.ts";
+import { codeOf } from "../command/error.ts";
 import { optionsOf, runCommand } from "../command/options.ts";
 import { root } from "./bundle.ts";
 
@@ -27,6 +28,7 @@ const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "pack
 
 /** Builds the console if needed. Returns true if it has built the console, which takes a few seconds. */
 export async function buildConsole(): Promise<boolean> {
+  removeLeftovers();
   const hash = hashOfSources();
   if (isBuilt(hash)) return false;
   const made = `${consoleDirectory}-${process.pid}`;
@@ -71,6 +73,22 @@ async function runVite(outDir: string): Promise<void> {
 
 const isBuilt = (hash: string): boolean =>
   existsSync(join(consoleDirectory, "index.html")) && existsSync(STATE) && readFileSync(STATE, "utf8") === hash;
+
+/** Removes the files of builds whose process was killed. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(folder)) {
+    const pid = /^dist-(\d+)(?:-old)?$/.exec(name)?.[1];
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
+}
 
 /**
  * Replaces `console/dist` with the directory `made`. It renames whole directories instead of copying files, so that a running service never

@@ -66,6 +66,8 @@ export interface LocalOptions extends TemplateOptions {
   readonly basemap?: Basemap;
   /** The URL of a DynamoDB-compatible server that is used instead of the bundled server. */
   readonly dynamoDbEndpoint?: string | undefined;
+  /** Is called when the port and the data directory belong to this service. */
+  readonly onClaimed?: () => void;
 }
 
 export interface LogLine {

@@ -85,6 +85,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const { dataDir, fresh = false } = options;
   const dir = dataDir === undefined ? temporaryDir() : await openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
+  options.onClaimed?.();
   const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
   // `bothEnded` waits for both promises even if one of them fails, so that `undo` also stops the servers that start meanwhile.
   const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));

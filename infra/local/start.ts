@@ -65,7 +65,13 @@ async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2), process.env);
   // Importing `service.ts` takes half a second. So it is imported after the options are read, and a wrong option is reported at once.
   const { startLocal } = await import("./service.ts");
-  const [service] = await Promise.all([startLocal({ ...options, onStep: stepPrinter() }), builtConsole()]);
+  let built = Promise.resolve();
+  // A start that is refused, for example because another service runs, builds nothing and prints only the reason.
+  const onClaimed = (): void => {
+    built = builtConsole();
+  };
+  const service = await startLocal({ ...options, onStep: stepPrinter(), onClaimed });
+  await built;
   // Import the module only if `--webhooks` is set, so that other starts stay fast.
   if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
   await announce(service);

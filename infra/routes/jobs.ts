@@ -69,7 +69,14 @@ export const jobRoutes: readonly Route[] = [
     path: "/api/prospects/imports/{id}/undo",
     file: "imports/undo",
     access: {
-      table: { ...currentDictionary, ...imports, ...newIds, ...newJob, bulkJobs: ["BatchGetItem", "PutItem"] },
+      table: {
+        ...currentDictionary,
+        ...imports,
+        ...newIds,
+        ...newJob,
+        importList: ["GetItem"],
+        bulkJobs: ["BatchGetItem", "PutItem"],
+      },
       bulkQueue: "send",
     },
   },

@@ -138,13 +138,16 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/imports/{id}",
     file: "imports/get",
-    access: { table: { ...imports }, files: { imports: ["GetObject"], uploads: ["PutObject"] } },
+    access: {
+      table: { ...imports, importList: ["GetItem"] },
+      files: { imports: ["GetObject"], uploads: ["PutObject"] },
+    },
   },
   {
     method: "POST",
     path: "/api/prospects/imports/{id}/cancel",
     file: "imports/cancel",
-    access: { table: { imports: ["GetItem", "UpdateItem"] } },
+    access: { table: { imports: ["GetItem", "UpdateItem"], importList: ["GetItem"] } },
   },
   {
     method: "POST",

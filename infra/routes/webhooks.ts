@@ -42,8 +42,9 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/rotate-secret",
     file: "webhooks/rotate-secret",
     access: {
-      table: { webhooks: ["Query", "UpdateItem"], dataKeys: ["GetItem", "PutItem"] },
-      secrets: "make",
+      // A company with a webhook has a data key.
+      table: { webhooks: ["Query", "UpdateItem"], dataKeys: ["GetItem"] },
+      secrets: "sign",
     },
   },
   {

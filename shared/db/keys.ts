@@ -129,11 +129,16 @@ export const addressBlock = (companyId: number, blockNumber: number): { pk: stri
 
 const importRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" });
 export const importList = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` });
-export const importEntry = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` });
+const importsOf = (userId: number | undefined): string => (userId === undefined ? "M#" : `U#${padded(userId)}#`);
+/** The list has each import twice: among all imports of the company (`userId` is undefined), and among those that this user has begun. */
+export const importEntry = (companyId: number, id: number, userId?: number): Key => ({
+  pk: `C#${companyId}#ML`,
+  sk: `${importsOf(userId)}${padded(id)}`,
+});
 /** Sort keys below `id`, or all if undefined. */
-export const importsBefore = (id: number | undefined) => ({
-  from: "M#",
-  upTo: `M#${id === undefined ? "~" : padded(id - 1)}`,
+export const importsBefore = (id: number | undefined, userId?: number) => ({
+  from: importsOf(userId),
+  upTo: `${importsOf(userId)}${id === undefined ? "~" : padded(id - 1)}`,
 });
 const exportRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" });
 export const bulkJob = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#J#${id}`, sk: "JOB" });

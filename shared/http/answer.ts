@@ -16,7 +16,7 @@ export function answer(
 ): APIGatewayProxyResult {
   return {
     statusCode: status,
-    headers: { "Content-Type": "application/json", ...commonHeaders(request), ...headers },
+    headers: { "Content-Type": "application/json", ...commonHeaders(request, status), ...headers },
     body: JSON.stringify(body),
   };
 }
@@ -58,26 +58,29 @@ function asApiError(error: unknown): ApiError {
   return new ApiError("internal", "internal", { cause: error });
 }
 
-export function commonHeaders(request: Request): Record<string, string> {
+export function commonHeaders(request: Request, status = 200): Record<string, string> {
   return {
     "X-Request-Id": request.requestId,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...corsHeaders(request),
-    ...serverTiming(),
+    ...serverTiming(status),
   };
 }
 
 /**
  * Returns a Server-Timing header with the DynamoDB usage of the request, if SERVER_TIMING is `on`. The `dur` values are counts and not
- * milliseconds.
+ * milliseconds. A 404 shows no units, because the size of a hidden row would distinguish it from a missing one.
  */
-function serverTiming(): Record<string, string> {
+function serverTiming(status: number): Record<string, string> {
   const usage = usageSoFar();
   if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};
-  const metrics = [
+  const units = [
     ["read-units", usage.readUnits, "DynamoDB read units"],
     ["write-units", usage.writeUnits, "DynamoDB write units"],
+  ] as const;
+  const metrics = [
+    ...(status === 404 ? [] : units),
     ["requests", usage.requests, "DynamoDB requests"],
     ["rounds", usage.rounds, "Sequential DynamoDB rounds"],
   ] as const;

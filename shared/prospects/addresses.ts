@@ -90,21 +90,33 @@ export async function findAddress(
   return found !== undefined && (await isPublished(table, companyId, importId)) ? found : undefined;
 }
 
-export async function readAddress(context: ApiContext, companyId: number, id: number): Promise<StoredAddress> {
-  const found = await findAddress(context, companyId, id);
-  if (found === undefined) throw notFound("address");
-  return found;
-}
-
 /** The form that the API shows and that prospects copy. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
 
 /** Throws `not_found` if the address does not exist or the caller may not see it. */
 export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
-  const stored = await readAddress(context, caller.companyId, id);
-  if (!(await seesAddress(context.table, caller, stored))) throw notFound("address");
+  const stored = await findVisibleAddress(context, caller, id);
+  if (stored === undefined) throw notFound("address");
   return presentAddress(stored);
 }
+
+/** Undefined if it does not exist or the caller may not see it. */
+export async function findVisibleAddress(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+): Promise<StoredAddress | undefined> {
+  const { companyId } = caller;
+  const stored = await findAddress(context, companyId, id);
+  if (visibleAssignee(caller) === undefined) return stored;
+  const { live, deleted } = await holdersOf(context.table, stored ?? nobodys(companyId, id));
+  return allowsAddress(caller, [...live, ...deleted]) ? stored : undefined;
+}
+
+type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
+
+/** The holders of a missing address are read like those of a hidden one. Otherwise, the calls would show which of both it is. */
+const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Address> {
   const address = addressFrom(await context.ids.nextAddress(companyId), input);
@@ -126,30 +138,8 @@ export function allowsAddress(caller: Caller, holders: readonly Holder[]): boole
   return deciding.length === 0 || deciding.some((holder) => isInScope(caller, holder));
 }
 
-/** Holders read in one batch. Usually the caller may see one of the first. */
-const HOLDERS_AT_ONCE = 100;
-
-export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
-  if (visibleAssignee(caller) === undefined) return true;
-  const ids = [...(stored.prospectIds ?? [])];
-  const holders: StoredProspect[] = [];
-  for (let at = 0; at < ids.length; at += HOLDERS_AT_ONCE) {
-    const { live, deleted } = await holdersAmong(table, stored, ids.slice(at, at + HOLDERS_AT_ONCE));
-    if (live.some((prospect) => isVisible(caller, prospect))) return true;
-    holders.push(...live, ...deleted);
-  }
-  return allowsAddress(caller, holders);
-}
-
-const holdersOf = (table: Table, stored: StoredAddress): Promise<Holders> =>
-  holdersAmong(table, stored, [...(stored.prospectIds ?? [])]);
-
-async function holdersAmong(
-  table: Table,
-  { companyId, id }: StoredAddress,
-  prospectIds: readonly number[],
-): Promise<Holders> {
-  const items = await table.batchGet(prospectIds.map((prospectId) => keys.prospect(companyId, prospectId)));
+async function holdersOf(table: Table, { companyId, id, prospectIds = new Set() }: Held): Promise<Holders> {
+  const items = await table.batchGet([...prospectIds].map((prospectId) => keys.prospect(companyId, prospectId)));
   const holders = items.map(storedProspect).filter(({ address }) => address?.id === id);
   const { live = [], deleted = [] } = Object.groupBy(holders, ({ deletedAt }) =>
     deletedAt === undefined ? "live" : "deleted",
@@ -180,11 +170,12 @@ interface Changed {
 }
 
 async function change(context: ApiContext, caller: Caller, id: number, patch: AddressPatch): Promise<Changed> {
-  const stored = await readAddress(context, caller.companyId, id);
-  const holders = await holdersOf(context.table, stored);
+  const { companyId } = caller;
+  const stored = await findAddress(context, companyId, id);
+  const holders = await holdersOf(context.table, stored ?? nobodys(companyId, id));
   const { live, deleted } = holders;
-  if (!allowsAddress(caller, [...live, ...deleted]) || !live.every((prospect) => isVisible(caller, prospect)))
-    throw notFound("address");
+  const isSeen = allowsAddress(caller, [...live, ...deleted]) && live.every((prospect) => isVisible(caller, prospect));
+  if (stored === undefined || !isSeen) throw notFound("address");
   const current = presentAddress(stored);
   const address = patched(current, patch);
   if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
@@ -223,7 +214,8 @@ function addressWrite(
 
 /** Changes outdated copies, or removes `isSpreading` if there are none. Returns true if another call is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
-  const stored = await readAddress(context, caller.companyId, id);
+  const stored = await findAddress(context, caller.companyId, id);
+  if (stored === undefined) throw notFound("address");
   const address = presentAddress(stored);
   const { live } = await holdersOf(context.table, stored);
   const outdated = live.filter((prospect) => prospect.address !== null && !isSame(prospect.address, address));

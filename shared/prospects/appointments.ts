@@ -22,7 +22,7 @@ import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.t
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readProspectOfFact } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
-import { findAttached, findLocator, locatorWrite } from "#shared/prospects/rows.ts";
+import { findAttached, findLocator, locatorWrite, NOWHERE } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { StoredAppointment } from "#shared/prospects/stored.ts";
@@ -168,8 +168,8 @@ interface Found {
 
 async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
   const { companyId } = caller;
-  const prospectId = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
-  if (prospectId === undefined) throw notFound("appointment");
+  const located = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
+  const prospectId = located ?? NOWHERE.prospectId;
   const key = attachedKeys.appointment(companyId, prospectId, id);
   const found = await findAttached(context, caller, prospectId, key);
   if (found === undefined) throw notFound("appointment");

@@ -19,7 +19,14 @@ import {
   isVisible,
   readVisibleProspect,
 } from "#shared/prospects/read.ts";
-import { findAttached, findNoteLocators, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
+import {
+  findAttached,
+  findNoteLocators,
+  insertNote,
+  NOWHERE,
+  removeNote,
+  replaceNote,
+} from "#shared/prospects/rows.ts";
 import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
@@ -157,9 +164,8 @@ interface FoundNote {
 
 async function findNote(context: ApiContext, caller: Caller, id: number): Promise<FoundNote> {
   const { companyId } = caller;
-  const locator = (await findNoteLocators(context.table, companyId, [id])).get(id);
-  if (locator === undefined) throw notFound("note");
-  const { prospectId, createdAt } = locator;
+  const locators = await findNoteLocators(context.table, companyId, [id]);
+  const { prospectId, createdAt } = locators.get(id) ?? NOWHERE;
   const found = await findAttached(
     context,
     caller,

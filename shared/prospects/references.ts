@@ -11,10 +11,10 @@ import { type Address, isSame } from "#shared/prospects/address.ts";
 import { addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
 import {
   findAddress,
+  findVisibleAddress,
   linkWrite,
   newAddressWrite,
   presentAddress,
-  seesAddress,
   unlinkWrite,
 } from "#shared/prospects/addresses.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
@@ -120,12 +120,10 @@ export async function resolveAddress(
   if (addressId != null) {
     if (addressId === current?.id) return unchanged;
     const [found, unlink] = await Promise.all([
-      findAddress(context, companyId, addressId),
+      findVisibleAddress(context, caller, addressId),
       unlinkOf(context, companyId, current),
     ]);
-    if (found === undefined || !(await seesAddress(context.table, caller, found))) {
-      throw badReference("an address", "addressId");
-    }
+    if (found === undefined) throw badReference("an address", "addressId");
     const links = (prospectId: number): Write[] => [linkWrite(found, prospectId), ...unlink(prospectId)];
     return { address: presentAddress(found), links };
   }

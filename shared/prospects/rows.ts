@@ -194,6 +194,9 @@ export async function findNoteLocators(
   return locators;
 }
 
+/** A missing note or appointment takes the same reads as a hidden one. Otherwise, the calls would show which of both it is. */
+export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
+
 /**
  * Returns undefined if a row is missing, or if the caller may not see the prospect now. A past assignment gives no right to read or change
  * existing rows.

@@ -159,14 +159,15 @@ export const changeByImport = (
   importId: string,
   dictionary: Dictionary,
   changeOf: (current: StoredProspect) => Promise<Change>,
-): Promise<void> =>
+): Promise<StoredProspect> =>
   optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
-    if (current.changedByImport === importId) return;
+    if (current.changedByImport === importId) return current;
     const change = { ...(await changeOf(current)), importId };
     // `context.commit` also stores the response for a repetition of the request. Only the last transaction of an import may store it.
     const commit: ApiContext["commit"] = (writes) => transactAny(context.table, writes);
     await writeChange({ ...context, commit }, caller, current, change, dictionary);
+    return current;
   });
 
 /** Returns `current` if no field changes. */

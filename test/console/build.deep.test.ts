@@ -1,10 +1,12 @@
 /** Tests the built console. The files that every page loads must be small, and only pages that show a map may load the map. */
-import { readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
 import { onceInRun } from "../harness/once.ts";
+import { present } from "../harness/shapes.ts";
 
 /** Maximum kilobytes that a browser may load before it shows the first page. The files are counted in compressed form. */
 const SHELL_KB = 110;
@@ -23,6 +25,21 @@ function shell(): string[] {
     ...[...read("index.html").matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, name = ""]) => name),
   ];
 }
+
+test("a build removes the directories of builds whose process was killed, and no others", async () => {
+  const { pid: ended = 0 } = spawnSync(process.execPath, ["--version"]);
+  const [left, old, running] = [`${ended}`, `${ended}-old`, `${process.pid}`].map(
+    (end) => `${consoleDirectory}-${end}`,
+  );
+  const made = [left, old, running].map(present);
+  for (const directory of made) mkdirSync(directory, { recursive: true });
+  try {
+    await buildConsole();
+    expect(made.map((directory) => existsSync(directory))).toEqual([false, false, true]);
+  } finally {
+    for (const directory of made) rmSync(directory, { recursive: true, force: true });
+  }
+});
 
 test(`the shell has at most ${SHELL_KB} KB`, () => {
   // The page, its icon, two scripts and two style sheets. The bundler shares the smaller ones with the dialog of the drafts.

@@ -64,11 +64,6 @@ const rare: readonly RareGrants[] = [
     reason: "A company writes nothing for a minute: test/company-index/old-entries.deep.test.ts.",
   },
   {
-    files: ["webhooks/rotate-secret"],
-    grants: ["PutItem dataKeys"],
-    reason: "The company has only webhooks from before encryption, and no data key: test/secrets/secrets.test.ts.",
-  },
-  {
     files: ["index/flush"],
     grants: [
       "UpdateItem index",

@@ -143,7 +143,7 @@ async function newCommon(company: Company, owner: string) {
       registrations,
     }),
   ]);
-  const imports = shared.known(bodyOf(imported, 200, Identified).id);
+  const imports = admins.known(bodyOf(imported, 200, Identified).id);
   const { id, registrations: made } = bodyOf(webhook, 201, WithRegistration);
   return {
     imports,

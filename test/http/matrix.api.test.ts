@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
 import type { Answer } from "../harness/client.ts";
-import { bodyOf } from "../harness/shapes.ts";
+import { bodyOf, problemOf } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { newCast } from "./matrix-cast.ts";
 import { documentedReferences, references } from "./matrix-references.ts";
@@ -39,13 +39,20 @@ async function call(caller: CallerName, method: string, path: string, body?: unk
 /** Returns the status, the media type and the problem body without the request id, which differs in every answer. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
-  return { status, type: headers.get("content-type"), problem };
+  const calls = headers.get("server-timing");
+  expect(calls?.startsWith("requests;")).toBe(status === 404);
+  return { status, type: headers.get("content-type"), problem, calls };
 }
 
-/** Sends the requests, and expects the same error in every answer. Returns the status of this error. */
-async function sameProblem(requests: readonly (() => Promise<Answer>)[]): Promise<number | undefined> {
+/** Now and then, a function reserves ids or reads changed names again. This adds calls to one answer only. */
+const TRIES = 3;
+
+/** Sends the requests, and expects the same error and the same calls to the table in every answer. Returns the status of this error. */
+async function sameProblem(requests: readonly (() => Promise<Answer>)[], tries = TRIES): Promise<number | undefined> {
   const problems: unknown[] = [];
   for (const request of requests) problems.push(problemShape(await request()));
+  if (tries > 1 && new Set(problems.map((problem) => JSON.stringify(problem))).size > 1)
+    return sameProblem(requests, tries - 1);
   for (const problem of problems) expect(problem).toEqual(problems[0]);
   return z.parse(z.looseObject({ status: z.number() }), problems[0]).status;
 }
@@ -95,11 +102,14 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
 
 /**
  * Expects that a caller cannot distinguish a hidden record from a missing record. The answers must be equal for a record of another company
- * and for a missing record. For `plain`, the answer for another user's record must be equal too.
+ * and for a missing record. The answer for a record of the same company that the caller may not see must be equal too.
  */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
-  for (const caller of someOf(["owner", "plain"], at)) {
-    const hidden = row.whose === "other" && caller === "plain" ? [kept.other] : [];
+  const unseenBy = (["plain", "viewer", "manager"] as const).filter(
+    (caller) => row.statuses[callers.indexOf(caller)] === 404,
+  );
+  for (const caller of new Set([...someOf(["owner", "plain"], at), ...unseenBy])) {
+    const hidden = caller !== "owner" && unseenBy.includes(caller) ? [kept[row.whose]] : [];
     const among = (body: object | undefined) =>
       sameProblem(
         [foreign.mine, never, ...hidden].map((records) => () => call(caller, row.method, pathOf(row, records), body)),
@@ -120,13 +130,16 @@ test("only the user who began an import gets its upload link", async () => {
     const path = `/api/prospects/imports/${begun.id}`;
     const link = new URL(begun.upload?.url ?? "");
     for (const caller of makers.filter((other) => other !== maker)) {
-      const answers = [await call(caller, "GET", path), await call(caller, "GET", "/api/prospects/imports")];
-      expect(bodyOf(answers[0] ?? expect.fail(), 200, Job)).toMatchObject({ state: "awaiting_upload", upload: null });
-      for (const { text } of answers) expect(text).not.toContain(link.pathname);
+      const [shown, listed] = [await call(caller, "GET", path), await call(caller, "GET", "/api/prospects/imports")];
+      if (caller === "manager") problemOf(shown, 404, "not_found");
+      else expect(bodyOf(shown, 200, Job)).toMatchObject({ state: "awaiting_upload", upload: null });
+      expect(listed.text.includes(`"id":${begun.id},`)).toBe(caller !== "manager");
+      for (const { text } of [shown, listed]) expect(text).not.toContain(link.pathname);
     }
     const own = bodyOf(await call(maker, "GET", path), 200, Job);
     expect(new URL(own.upload?.url ?? "").pathname).toBe(link.pathname);
-    const cancelled = await call("admin", "POST", `${path}/cancel`);
+    expect((await call(maker, "GET", "/api/prospects/imports")).text).toContain(`"id":${begun.id},`);
+    const cancelled = await call(maker, "POST", `${path}/cancel`);
     expect(cancelled.status).toBe(200);
     expect(cancelled.text).not.toContain(link.pathname);
   }

@@ -328,7 +328,7 @@ describe("a failed or cancelled import", () => {
         return {
           kind: "late",
           meanwhile: async () => {
-            isCancelled = await cancelImport(harness.sound(), job.companyId, job.id).then(
+            isCancelled = await cancelImport(harness.sound(), company.caller, job.id).then(
               () => true,
               () => false,
             );

@@ -26,7 +26,7 @@ test("the later import is first, also if it has the lower id, and each import sa
   }
   const [oldest = 0, middle = 0, newest = 0] = begun;
   expect(newest).toBeLessThan(middle);
-  const { items } = await listImports(first, caller.companyId, { limit: 20 });
+  const { items } = await listImports(first, caller, { limit: 20 });
   expect(items.map(({ id, createdByUserId }) => [id, createdByUserId])).toEqual([
     [newest, caller.userId],
     [middle, repId],

@@ -94,7 +94,7 @@ test("a job that has only checked its rows shows no updates", async () => {
 test("a cancelled job keeps its updates, and shows those that it had reported", async () => {
   const { caller, job } = await seeded();
   const context = reporting(harness.sound(), async ({ state, updated }) => {
-    if (state === "running" && updated >= 96) await cancelImport(harness.sound(), job.companyId, job.id);
+    if (state === "running" && updated >= 96) await cancelImport(harness.sound(), caller, job.id);
   });
   await harness.run(context, job);
   await harness.settle();

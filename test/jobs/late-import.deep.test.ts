@@ -182,7 +182,7 @@ test.each([
     expect(detail).toContain("Idempotency-Key");
     expect(detail).toContain("GET /api/prospects/imports");
     expect(await visible(company)).toHaveLength(shown);
-    const { items } = await listImports(sound(), company.caller.companyId, ImportQuery.parse({}));
+    const { items } = await listImports(sound(), company.caller, ImportQuery.parse({}));
     expect(items).toMatchObject([{ state: shown > 0 ? "completed" : "running", imported: shown }]);
   },
 );

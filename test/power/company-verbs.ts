@@ -261,7 +261,7 @@ const jobs: Group<Jobs> = {
     },
     end: async (context, at) => (await leaseOf(context, at)).end({ state: "completed" }),
     sweep: (context) => sweepJobs(context),
-    "cancel the import": (context, { caller, upload }) => cancelImport(context, caller.companyId, upload),
+    "cancel the import": (context, { caller, upload }) => cancelImport(context, caller, upload),
     "give the import up": async (context, { caller, upload }) =>
       failUnlessCompleted(context, await findImport(context, caller.companyId, upload)),
   },

@@ -2,6 +2,7 @@
  * Tests that a company's steady events are not delayed while 10 000 events of another company wait for a receiver that is slow or failing.
  */
 import { beforeEach, expect, test } from "vitest";
+import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -23,7 +24,8 @@ test.each([
   "a receiver that %s",
   async (_, trouble, wasQuick) => {
     const found = await isolate(db, { events: EVENTS, others: 600, trouble, wasQuick });
-    expect(found.worstLatenessMs).toBe(0);
+    // A sender whose receiver was quick waits this long for a slot. It cannot send deliveries of the other company meanwhile.
+    expect(found.worstLatenessMs).toBeLessThanOrEqual(wasQuick ? RECHECKS * RECHECK_MS : 0);
     expect(found.mostConcurrent).toBeLessThanOrEqual(slotLimit(10, !wasQuick));
     const { clock } = found.simulation.context;
     const again = { again: 0, wait: () => Promise.resolve() };

@@ -4,7 +4,7 @@ import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { notFound } from "#shared/errors.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
 import type { Job, JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";
 import { countsInChunk, plus, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
@@ -14,6 +14,12 @@ import { Id } from "#shared/schema.ts";
 
 const mayRead = (caller: Caller, { createdBy }: Pick<StoredBulk, "createdBy">): boolean =>
   isAdmin(caller) || createdBy === caller.userId;
+
+/** The error of a request that must wait for another job. It names this job only to users who may see it. */
+export const excludedBy = (caller: Caller, job: StoredBulk, reason: string): ApiError =>
+  mayRead(caller, job)
+    ? new ApiError("conflict", `The job ${job.id} ${reason}.`, { location: `/api/jobs/${job.id}` })
+    : new ApiError("conflict", "Another job is running.");
 
 /** Throws `not_found` if it does not exist, or if another user has created it and the caller is no admin. */
 export async function findJob({ table }: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {

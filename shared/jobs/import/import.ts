@@ -256,8 +256,8 @@ async function writeFile(
   const names = importNames(dictionary, await ensureTags(context, companyId, read.newTags));
   // Existing prospects are changed first. A repeated request finds them already changed.
   progress.isChanging = read.changes.length > 0;
-  const lateFaults = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
-  const file = withLateFaults(read, lateFaults);
+  const late = await changeProspects(context, caller, { importId: String(id), by, ...names }, read.changes);
+  const file = { ...withLateFaults(read, late.faults), warnings: read.warnings + late.warnings };
   const total = plus(none, file);
   const { first, ...blocks } = await leaseImportIds(context.ids, companyId, id, total);
   const stored = newImport(context, caller, id, file, blocks);

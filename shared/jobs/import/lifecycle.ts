@@ -21,18 +21,19 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   return [
     { put: { ...keys.import(companyId, id), ...stored, ...due }, when: absent },
     { put: { ...keys.openImport(companyId, id), type: "openImport", id } },
-    listEntry(stored),
+    ...listEntries(stored),
   ];
 };
 
 export const openingCompleted = (stored: StoredImport): Write[] => [
   { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
-  listEntry(stored),
+  ...listEntries(stored),
 ];
 
-const listEntry = ({ companyId, id }: StoredImport): Write => ({
-  put: { ...keys.importEntry(companyId, id), type: "importEntry", id },
-});
+const listEntries = ({ companyId, id, createdBy }: StoredImport): Write[] =>
+  [keys.importEntry(companyId, id), keys.importEntry(companyId, id, createdBy)].map((key) => ({
+    put: { ...key, type: "importEntry", id },
+  }));
 
 /**
  * Returns the writes that complete an import, for the transaction that adds the prospects to the company index. They remove the import's id

@@ -7,7 +7,7 @@ import type { Counts, RowFault } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { nearestOf } from "#shared/nearest.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
-import { type Draft, draftOf, filledCellsOf, type Names } from "#shared/prospects/csv/draft.ts";
+import { type Draft, draftOf, filledCellsOf, type Names, quoted } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import {
@@ -146,8 +146,11 @@ function readRow(
 }
 
 function withTags(read: ReadRow, tags: NewTags): ReadRow {
-  if ("fault" in read || tags.take("draft" in read ? read.draft.tags : read.change.filled.tags)) return read;
-  return { row: read.row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
+  if ("fault" in read) return read;
+  const refused = tags.take("draft" in read ? read.draft.tags : read.change.filled.tags);
+  if (refused === undefined) return read;
+  const plain = `tags: the company can have at most ${limits.tagsPerCompany} tags`;
+  return { row: read.row, fault: `${plain}, and ${quoted(refused)} would be one more`, plain };
 }
 
 /** Throws BadFile if the file is not CSV, or lacks the column with these keys. */
@@ -215,12 +218,12 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** If they would exceed the company's maximum, it adds none and returns false. */
-  take(tags: readonly string[]): boolean {
+  /** If they would exceed the company's maximum, it adds none and returns the first one that would. */
+  take(tags: readonly string[]): string | undefined {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
-    if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
-    for (const value of fresh) this.#added.set(folded(value), value);
-    return true;
+    const refused = fresh[Math.max(0, limits.tagsPerCompany - this.#known.size - this.#added.size)];
+    if (refused === undefined) for (const value of fresh) this.#added.set(folded(value), value);
+    return refused;
   }
 }
 

@@ -1,6 +1,6 @@
 /** The API requests for imports of uploaded files: they begin, read, list and cancel imports. */
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -146,8 +146,22 @@ export async function findImport({ table }: Pick<ApiContext, "table">, companyId
   return StoredImport.parse(item);
 }
 
+/** Returns undefined for admins and owners, who see all imports of the company. Other users see those that they have begun. */
+const ownerOfSeen = (caller: Caller): number | undefined => (isAdmin(caller) ? undefined : caller.userId);
+
+/** Throws `not_found` if it does not exist or the caller may not see it. */
+export async function findVisibleImport(context: Pick<ApiContext, "table">, caller: Caller, id: number) {
+  const { companyId } = caller;
+  const userId = ownerOfSeen(caller);
+  // The row of an import may be large, so the units of a read of it would show that it exists.
+  const isHidden =
+    userId !== undefined && (await context.table.get(keys.importEntry(companyId, id, userId))) === undefined;
+  if (isHidden) throw notFound("import");
+  return findImport(context, companyId, id);
+}
+
 export async function readImport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Import> {
-  return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
+  return presentImport(context, links, caller, await findVisibleImport(context, caller, id));
 }
 
 /** Only the user who began it gets the upload link, because the file is imported with this user's rights. */
@@ -226,12 +240,13 @@ function writtenRows(stored: StoredImport): number {
 const Entry = z.object({ id: Id });
 
 export async function listImports(
-  { table }: ApiContext,
-  companyId: number,
+  { table }: Pick<ApiContext, "table">,
+  caller: Caller,
   { cursor, limit }: ImportQuery,
 ): Promise<ImportPage> {
+  const { companyId } = caller;
   const ids: number[] = [];
-  const range = { ...keys.importList(companyId), ...keys.importsBefore(cursor) };
+  const range = { ...keys.importList(companyId), ...keys.importsBefore(cursor, ownerOfSeen(caller)) };
   for await (const item of table.query({ ...range, newestFirst: true, pageItems: limit + 1 })) {
     ids.push(Entry.parse(item).id);
     if (ids.length > limit) break;
@@ -248,9 +263,9 @@ export async function listImports(
 }
 
 /** Cancels an import. An invocation may write rows until its lease expires, so the job deletes them only then. */
-export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
+export const cancelImport = (context: ApiContext, caller: Caller, id: number): Promise<ImportSummary> =>
   optimistic(async () => {
-    const stored = await findImport(context, companyId, id);
+    const stored = await findVisibleImport(context, caller, id);
     if (stored.state === "cancelled") return summaryOf(stored);
     if (stored.job === undefined || stored.state === "completed" || stored.state === "failed") {
       throw new ApiError("conflict", "Only an import by upload that has not ended can be cancelled.");
@@ -259,7 +274,7 @@ export const cancelImport = (context: ApiContext, companyId: number, id: number)
     const changed = { state: "cancelled" as const, updatedAt: iso(nowMs) };
     const due = { dueShard: keys.jobShard, dueAt: iso(Math.max(nowMs, stored.runsUntil)) };
     const update = {
-      update: keys.import(companyId, id),
+      update: keys.import(caller.companyId, id),
       change: { set: { ...changed, ...due }, add: { version: 1 } },
       when: equals("version", stored.version),
     };

@@ -9,10 +9,11 @@ import { ApiError } from "#shared/errors.ts";
 import type { Candidate, Decision, Kind } from "#shared/jobs/bulk/kind.ts";
 import { chunksOf, consecutiveIds } from "#shared/jobs/bulk/members.ts";
 import { jobsIn } from "#shared/jobs/bulk/queue.ts";
+import { excludedBy } from "#shared/jobs/bulk/read.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
-import { findImport } from "#shared/jobs/import/requests.ts";
+import { findVisibleImport } from "#shared/jobs/import/requests.ts";
 import { notesAttributes } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
@@ -44,7 +45,7 @@ export async function beginImportUndo(
 ): Promise<Job> {
   const { companyId } = caller;
   const [{ state, dryRun, imported, prospectBlocks }, names, id] = await Promise.all([
-    findImport(context, companyId, importId),
+    findVisibleImport(context, caller, importId),
     currentDictionary(context, companyId),
     context.ids.next(),
   ]);
@@ -65,18 +66,14 @@ export async function beginImportUndo(
     // The ids of the created prospects are consecutive, from the first one of a block.
     ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
   };
-  return startJob(context, jobs, caller, names, job, [], (queue) =>
-    refuseSecondUndo(context, companyId, importId, queue),
-  );
+  return startJob(context, jobs, caller, names, job, [], (queue) => refuseSecondUndo(context, caller, importId, queue));
 }
 
-/** Throws `conflict` with the id of an undo of this import that has not ended. */
-async function refuseSecondUndo({ table }: ApiContext, companyId: number, importId: number, queue: StoredQueue) {
-  const open = (await jobsIn(table, companyId, queue)).find(
+/** Throws `conflict` if an undo of this import has not ended. */
+async function refuseSecondUndo({ table }: ApiContext, caller: Caller, importId: number, queue: StoredQueue) {
+  const open = (await jobsIn(table, caller.companyId, queue)).find(
     ({ kind, undoes }) => kind === "import_undo" && undoes === importId,
   );
   if (open === undefined) return;
-  throw new ApiError("conflict", `The job ${open.id} already undoes this import and has not ended.`, {
-    location: `/api/jobs/${open.id}`,
-  });
+  throw excludedBy(caller, open, "already undoes this import and has not ended");
 }

@@ -34,6 +34,7 @@ export async function updateRows(
   const ofImport = { importId: String(id), by: file.matching.by, ...known };
   const report = await ErrorReport.open(context.objects, { companyId, id }, job.progress.report);
   let { row, updated, skipped } = job.progress;
+  let { warnings = 0 } = lease.stored;
   const shown = row === 0 ? [] : unpacked(z.array(RowFault), lease.stored.errors);
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { ...file, tags: new NewTags(file.dictionary, job.progress.newTags), after: row };
@@ -41,17 +42,19 @@ export async function updateRows(
   const shownUpdates = (count: number): number => Math.max(lease.stored.written ?? 0, count);
   const checkpoint = async (): Promise<void> => {
     const progress = { ...job.progress, row, updated, skipped, report: await report.checkpoint(row) };
-    await lease.save({ errors: packed(shown), written: shownUpdates(updated), job: { ...job, runs: 0, progress } });
+    const counts = { errors: packed(shown), written: shownUpdates(updated), warnings };
+    await lease.save({ ...counts, job: { ...job, runs: 0, progress } });
   };
   let stored = row;
   for await (const batch of batchesOf(readRows(bytes, reading))) {
     const late = await changeProspects(context, caller, ofImport, batch.changes, (changed) =>
       lease.heartbeat({ written: shownUpdates(updated + changed) }),
     );
-    const faults = [...batch.faults, ...late].sort((a, b) => a.row - b.row);
+    const faults = [...batch.faults, ...late.faults].sort((a, b) => a.row - b.row);
     shown.push(...faults.slice(0, limits.jobErrors - shown.length));
     await report.add(faults);
-    updated += batch.changes.length - late.length;
+    updated += batch.changes.length - late.faults.length;
+    warnings += late.warnings;
     skipped += faults.length;
     row = batch.row;
     if (row - stored < CHECKPOINT_ROWS && !lease.isLate()) continue;
@@ -64,7 +67,13 @@ export async function updateRows(
   const hasReport = skipped > shown.length;
   if (hasReport) await report.finish();
   const progress = { ...beginningOf("write"), updated, newTags: job.progress.newTags };
-  await lease.save({ updated, skipped, errors: packed(shown), job: { ...job, hasReport, runs: 0, progress } });
+  await lease.save({
+    updated,
+    skipped,
+    warnings,
+    errors: packed(shown),
+    job: { ...job, hasReport, runs: 0, progress },
+  });
   return true;
 }
 
@@ -74,7 +83,7 @@ const PARALLEL = 12;
 const ROWS_TOGETHER = 96;
 
 /**
- * Returns a fault for each row whose prospect can no longer be changed. When it returns or throws, no change is still running. A repeated
+ * Returns a fault for each row whose prospect can no longer be changed, and the number of values that were left out. When it returns or throws, no change is still running. A repeated
  * call does not change a prospect a second time.
  */
 export async function changeProspects(
@@ -83,14 +92,16 @@ export async function changeProspects(
   ofImport: ImportOfChanges,
   rows: readonly ChangedRow[],
   onProgress: (changed: number) => Promise<void> = async () => undefined,
-): Promise<RowFault[]> {
+): Promise<{ readonly faults: readonly RowFault[]; readonly warnings: number }> {
   const faults: RowFault[] = [];
+  let warnings = 0;
   for (let at = 0; at < rows.length; at += ROWS_TOGETHER) {
     await onProgress(at - faults.length);
     await mapConcurrently(rows.slice(at, at + ROWS_TOGETHER), PARALLEL, async ({ row, change }) => {
-      const message = await changeByRow(context, caller, ofImport, change);
+      const { message, warnings: own } = await changeByRow(context, caller, ofImport, change);
       if (message !== undefined) faults.push({ row, message });
+      warnings += own;
     });
   }
-  return faults.sort((a, b) => a.row - b.row);
+  return { faults: faults.sort((a, b) => a.row - b.row), warnings };
 }

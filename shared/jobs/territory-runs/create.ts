@@ -5,10 +5,11 @@ import type { Objects } from "#shared/aws/s3.ts";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
 import type { Area } from "#shared/company-index/criteria.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import { ApiError, badReference } from "#shared/errors.ts";
+import { badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
 import { jobsIn } from "#shared/jobs/bulk/queue.ts";
+import { excludedBy } from "#shared/jobs/bulk/read.ts";
 import type { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
 import type { StoredAction, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
@@ -51,7 +52,7 @@ export async function createRun(
     dryRun: dryRun === true,
     job: { kind: "territory_run", events, action, territoryId },
     prepare,
-    guard: (queue) => refuseOverlap(context, services.objects, { companyId, territoryId, area }, queue),
+    guard: (queue) => refuseOverlap(context, services.objects, caller, { territoryId, area }, queue),
   });
 }
 
@@ -70,32 +71,30 @@ function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dict
 }
 
 interface Run {
-  readonly companyId: number;
   readonly territoryId: number;
   readonly area: Area;
 }
 
 /**
- * Throws `conflict` with the id of the first open run with the same territory, or with a prospect in both polygons, as they were at the
+ * Throws `conflict` if there is an open run with the same territory, or with a prospect in both polygons, as they were at the
  * creation. Filters are not compared, because a prospect may change and then match both.
  */
 async function refuseOverlap(
   context: ReadContext,
   objects: Objects,
-  { companyId, territoryId, area }: Run,
+  caller: Caller,
+  { territoryId, area }: Run,
   queue: StoredQueue,
 ): Promise<void> {
+  const { companyId } = caller;
   for (const job of await jobsIn(context.table, companyId, queue)) {
-    const { id } = job;
     if (job.territoryId === undefined) continue;
     if (job.territoryId !== territoryId) {
-      const other = polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, id))));
+      const other = polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, job.id))));
       const criteria = { areas: [area, other], words: [] };
       const { matches } = await findProspects(context, companyId, () => criteria);
       if (matches.total === 0) continue;
     }
-    throw new ApiError("conflict", `The job ${id} has not ended and runs over prospects of this territory.`, {
-      location: `/api/jobs/${id}`,
-    });
+    throw excludedBy(caller, job, "has not ended and runs over prospects of this territory");
   }
 }

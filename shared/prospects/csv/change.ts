@@ -29,15 +29,21 @@ export interface ImportOfChanges {
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-/** Returns undefined, or a message, for example because the prospect was deleted during the import. */
+interface Outcome {
+  /** Undefined, or why the prospect was not changed, for example because it was deleted during the import. */
+  readonly message?: string;
+  /** The number of values below synonyms that were left out, because the prospect cannot take them. */
+  readonly warnings: number;
+}
+
 export async function changeByRow(
   context: ApiContext,
   caller: Caller,
   { importId, by, dictionary, tagIds }: ImportOfChanges,
   { id, filled, lenient }: RowChange,
-): Promise<string | undefined> {
+): Promise<Outcome> {
   try {
-    await changeByImport(context, caller, id, importId, dictionary, async (current) => {
+    const before = await changeByImport(context, caller, id, importId, dictionary, async (current) => {
       if (!hasKeyOf(by, current, filled)) throw new ApiError("conflict", GONE);
       const tags = filled.tags.flatMap((value) => tagIds.get(folded(value)) ?? []);
       return {
@@ -46,11 +52,11 @@ export async function changeByRow(
         note: await newNoteOf(context, current, filled),
       };
     });
-    return undefined;
+    return { warnings: leftOut(before, filled, lenient) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.code === "not_found") return GONE;
-    if (error.code === "conflict" || error.code === "validation_failed") return error.message;
+    if (error.code === "not_found") return { message: GONE, warnings: 0 };
+    if (error.code === "conflict" || error.code === "validation_failed") return { message: error.message, warnings: 0 };
     throw error;
   }
 }
@@ -93,11 +99,12 @@ function patchOf(
 
 /** Undefined if the row changes nothing. The prospect then keeps its `formattedAddress`, which a client may have sent. */
 function addressOf(
-  { address }: StoredProspect,
-  { address: parts }: FilledCells,
+  current: StoredProspect,
+  filled: FilledCells,
   lenient: RowChange["lenient"],
 ): NewAddress | undefined {
-  const { address1, address2, city, state, zip } = { ...address, ...parts };
+  const { address } = current;
+  const { address1, address2, city, state, zip } = { ...address, ...filled.address };
   const isSame =
     address1 === address?.address1 &&
     (address2 ?? null) === (address?.address2 ?? null) &&
@@ -106,10 +113,18 @@ function addressOf(
     zip === address?.zip;
   if (isSame) return undefined;
   if (address1 === undefined || city === undefined || state === undefined || zip === undefined) {
-    if (addressColumns.every((part) => parts[part] === undefined || lenient.has(part))) return undefined;
+    if (leftOut(current, filled, lenient) > 0) return undefined;
     throw new ApiError("conflict", "must have address1, city, state and zip, because the prospect has no address");
   }
   return { address1, address2, city, state, zip };
+}
+
+/** Returns the number of parts of an incomplete address, if the prospect has no address and the file names all of them by synonyms. */
+function leftOut({ address }: StoredProspect, filled: FilledCells, lenient: RowChange["lenient"]): number {
+  const { address1, city, state, zip } = { ...address, ...filled.address };
+  const parts = addressColumns.filter((part) => filled.address[part] !== undefined);
+  const isWhole = [address1, city, state, zip].every((part) => part !== undefined);
+  return isWhole || !parts.every((part) => lenient.has(part)) ? 0 : parts.length;
 }
 
 /**

@@ -166,7 +166,7 @@ function withValue(fault: CellFault, cell: Cell): CellFault {
 }
 
 /** Values and names of a company are quoted without characters that JSON would escape. */
-const quoted = (text: string): string => {
+export const quoted = (text: string): string => {
   const letters = [...text];
   const cut = letters.length > SHOWN_VALUE ? `${letters.slice(0, SHOWN_VALUE).join("")}...` : text;
   return `'${cut.replace(/["\\\p{C}\p{Zl}\p{Zp}]/gu, "?")}'`;

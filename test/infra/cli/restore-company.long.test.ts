@@ -13,7 +13,7 @@ import { killPoints } from "../../harness/kills.ts";
 import { present } from "../../harness/shapes.ts";
 import { restoredCompany } from "./restored-company.ts";
 
-const { scene, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =
+const { scene, spare, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =
   restoredCompany();
 
 describe("a restored company", () => {
@@ -100,15 +100,16 @@ const eventContext = (): EventContext => ({
   senders: 2,
 });
 
-test("a restore that is killed at any call ends when it runs again", { tags: ["sized"] }, async () => {
+/** A kill before a read leaves the same rows as a kill before the next write, so only the latter are tested. */
+test("a restore that is killed before any of its writes ends when it runs again", { tags: ["sized"] }, async () => {
   const { caller, before } = get();
   const { kills } = scene.get();
-  for (const call of killPoints(0)) {
+  for (const write of killPoints(0)) {
     await damage();
     await quietly();
-    kills.killAt = kills.calls + call;
+    kills.killAtWrite = kills.writes + write;
     const first = await restore().catch((error: unknown) => error);
-    kills.killAt = Number.POSITIVE_INFINITY;
+    spare();
     // The clock advances until the lock of a killed rebuild of the search index has expired.
     time.now += QUIET_MS;
     expect((await restore()).faults).toEqual([]);

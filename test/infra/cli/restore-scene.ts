@@ -29,7 +29,8 @@ export interface RestoreScene {
   readonly client: DynamoDBClient;
   readonly context: RestoreContext;
   readonly sourceArn: string;
-  readonly kills: { calls: number; killAt: number };
+  /** The command is killed before the call with the number `killAt`, and before the write with the number `killAtWrite`. */
+  readonly kills: { calls: number; killAt: number; writes: number; killAtWrite: number };
   storeOf(name: string): RowStore;
 }
 
@@ -60,15 +61,25 @@ export function restoreScene(): { get(): RestoreScene } {
 
 async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
   const { endpoint } = dynamoDb;
-  const kills = { calls: 0, killAt: Number.POSITIVE_INFINITY };
-  const counted = <T>(call: () => Promise<T>): Promise<T> => {
-    if (++kills.calls >= kills.killAt) return Promise.reject(new Killed());
+  const never = Number.POSITIVE_INFINITY;
+  const kills = { calls: 0, killAt: never, writes: 0, killAtWrite: never };
+  const counted = <T>(call: () => Promise<T>, name = ""): Promise<T> => {
+    kills.calls++;
+    if (!/^(?:BatchGet|Get|Query|Scan)/.test(name) && ++kills.writes >= kills.killAtWrite) kills.killAt = kills.calls;
+    if (kills.calls >= kills.killAt) return Promise.reject(new Killed());
     return call();
   };
   const client = new DynamoDBClient(clientConfig({ ...local, endpoint }));
   client.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
   const documents = dynamoClient({ ...local, endpoint });
-  documents.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  documents.middlewareStack.add(
+    (next, { commandName }) =>
+      (args) =>
+        counted(() => next(args), commandName),
+    {
+      step: "initialize",
+    },
+  );
   const unlimited = new Pace(1e9);
   const sourceArn = await configure(client);
   return {

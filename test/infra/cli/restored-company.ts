@@ -31,9 +31,11 @@ export const SOURCE = "Restored";
 export function restoredCompany() {
   const scene = restoreScene();
   afterEach(() => {
-    scene.get().kills.killAt = Number.POSITIVE_INFINITY;
+    spare();
   });
 
+  const spare = () =>
+    Object.assign(scene.get().kills, { killAt: Number.POSITIVE_INFINITY, killAtWrite: Number.POSITIVE_INFINITY });
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
   /** Returns the context of a function with empty caches. */
@@ -189,5 +191,5 @@ export function restoredCompany() {
 
   /** Returns the callers of two companies, a rep and the prospects of the first one, and what its caller saw at the restore point. */
   const get = () => ({ caller, other, repId, ids, before });
-  return { scene, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
+  return { scene, spare, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
 }

@@ -145,7 +145,7 @@ describe("rights", () => {
       { file: "session/refresh", actions: ["kms:Decrypt"], ...sessions },
       { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...only("sync-cursors") },
       { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
-      { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "webhooks/rotate-secret", actions: ["kms:Decrypt"], ...webhooks },
       { file: "authorize", actions: ["kms:Decrypt"], ...sessions },
       { file: "events/deliver", actions: ["kms:Decrypt"], ...webhooks },
     ]);

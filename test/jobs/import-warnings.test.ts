@@ -1,0 +1,85 @@
+/** Tests what an import says about values that it leaves out, and about tags that the company may not have. */
+import { expect, test } from "vitest";
+import * as keys from "#shared/db/keys.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { findImport } from "#shared/jobs/import/requests.ts";
+import * as limits from "#shared/limits.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newOwner } from "../harness/warm-function.ts";
+import { faultyJobs } from "./faulty-jobs.ts";
+
+const db = faultyDynamoDb();
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const options = { matchBy: "emailAddress", onMatch: "update" } as const;
+const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
+
+/** Three parts are left out: two of the first prospect and one of the second one. The third prospect has an address. */
+const file = Buffer.from(
+  "email,name,Town,Postal Code\na@x.test,Ann,Aurora,80010\nb@x.test,Ben,,80011\nc@x.test,Cid,Aurora,80012\n",
+);
+
+async function stage() {
+  const harness = faultyJobs(db, now);
+  const context = harness.sound();
+  const caller = await newOwner(context);
+  for (const name of ["a", "b"]) await createProspect(context, caller, { name, emailAddress: `${name}@x.test` });
+  await createProspect(context, caller, { name: "c", emailAddress: "c@x.test", address: home });
+  return { harness, context, caller };
+}
+
+test("parts of an address that a prospect without one cannot take are counted as warnings by both imports", async () => {
+  const { harness, context, caller } = await stage();
+  const result = { updated: 3, skipped: 0, warnings: 3 };
+  expect(await importFile(context, caller, file, options)).toMatchObject(result);
+  const job = await harness.uploaded(caller, file, options);
+  await harness.run(context, job);
+  expect(await findImport(context, caller.companyId, job.id)).toMatchObject({ state: "completed", ...result });
+});
+
+test("a job that is killed and continues counts each warning once", async () => {
+  const { harness, caller } = await stage();
+  const counted = await harness.uploaded(caller, file, options);
+  let calls = 0;
+  db.plan(() => {
+    calls++;
+    return pass;
+  });
+  await harness.run(harness.faulty(), counted);
+  for (const last of killPointsOf(calls, 0)) {
+    db.plan(() => pass);
+    const again = await stage();
+    const job = await again.harness.uploaded(again.caller, file, options);
+    db.plan((_, number) => (number < last ? pass : serverError));
+    await again.harness.run(again.harness.faulty(), job);
+    again.harness.queue.push(job);
+    await again.harness.settle();
+    const found = await findImport(again.context, job.companyId, job.id);
+    expect(found, `killed at call ${last}`).toMatchObject({ state: "completed", updated: 3, warnings: 3 });
+  }
+});
+
+test("the error of a row with one tag too many names this tag", async () => {
+  const { context, caller } = await stage();
+  const { companyId } = caller;
+  const date = new Date(0).toISOString();
+  const dates = { createdAt: date, updatedAt: date };
+  await context.table.batchPut(
+    Array.from({ length: limits.tagsPerCompany - 1 }, (_, i) => {
+      const id = 1_000_000_000 + i;
+      return { ...keys.tag(companyId, id), type: "tag", id, value: `t${i}`, color: "#000000", version: 1, ...dates };
+    }),
+  );
+  const rows = Buffer.from("name,lat,lng,tags\nAnn,1,2,t1;hail;roof\nBen,1,2,hail\nCid,1,2,t2;wind\n");
+  const message = (tag: string) =>
+    `tags: the company can have at most ${limits.tagsPerCompany} tags, and '${tag}' would be one more`;
+  expect(await importFile(context, caller, rows, { dryRun: true })).toMatchObject({
+    imported: 1,
+    errors: [
+      { row: 2, message: message("roof") },
+      { row: 4, message: message("wind") },
+    ],
+  });
+});
