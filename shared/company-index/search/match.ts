@@ -1,7 +1,6 @@
 /** Finds all prospects that pass the criteria, in the segments and unflushed entries of a search index. */
 import {
   type Area,
-  type AreaRange,
   type Criteria,
   canMeet,
   type LatLng,
@@ -9,7 +8,7 @@ import {
   sourcesMissing,
   withinBox,
 } from "#shared/company-index/criteria.ts";
-import { geohashRanges } from "#shared/company-index/geohash.ts";
+import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import {
   type IndexView,
@@ -88,7 +87,7 @@ function sortSome({ segments }: IndexView): void {
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
-  #ranges: readonly AreaRange[] | undefined;
+  #ranges: readonly GeohashRange[] | undefined;
   #looked = 0;
 
   constructor(criteria: Criteria, words: readonly WordHits[]) {
