@@ -7,6 +7,7 @@ import { coordinatesMissing, type Matches } from "#shared/company-index/search/m
 import { isMarked } from "#shared/company-index/search/row-filter.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { requireTime } from "#shared/deadline.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { areaOf } from "#shared/reference/territory-areas.ts";
 import { Id, named } from "#shared/schema.ts";
@@ -52,6 +53,7 @@ export async function byTerritory(
   const blocks = blocksOf(matches, byProspect);
   const found: TerritoryCounts[] = [];
   for await (const item of context.table.query(keys.territories(caller.companyId))) {
+    requireTime();
     const territory = StoredTerritory.parse(item);
     const { id, name } = territory;
     const counts = countsInside(areaOf({ table: context.table, companyId: caller.companyId }, territory), blocks);

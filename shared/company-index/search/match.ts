@@ -28,6 +28,7 @@ import {
   type Wanted,
 } from "#shared/company-index/search/row-filter.ts";
 import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/search/text-search.ts";
+import { requireTime } from "#shared/deadline.ts";
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
@@ -60,6 +61,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   let total = 0;
   for (const [i, inView] of view.segments.entries()) {
     if (!canMeet(inView.segment.entry.zone, criteria)) continue;
+    requireTime();
     const matches = search.matchesIn(inView, i);
     if (matches.rows.length > 0) segments.push(matches);
     total += matches.rows.length;

@@ -39,6 +39,7 @@ export async function createRun(
   const from = mode === "assign" ? "nobody" : (fromUserId ?? "anyone");
   const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
   const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
+  const others = new Map<number, Area>();
   const { filter } = validate("body", FilterPart, { filter: input.filter ?? {} });
   // A territory without a polygon has no prospect: the empty set of assignees makes the run choose none.
   const [polygons, assignees] =
@@ -51,7 +52,7 @@ export async function createRun(
     dryRun: dryRun === true,
     job: { kind: "territory_run", events, action, territoryId },
     prepare,
-    guard: (queue) => refuseOverlap(context, services.objects, { companyId, territoryId, area }, queue),
+    guard: (queue) => refuseOverlap(context, services.objects, { companyId, territoryId, area, others }, queue),
   });
 }
 
@@ -73,6 +74,8 @@ interface Run {
   readonly companyId: number;
   readonly territoryId: number;
   readonly area: Area;
+  /** The areas of other jobs. They are kept between the two checks of a run, because each polygon is then compared with a segment once. */
+  readonly others: Map<number, Area>;
 }
 
 /**
@@ -82,14 +85,15 @@ interface Run {
 async function refuseOverlap(
   context: ReadContext,
   objects: Objects,
-  { companyId, territoryId, area }: Run,
+  { companyId, territoryId, area, others }: Run,
   queue: StoredQueue,
 ): Promise<void> {
   for (const job of await jobsIn(context.table, companyId, queue)) {
     const { id } = job;
     if (job.territoryId === undefined) continue;
     if (job.territoryId !== territoryId) {
-      const other = polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, id))));
+      const other = others.get(id) ?? polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, id))));
+      others.set(id, other);
       const criteria = { areas: [area, other], words: [] };
       const { matches } = await findProspects(context, companyId, () => criteria);
       if (matches.total === 0) continue;
