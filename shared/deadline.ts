@@ -1,4 +1,4 @@
-/** The deadline of the current work. Code that waits for a busy service reads it, and each request to DynamoDB checks it. */
+/** The deadline of the current work. Code that waits for a busy service reads it. Each request to DynamoDB and long computations check it. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlinePassed } from "#shared/errors.ts";
 
@@ -53,4 +53,24 @@ export function isStopped(): boolean {
 export function stopSignal(): AbortSignal | undefined {
   if (isStopped()) throw new DeadlinePassed("no time is left for another call of the table");
   return current.getStore()?.signal;
+}
+
+/** The milliseconds until a streamed response must have begun. It stops no request to DynamoDB, because the rest of the response needs them. */
+const firstByte = new AsyncLocalStorage<() => number>();
+
+/** Computing in `work` stops at the deadline (`requireTime`). Computing that still runs when `work` settles has no deadline. */
+export async function beginningBefore<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
+  let hasBegun = false;
+  try {
+    return await firstByte.run(() => (hasBegun ? Number.POSITIVE_INFINITY : remainingMs()), work);
+  } finally {
+    hasBegun = true;
+  }
+}
+
+/** Throws DeadlinePassed after the deadline. No timer can stop code that computes, so long computations call this between their parts. */
+export function requireTime(): void {
+  const remainingMs = firstByte.getStore() ?? current.getStore()?.remainingMs;
+  if (remainingMs !== undefined && remainingMs() <= 0)
+    throw new DeadlinePassed("no time is left to compute the answer");
 }

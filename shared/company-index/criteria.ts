@@ -94,19 +94,18 @@ export interface SearchWord {
   readonly digits: string;
 }
 
-/** A range of geohashes that covers a part of an area. `from` is included, and `to` is not. */
-export interface AreaRange {
-  readonly from: number;
-  readonly to: number;
-  /** True if all points of the range are inside the area. If false, some points may be outside. */
-  readonly isInside: boolean;
+/** The coordinates of the rows of a segment, in degrees. A missing coordinate is NaN. */
+export interface Places {
+  readonly lat: Float64Array;
+  readonly lng: Float64Array;
 }
 
 export interface Area {
   /** Null if the area is empty. */
   readonly box: Box | null;
-  readonly ranges: readonly AreaRange[];
   contains(lat: number, lng: number): boolean;
+  /** Tests all rows of a segment at once, because this is faster. Returns a bit for each row: the lowest bit of the first number is row 0. */
+  readonly rowsInside?: (places: Places) => Uint32Array;
 }
 
 export interface LatLng {

@@ -99,8 +99,10 @@ function closed(chains: readonly Chain[]): Corner[][] {
  */
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));
-  const following = rings.flatMap((ring, i) => {
-    const first = rings.slice(0, i).reduce((sum, { length }) => sum + length, 0);
+  let end = 0;
+  const following = rings.flatMap((ring) => {
+    const first = end;
+    end += ring.length;
     return ring.map((_, at) => first + ((at + 1) % ring.length));
   });
   const edgesAt = (side: 180 | -180): Map<string, number> =>

@@ -51,36 +51,24 @@ export function unwrapped(ring: Ring): [lng: number, lat: number][] | undefined 
   return ring.map(([lng, lat], at) => [lng + TURN * ((turns[at] ?? 0) + shift), lat]);
 }
 
-/** A part of the map, which is divided when several points of it are tested. */
-interface Cell {
-  readonly box: PlainBox;
-  /** The range of `#lists` with all edges that have a point in the box. */
+/** Some edges, and a point that is not on the boundary of the area. */
+interface Part {
+  /** The range of the list of edges. */
   readonly from: number;
   readonly end: number;
-  /** A point of the box that is not on the boundary of the area. */
   readonly lng: number;
   readonly lat: number;
   readonly isInside: boolean;
-  visits: number;
-  halves?: { readonly isByLng: boolean; readonly middle: number; readonly low: Cell; readonly high: Cell };
 }
 
-/** A cell with at most this number of edges is not divided. */
-const FEW_EDGES = 6;
-/** A cell is divided at this test of a point, because a division needs as much time as several tests. */
-const VISITS = 16;
-/** A cell that is narrower, in degrees, is not divided: no two homes are so close together. */
-const NARROWEST = 1e-7;
-/** With more bytes, all divisions are undone. Points that are tested in the order of a map mostly need only the last ones. */
-const MOST_BYTES = 12_000_000;
-const CELL_BYTES = 250;
+/** So few points are not divided. */
+const FEW_POINTS = 3;
 /** A margin in degrees for rounding errors. */
 const ROUNDING = 1e-11;
 
 /**
- * Tests whether points are inside a ring. It divides the map where points are tested, until each cell lists only a few edges. The time of
- * many tests therefore grows much less than the product of points and edges. The predicates are exact for coordinates that are 0 or whose
- * absolute value is at least 1e-140, so a point on an edge is always recognised.
+ * Tests whether points are inside a ring. The predicates are exact for coordinates that are 0 or whose absolute value is at least 1e-140,
+ * so a point on an edge is always recognised.
  */
 export class RingArea {
   /** Crosses the 180th meridian if its minLng is greater than its maxLng. */
@@ -89,11 +77,8 @@ export class RingArea {
   readonly #edges: Float64Array;
   /** The part of the map in which points are compared with edges. */
   readonly #plane: PlainBox;
-  #root: Cell;
-  /** The numbers of edges, for all cells. */
-  #lists: Uint32Array = new Uint32Array();
-  #cells = 0;
-  #used = 0;
+  /** The numbers of the edges. First all of them, then those of the parts that `pointsInside` looks at. */
+  #list: Uint32Array;
   #compared = 0;
 
   /** @param ring at least one point. The last point may repeat the first one. */
@@ -102,76 +87,106 @@ export class RingArea {
     this.#edges = edgesOf(ring, whole !== undefined);
     this.box = whole === undefined ? boxOf(ring) : boxOnEarth(boxOf(whole));
     this.#plane = whole === undefined ? this.box : [-180, this.box[1], 180, this.box[3]];
-    this.#root = this.#undivided();
+    this.#list = Uint32Array.from({ length: this.#edges.length / 4 }, (_, edge) => edge);
   }
 
-  #undivided(): Cell {
-    const [west, south, east, north] = this.#plane;
-    // South of the ring is outside, so the cells begin there.
-    const below = south - (north - south) / 16 - NARROWEST;
-    this.#lists = Uint32Array.from({ length: 4 * this.size }, (_, edge) => edge);
-    this.#used = this.size;
-    this.#cells = 1;
-    return {
-      box: [west, below, east, north],
-      from: 0,
-      end: this.size,
-      lng: west,
-      lat: below,
-      isInside: false,
-      visits: 0,
-    };
-  }
-
-  /** Number of edges. One that touches the 180th meridian counts twice if the ring crosses it. */
-  get size(): number {
-    return this.#edges.length / 4;
-  }
-
-  /** Approximate bytes in memory. They grow while points are tested. */
+  /** Approximate bytes in memory. */
   get bytes(): number {
-    return this.#edges.byteLength + this.#lists.byteLength + this.#cells * CELL_BYTES;
+    return this.#edges.byteLength + this.#list.byteLength;
   }
 
-  /** Number of comparisons of an edge with a point or a cell, for tests. */
+  /** Number of comparisons of an edge with a point or a box, for tests. */
   get compared(): number {
     return this.#compared;
   }
 
   /** True also on the boundary. False if a coordinate is NaN. */
   contains(lng: number, lat: number): boolean {
+    return this.#isInPlane(lng, lat) && this.#test(this.#wholeSouthOf(lng), lng, lat) !== "outside";
+  }
+
+  #isInPlane(lng: number, lat: number): boolean {
     const [west, south, east, north] = this.#plane;
-    if (!(lat >= south && lat <= north && lng >= west && lng <= east)) return false;
-    if (this.#cells * CELL_BYTES + this.#used * Uint32Array.BYTES_PER_ELEMENT > MOST_BYTES)
-      this.#root = this.#undivided();
-    let cell = this.#root;
-    while (this.#isDivided(cell)) {
-      const { isByLng, middle, low, high } = cell.halves;
-      cell = (isByLng ? lng : lat) < middle ? low : high;
+    return lat >= south && lat <= north && lng >= west && lng <= east;
+  }
+
+  /** All edges, with a point south of the ring, which is outside. */
+  #wholeSouthOf(lng: number): Part {
+    const [, south, , north] = this.#plane;
+    return { from: 0, end: this.#edges.length / 4, lng, lat: south - (north - south) / 16 - 1e-7, isInside: false };
+  }
+
+  /**
+   * Returns a bit for each point, 1 if `contains` is true. The points are divided into smaller and smaller boxes, until few edges are in a
+   * box. The time therefore grows much less than the product of points and edges.
+   */
+  pointsInside(lngs: Float64Array, lats: Float64Array): Uint32Array {
+    const inside = new Uint32Array((lngs.length + 31) >>> 5);
+    const points = new Uint32Array(lngs.length);
+    let count = 0;
+    for (let point = 0; point < lngs.length; point++) {
+      if (this.#isInPlane(lngs[point] ?? Number.NaN, lats[point] ?? Number.NaN)) points[count++] = point;
     }
-    return this.#test(cell, lng, lat) !== "outside";
+    const whole = this.#wholeSouthOf(this.#plane[0]);
+    this.#divide({ lngs, lats, inside }, points.subarray(0, count), whole);
+    this.#list = this.#list.slice(0, whole.end);
+    return inside;
   }
 
-  /** Returns the numbers of all edges with a point in the box or on its boundary, among all or the given edges, and of few others. */
-  edgesIn(box: PlainBox, among: Uint32Array = Uint32Array.from({ length: this.size }, (_, edge) => edge)): Uint32Array {
-    const found = new Uint32Array(among.length);
-    return found.subarray(0, this.#select(box, among, 0, among.length, found, 0));
+  #divide(places: Places, points: Uint32Array, part: Part): void {
+    const { lngs, lats, inside } = places;
+    const hasEdges = part.end > part.from;
+    if (!hasEdges && !part.isInside) return;
+    const box = boxAround(places, points);
+    const [west, south, east, north] = box;
+    const isOnePlace = west === east && south === north;
+    const inner = hasEdges && !isOnePlace && points.length > FEW_POINTS ? this.#within(part, box) : undefined;
+    if (inner === undefined) {
+      const same = hasEdges ? isOnePlace && this.#test(part, west, south) : "inside";
+      for (const point of points) {
+        if ((same || this.#test(part, lngs[point] ?? 0, lats[point] ?? 0)) === "outside") continue;
+        inside[point >>> 5] = (inside[point >>> 5] ?? 0) | (1 << (point & 31));
+      }
+      return;
+    }
+    const isByLng = this.#isSteep(inner, box);
+    const [along, from, to] = isByLng ? [lngs, west, east] : [lats, south, north];
+    // Rounding may make the middle of neighbouring numbers the greater one. No point would then be beyond it.
+    const middle = (from + to) / 2 < to ? (from + to) / 2 : from;
+    let low = 0;
+    for (let at = 0; at < points.length; at++) {
+      const point = points[at] ?? 0;
+      if ((along[point] ?? 0) > middle) continue;
+      points[at] = points[low] ?? 0;
+      points[low++] = point;
+    }
+    this.#divide(places, points.subarray(0, low), inner);
+    this.#divide(places, points.subarray(low), inner);
   }
 
-  /** Copies the numbers of the edges in the box to `into`, beginning at `at`. Returns the end of the copies. */
-  #select(
-    [west, south, east, north]: PlainBox,
-    list: Uint32Array,
-    from: number,
-    end: number,
-    into: Uint32Array,
-    at: number,
-  ): number {
-    const edges = this.#edges;
+  /** The edges of the part that are in the box. Undefined if each of a few points of the box is on the boundary of the area. */
+  #within(part: Part, box: PlainBox): Part | undefined {
+    const [west, south, east, north] = box;
+    for (const [across, up] of PLACES) {
+      const [lng, lat] = [west + across * (east - west), south + up * (north - south)];
+      const found = this.#test(part, lng, lat);
+      if (found !== "boundary") return { ...this.#select(part, box), lng, lat, isInside: found === "inside" };
+    }
+    return undefined;
+  }
+
+  /** Lists the edges with a point in the box or on its boundary, and few others. */
+  #select({ from, end }: Part, [west, south, east, north]: PlainBox): Pick<Part, "from" | "end"> {
+    if (this.#list.length < 2 * end - from) {
+      const longer = new Uint32Array(4 * end);
+      longer.set(this.#list);
+      this.#list = longer;
+    }
+    const [edges, list] = [this.#edges, this.#list];
     const [x, y] = [(west + east) / 2, (south + north) / 2];
     const [halfWidth, halfHeight] = [(east - west) / 2 + ROUNDING, (north - south) / 2 + ROUNDING];
     this.#compared += end - from;
-    let next = at;
+    let next = end;
     for (let i = from; i < end; i++) {
       const edge = list[i] ?? 0;
       const x1 = edges[4 * edge] ?? 0;
@@ -184,33 +199,17 @@ export class RingArea {
       const dx = x2 - x1;
       const dy = y2 - y1;
       const away = dy * (x - x1) - dx * (y - y1);
-      if (Math.abs(away) <= Math.abs(dy) * halfWidth + Math.abs(dx) * halfHeight) into[next++] = edge;
+      if (Math.abs(away) <= Math.abs(dy) * halfWidth + Math.abs(dx) * halfHeight) list[next++] = edge;
     }
-    return next;
+    return { from: end, end: next };
   }
 
-  #isDivided(cell: Cell): cell is Cell & Required<Pick<Cell, "halves">> {
-    if (cell.halves !== undefined) return true;
-    if (cell.end - cell.from <= FEW_EDGES || ++cell.visits < VISITS) return false;
-    cell.visits = 0;
-    const [west, south, east, north] = cell.box;
-    if (Math.max(east - west, north - south) < NARROWEST) return false;
-    const isByLng = this.#isSteep(cell);
-    const middle = isByLng ? (west + east) / 2 : (south + north) / 2;
-    const low = this.#part(cell, isByLng ? [west, south, middle, north] : [west, south, east, middle]);
-    const high = this.#part(cell, isByLng ? [middle, south, east, north] : [west, middle, east, north]);
-    if (low === undefined || high === undefined) return false;
-    cell.halves = { isByLng, middle, low, high };
-    this.#cells += 2;
-    return true;
-  }
-
-  /** True if most edges go from south to north in the cell, seen as a square. Then a division by longitude puts more of them into one half. */
-  #isSteep({ from, end, box: [west, south, east, north] }: Cell): boolean {
-    const [edges, lists, width, height] = [this.#edges, this.#lists, east - west, north - south];
+  /** True if most edges go from south to north in the box, seen as a square. Then a division by longitude separates more of them. */
+  #isSteep({ from, end }: Part, [west, south, east, north]: PlainBox): boolean {
+    const [edges, list, width, height] = [this.#edges, this.#list, east - west, north - south];
     let steep = 0;
     for (let i = from; i < end; i++) {
-      const at = 4 * (lists[i] ?? 0);
+      const at = 4 * (list[i] ?? 0);
       const dx = Math.abs((edges[at + 2] ?? 0) - (edges[at] ?? 0));
       const dy = Math.abs((edges[at + 3] ?? 0) - (edges[at + 1] ?? 0));
       steep += Math.sign(dy * width - dx * height);
@@ -218,40 +217,19 @@ export class RingArea {
     return steep === 0 ? width > height : steep > 0;
   }
 
-  /** Undefined if each of a few points of the box is on the boundary of the area. */
-  #part(cell: Cell, box: PlainBox): Cell | undefined {
-    const [west, south, east, north] = box;
-    for (const [across, up] of PLACES) {
-      const [lng, lat] = [west + across * (east - west), south + up * (north - south)];
-      const found = this.#test(cell, lng, lat);
-      if (found === "boundary") continue;
-      const from = this.#used;
-      const room = from + cell.end - cell.from;
-      if (room > this.#lists.length) {
-        const lists = new Uint32Array(2 * room);
-        lists.set(this.#lists);
-        this.#lists = lists;
-      }
-      const end = this.#select(box, this.#lists, cell.from, cell.end, this.#lists, from);
-      this.#used = end;
-      return { box, from, end, lng, lat, isInside: found === "inside", visits: 0 };
-    }
-    return undefined;
-  }
-
-  /** Counts the edges that cross the line from the cell's known point to the given one. Edges outside the cell cannot cross it. */
+  /** Counts the edges of the part that cross the line from its point to the given one. */
   #test(
-    { from, end, lng: knownLng, lat: knownLat, isInside }: Cell,
+    { from, end, lng: knownLng, lat: knownLat, isInside }: Part,
     lng: number,
     lat: number,
   ): "inside" | "outside" | "boundary" {
-    const [edges, lists] = [this.#edges, this.#lists];
+    const [edges, list] = [this.#edges, this.#list];
     const [west, east] = knownLng < lng ? [knownLng, lng] : [lng, knownLng];
     const [south, north] = knownLat < lat ? [knownLat, lat] : [lat, knownLat];
     this.#compared += end - from;
     let found = isInside;
     for (let i = from; i < end; i++) {
-      const at = 4 * (lists[i] ?? 0);
+      const at = 4 * (list[i] ?? 0);
       const x1 = edges[at] ?? 0;
       const x2 = edges[at + 2] ?? 0;
       if ((x1 < west && x2 < west) || (x1 > east && x2 > east)) continue;
@@ -275,6 +253,25 @@ const PLACES = [
   [0.37, 0.61],
   [0.71, 0.43],
 ] as const;
+
+interface Places {
+  readonly lngs: Float64Array;
+  readonly lats: Float64Array;
+  readonly inside: Uint32Array;
+}
+
+function boxAround({ lngs, lats }: Places, points: Uint32Array): PlainBox {
+  let [west, south, east, north] = [TURN, TURN, -TURN, -TURN];
+  for (let at = 0; at < points.length; at++) {
+    const lng = lngs[points[at] ?? 0] ?? 0;
+    const lat = lats[points[at] ?? 0] ?? 0;
+    if (lng < west) west = lng;
+    if (lng > east) east = lng;
+    if (lat < south) south = lat;
+    if (lat > north) north = lat;
+  }
+  return [west, south, east, north];
+}
 
 const isBetween = (one: number, value: number, other: number): boolean =>
   one < other ? value >= one && value <= other : value >= other && value <= one;

@@ -170,14 +170,28 @@ function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
 
 /** A ring inside an odd number of others is a hole of the innermost of them. */
 function nested(loops: readonly PlaneRing[]): Area[] {
-  const around = loops.map((loop) => loops.filter((other) => other !== loop && contains(other, middleOf(loop))));
-  const isHole = (at: number): boolean => (around[at] ?? []).length % 2 === 1;
-  return loops.flatMap((outer, at): Area[] => {
-    if (isHole(at)) return [];
-    const depth = (around[at] ?? []).length;
-    const holes = loops.filter((_, hole) => around[hole]?.length === depth + 1 && around[hole].includes(outer));
-    return [{ outer, holes }];
+  const boxes = loops.map(boxOf);
+  const around = loops.map((loop, at) => {
+    const [x, y] = middleOf(loop);
+    return [...loops.keys()].filter((other) => {
+      const [west, north, east, south] = boxes[other] ?? [0, 0, 0, 0];
+      if (other === at || x < west || x > east || y < north || y > south) return false;
+      return contains(loops[other] ?? [], [x, y]);
+    });
   });
+  const depthOf = (at: number): number => around[at]?.length ?? 0;
+  const isHole = (at: number): boolean => depthOf(at) % 2 === 1;
+  const holes = Map.groupBy([...loops.keys()].filter(isHole), (hole) =>
+    around[hole]?.find((other) => depthOf(other) === depthOf(hole) - 1),
+  );
+  return loops.flatMap((outer, at) =>
+    isHole(at) ? [] : [{ outer, holes: holes.get(at)?.map((hole) => loops[hole] ?? []) ?? [] }],
+  );
+}
+
+function boxOf(ring: PlaneRing): [west: number, north: number, east: number, south: number] {
+  const [xs, ys] = [ring.map(([x]) => x), ring.map(([, y]) => y)];
+  return [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
 }
 
 /** False for a ring that exists only because points were moved. */

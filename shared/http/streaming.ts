@@ -5,6 +5,7 @@ import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import { type ReadContext, readContext } from "#shared/context.ts";
+import { beginningBefore } from "#shared/deadline.ts";
 import { commonHeaders } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
@@ -197,7 +198,10 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
   });
   const handle: StreamHandler = async (event, stream, context) => {
     await answering(event, async (received) => {
-      const answer = await chain(received, context);
+      const answer = await beginningBefore(
+        () => context.getRemainingTimeInMillis() - limits.streamBodyMs,
+        () => chain(received, context),
+      );
       await writeAnswer(stream, "pieces" in answer ? answer : { ...answer, pieces: [answer.body] });
       return answer;
     });

@@ -1,9 +1,13 @@
 /** Adds up the activity of prospects by the territories in which the prospects are now. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { Area } from "#shared/company-index/criteria.ts";
+import type { PolygonArea } from "#shared/company-index/areas.ts";
+import { meetsBox, type Places, type Zone } from "#shared/company-index/criteria.ts";
+import { coordinatesMissing, type Matches } from "#shared/company-index/search/match.ts";
+import { isMarked } from "#shared/company-index/search/row-filter.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { requireTime } from "#shared/deadline.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { areaOf } from "#shared/reference/territory-areas.ts";
 import { Id, named } from "#shared/schema.ts";
@@ -15,11 +19,19 @@ export const TerritorySummary = named(
   "A territory in a report.",
 );
 
-interface MappedProspect {
-  readonly lat: number;
-  readonly lng: number;
+interface ActiveProspect {
+  readonly row: number;
+  readonly id: number;
   readonly counts: readonly number[];
   isInside: boolean;
+}
+
+/** Prospects with activity that are on the map, in the rows of one segment of the search index or among the unflushed ones. */
+interface Block {
+  readonly places: Places;
+  /** A box around all places. Undefined if it is not known. */
+  readonly zone?: Pick<Zone, "box">;
+  readonly prospects: readonly ActiveProspect[];
 }
 
 interface TerritoryCounts {
@@ -37,66 +49,56 @@ export async function byTerritory(
   byProspect: ReadonlyMap<number, readonly number[]>,
 ): Promise<TerritoryCounts[]> {
   if (byProspect.size === 0) return [];
-  const prospects = (await prospectsOnMap(context, caller, byProspect)).sort((a, b) => a.lat - b.lat);
+  const { matches } = await findFiltered(context, caller, {}, { onMap: true });
+  const blocks = blocksOf(matches, byProspect);
   const found: TerritoryCounts[] = [];
   for await (const item of context.table.query(keys.territories(caller.companyId))) {
+    requireTime();
     const territory = StoredTerritory.parse(item);
     const { id, name } = territory;
-    const counts = countsInside(areaOf({ table: context.table, companyId: caller.companyId }, territory), prospects);
+    const counts = countsInside(areaOf({ table: context.table, companyId: caller.companyId }, territory), blocks);
     if (counts !== undefined) found.push({ territory: { id, name }, counts });
   }
   found.sort((a, b) => (a.territory?.id ?? 0) - (b.territory?.id ?? 0));
   const outside = new Map(byProspect);
-  for (const { id, isInside } of prospects) if (isInside) outside.delete(id);
+  for (const { prospects } of blocks) for (const { id, isInside } of prospects) if (isInside) outside.delete(id);
   const rest = sumOf(outside.values());
   return rest === undefined ? found : [...found, { territory: null, counts: rest }];
 }
 
-/** Returns the coordinates and counts of the prospects that are on the map and that the caller may see. */
-async function prospectsOnMap(
-  context: ReadContext,
-  caller: Caller,
-  byProspect: ReadonlyMap<number, readonly number[]>,
-): Promise<(MappedProspect & { readonly id: number })[]> {
-  const { matches } = await findFiltered(context, caller, {}, { onMap: true });
-  const prospects: (MappedProspect & { readonly id: number })[] = [];
-  const add = (id: number, lat = Number.NaN, lng = Number.NaN): void => {
+/** Returns the prospects that the caller may see. */
+function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<number, readonly number[]>): Block[] {
+  const active = (row: number, id: number): ActiveProspect | [] => {
     const counts = byProspect.get(id);
-    if (counts !== undefined) prospects.push({ id, lat, lng, counts, isInside: false });
+    return counts === undefined ? [] : { row, id, counts, isInside: false };
   };
-  for (const { inView, rows } of matches.segments) {
-    const { main, geo } = inView.segment;
-    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
-    for (const row of rows) add(main.ids[row] ?? 0, geo.lat[row], geo.lng[row]);
-  }
-  for (const { id, lat, lng } of matches.unflushed) add(id, lat ?? undefined, lng ?? undefined);
-  return prospects;
+  const blocks = segments.map(({ inView: { segment }, rows }): Block => {
+    const { main, geo, entry } = segment;
+    if (geo === undefined) throw coordinatesMissing();
+    const prospects = Array.from(rows, (row) => active(row, main.ids[row] ?? 0)).flat();
+    return { places: geo, zone: entry.zone, prospects };
+  });
+  const places = {
+    lat: Float64Array.from(unflushed, ({ lat }) => lat ?? Number.NaN),
+    lng: Float64Array.from(unflushed, ({ lng }) => lng ?? Number.NaN),
+  };
+  blocks.push({ places, prospects: unflushed.flatMap(({ id }, row) => active(row, id)) });
+  return blocks.filter(({ prospects }) => prospects.length > 0);
 }
 
-/** Marks the prospects inside the area. Undefined if there are none. `prospects` must be sorted by latitude. */
-function countsInside(area: Area, prospects: readonly MappedProspect[]): readonly number[] | undefined {
-  if (area.box === null) return undefined;
-  const [, minLat, , maxLat] = area.box;
-  const inside: (readonly number[])[] = [];
-  for (let at = firstFrom(prospects, minLat); at < prospects.length; at++) {
-    const prospect = prospects[at];
-    if (prospect === undefined || prospect.lat > maxLat) break;
-    if (!area.contains(prospect.lat, prospect.lng)) continue;
-    prospect.isInside = true;
-    inside.push(prospect.counts);
+/** Marks the prospects inside the area. Undefined if there are none. */
+function countsInside({ box, rowsInside }: PolygonArea, blocks: readonly Block[]): readonly number[] | undefined {
+  const found: (readonly number[])[] = [];
+  for (const { places, zone, prospects } of blocks) {
+    if (box === null || (zone !== undefined && !meetsBox(zone, box))) continue;
+    const inside = rowsInside(places);
+    for (const prospect of prospects) {
+      if (!isMarked(inside, prospect.row)) continue;
+      prospect.isInside = true;
+      found.push(prospect.counts);
+    }
   }
-  return sumOf(inside);
-}
-
-/** Returns the position of the first prospect whose latitude is `lat` or greater. */
-function firstFrom(prospects: readonly MappedProspect[], lat: number): number {
-  let [from, to] = [0, prospects.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if ((prospects[middle]?.lat ?? lat) < lat) from = middle + 1;
-    else to = middle;
-  }
-  return from;
+  return sumOf(found);
 }
 
 function sumOf(all: Iterable<readonly number[]>): readonly number[] | undefined {

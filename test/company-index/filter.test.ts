@@ -5,13 +5,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { circleArea, emptyArea, polygonArea } from "#shared/company-index/areas.ts";
-import { type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
+import { type Area, type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
+import { beginningBefore } from "#shared/deadline.ts";
+import { DeadlinePassed } from "#shared/errors.ts";
 import { sized } from "../harness/tier.ts";
 
 const fields = fc.record({
@@ -56,6 +58,27 @@ const criteria: fc.Arbitrary<Criteria> = fc.record({
   cities: someOf("denver", "", "nowhere"),
   onMap: fc.constantFrom(undefined, true),
   words: fc.constant([]),
+});
+
+test("a search stops between two segments when its time is over", async () => {
+  let [remainingMs, searched] = [1_000, 0];
+  const area: Area = {
+    box: [-1, -1, 1, 1],
+    contains: () => true,
+    rowsInside: () => {
+      remainingMs -= 600;
+      return Uint32Array.of(++searched);
+    },
+  };
+  const row = { id: 1, version: 1, createdAt: 0, updatedAt: 0, statusId: null, assignedToUserId: null, tagIds: [] };
+  const segment = segmentOf([{ ...row, city: null, lat: 0, lng: 0, text: "", phoneDigits: "\n" }]);
+  const view = {
+    segments: Array.from({ length: 5 }, (_, age) => ({ segment, age, dead: undefined })),
+    ...{ noteVersions: new NewestVersions(), looseNotes: [], delta: { prospects: new Map(), notes: new Map() } },
+  };
+  const search = async () => findMatches(view, { areas: [area], words: [] });
+  await expect(beginningBefore(() => remainingMs, search)).rejects.toThrow(DeadlinePassed);
+  expect(searched).toBe(2);
 });
 
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {

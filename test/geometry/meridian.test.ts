@@ -79,3 +79,23 @@ test("a ring that was cut is joined to the same ring, and other rings are not jo
   expect(joinedAtMeridian([square(170, 0), square(-180, 0), square(50, 0)])).toBeUndefined();
   expect(joinedAtMeridian([square(10, 0), square(20, 0)])).toBeUndefined();
 });
+
+test("each of many parts that do not join is read a few times", () => {
+  let reads = 0;
+  const parts = Array.from(
+    { length: 2_000 },
+    (): Ring => [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+    ],
+  );
+  const counted = new Proxy(parts, {
+    get: (target, key) => {
+      reads++;
+      return Reflect.get(target, key);
+    },
+  });
+  expect(joinedAtMeridian(counted)).toBeUndefined();
+  expect(reads).toBeLessThan(20 * parts.length);
+});

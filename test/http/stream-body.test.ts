@@ -7,6 +7,7 @@ import { Writable } from "node:stream";
 import timers from "node:timers";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { requireTime } from "#shared/deadline.ts";
 import { begun, jsonArray, streamText, writeAnswer } from "#shared/http/streaming.ts";
 import * as limits from "#shared/limits.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
@@ -73,6 +74,38 @@ test.each([{}, { "Content-Encoding": "gzip" }])(
     expect(whole.toString()).toBe([..."abcdefgh"].map((letter) => letter.repeat(100_000)).join(""));
   },
 );
+
+test("an answer that is not computed before its first byte is due is a 503, and the rest of one that has begun has no deadline", async () => {
+  vi.stubEnv("TABLE_NAME", "t");
+  vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: MapPin } as const;
+  const received = async (pieces: () => Generator<string>) => {
+    streamText(contract, async () => pieces());
+    const stream = new HttpStream();
+    let remainingMs = limits.streamBodyMs + 25_000;
+    const getRemainingTimeInMillis = () => (remainingMs -= 10_000);
+    await handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), stream, {
+      ...{ ...lambdaContext, getRemainingTimeInMillis },
+    });
+    return { head: stream.head, text: text(stream) };
+  };
+  const late = await received(function* () {
+    for (let parts = 0; parts < 5; parts++) requireTime();
+    yield "late";
+  });
+  expect(late.head).toMatchObject({ statusCode: 503, headers: { "Retry-After": "1" } });
+  expect(JSON.parse(late.text)).toMatchObject({ code: "unavailable", detail: "The request took too long." });
+  const begins = await received(function* () {
+    yield "begins, ";
+    for (let parts = 0; parts < 5; parts++) requireTime();
+    yield "continues";
+  });
+  expect(begins).toMatchObject({ head: { statusCode: 200 }, text: "begins, continues" });
+});
 
 test("a gzipped answer of no parts is an empty gzip file", async () => {
   const stream = new HttpStream();

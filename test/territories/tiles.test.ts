@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { clipped, doubleArea, simplified } from "#shared/geometry/clip.ts";
 import { type Polygon, packPolygon } from "#shared/reference/polygon.ts";
 import { shapeOf } from "#shared/territories/shapes.ts";
@@ -232,6 +232,17 @@ describe("a tile of many territories", () => {
     const alone = decodedTile(present(tileOfShapes([square], { z: 6, x: 13, y: 24 })));
     expect(territories.at(-1)?.lines).toEqual(alone.territories?.[0]?.lines);
     expect(alone.meta).toBeUndefined();
+  });
+
+  test("measures each edge of a ring with many loops a few times", () => {
+    const lengths = vi.spyOn(Math, "hypot");
+    onTestFinished(() => lengths.mockRestore());
+    const curls = Array.from({ length: 5_000 }, (_, i): [number, number] => {
+      const angle = (i / 5_000) * 2 * Math.PI * 60;
+      return [-104 + i / 1_800 + 0.05 * Math.sin(angle), 39 + 0.08 * Math.cos(angle) + i / 30_000];
+    });
+    expect(decodedTile(present(at(curls, 7, 27, 48))).territories?.[0]?.lines.length).toBeGreaterThan(60);
+    expect(lengths.mock.calls.length).toBeLessThan(50_000);
   });
 
   test("draws the box of a zigzag whose parts cancel each other out", () => {

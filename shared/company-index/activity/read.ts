@@ -29,6 +29,7 @@ import type { Head } from "#shared/company-index/manifest.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
+import { requireTime } from "#shared/deadline.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
@@ -195,6 +196,7 @@ async function* rowsOf(table: Reads, spec: QuerySpec, budget: Budget) {
     const { sk, type, bytes, version } = decoded(item.sk, () => DayRow.parse(item));
     const [, day = "", number] = dayKey.exec(sk) ?? [];
     budget.spend(bytes.length);
+    requireTime();
     yield { sk, day, type, bytes, version: version ?? Number(number) };
   }
 }

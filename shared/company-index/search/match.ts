@@ -1,7 +1,6 @@
 /** Finds all prospects that pass the criteria, in the segments and unflushed entries of a search index. */
 import {
   type Area,
-  type AreaRange,
   type Criteria,
   canMeet,
   type LatLng,
@@ -9,7 +8,7 @@ import {
   sourcesMissing,
   withinBox,
 } from "#shared/company-index/criteria.ts";
-import { geohashRanges } from "#shared/company-index/geohash.ts";
+import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import {
   type IndexView,
@@ -29,6 +28,7 @@ import {
   type Wanted,
 } from "#shared/company-index/search/row-filter.ts";
 import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/search/text-search.ts";
+import { requireTime } from "#shared/deadline.ts";
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
@@ -61,6 +61,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   let total = 0;
   for (const [i, inView] of view.segments.entries()) {
     if (!canMeet(inView.segment.entry.zone, criteria)) continue;
+    requireTime();
     const matches = search.matchesIn(inView, i);
     if (matches.rows.length > 0) segments.push(matches);
     total += matches.rows.length;
@@ -88,7 +89,7 @@ function sortSome({ segments }: IndexView): void {
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
-  #ranges: readonly AreaRange[] | undefined;
+  #ranges: readonly GeohashRange[] | undefined;
   #looked = 0;
 
   constructor(criteria: Criteria, words: readonly WordHits[]) {

@@ -1,8 +1,8 @@
 /** Filters for the rows of one segment of the search index. */
 
-import type { Area, AreaRange, Box } from "#shared/company-index/criteria.ts";
+import type { Area, Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
-import { geohashAt } from "#shared/company-index/geohash.ts";
+import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
@@ -71,13 +71,16 @@ export class RowSet implements RowFilter {
   has(row: number): boolean {
     const bits = this.#bits;
     if (bits === undefined) return this.#rows.includes(row);
-    return (((bits[row >>> 5] ?? 0) >>> (row & 31)) & 1) === 1;
+    return isMarked(bits, row);
   }
 }
 
 function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
+
+export const isMarked = (bits: Uint32Array, row: number): boolean =>
+  (((bits[row >>> 5] ?? 0) >>> (row & 31)) & 1) === 1;
 
 /** Null means "unassigned". */
 export type Wanted = number | string | null;
@@ -187,11 +190,11 @@ export class BboxFilter implements RowFilter {
   readonly size: number;
   #compared = 0;
 
-  constructor(geo: GeoColumns, box: Box, ranges: readonly AreaRange[]) {
+  constructor(geo: GeoColumns, box: Box, ranges: readonly GeohashRange[]) {
     this.#geo = geo;
     this.#box = box;
     this.#spans = spansOf(geo, ranges);
-    this.size = rowsIn(this.#spans);
+    this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
   get compared(): number {
@@ -218,41 +221,30 @@ export class BboxFilter implements RowFilter {
   }
 }
 
-/** Does not test the rows of a geohash range that is known to be inside the area. */
 export class AreaFilter implements RowFilter {
   readonly inListOrder = false;
-  readonly #geo: GeoColumns;
-  readonly #area: Area;
-  readonly #spans: readonly Span[];
   readonly size: number;
+  readonly has: (row: number) => boolean;
 
   constructor(geo: GeoColumns, area: Area) {
-    this.#geo = geo;
-    this.#area = area;
-    this.#spans = spansOf(geo, area.ranges);
-    this.size = rowsIn(this.#spans);
+    this.size = geo.lat.length;
+    let inside: Uint32Array | undefined;
+    this.has = (row) => {
+      if (area.rowsInside === undefined) return area.contains(geo.lat[row] ?? Number.NaN, geo.lng[row] ?? Number.NaN);
+      inside ??= area.rowsInside(geo);
+      return isMarked(inside, row);
+    };
   }
 
   rows(): Uint16Array {
-    const rows = new Uint16Array(this.size);
-    let size = 0;
-    for (const [first, end, isInside] of this.#spans) {
-      for (let row = first; row < end; row++) if (isInside || this.has(row)) rows[size++] = row;
-    }
-    return rows.subarray(0, size);
-  }
-
-  has(row: number): boolean {
-    return this.#area.contains(this.#geo.lat[row] ?? Number.NaN, this.#geo.lng[row] ?? Number.NaN);
+    return keepRows(allRows(this.size), this.has);
   }
 }
 
-/** The rows of a geohash range, which is completely inside the area if `isInside` is true. */
-type Span = readonly [first: number, end: number, isInside: boolean];
+/** The rows of a geohash range. */
+type Span = readonly [first: number, end: number];
 
-const rowsIn = (spans: readonly Span[]): number => spans.reduce((sum, [first, end]) => sum + end - first, 0);
-
-function spansOf({ lat, lng }: GeoColumns, ranges: readonly AreaRange[]): Span[] {
+function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): Span[] {
   const count = lat.length;
   const geohashAtRow = (row: number): number => {
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
@@ -272,12 +264,12 @@ function spansOf({ lat, lng }: GeoColumns, ranges: readonly AreaRange[]): Span[]
   const last = geohashAtRow(count - 1);
   let next = geohashAtRow(0);
   let row = 0;
-  for (const { from, to, isInside } of ranges) {
+  for (const { from, to } of ranges) {
     if (to <= next) continue;
     if (from > last) break;
     const first = from <= next ? row : rowAt(from, row);
     row = to > last ? count : rowAt(to, first);
-    if (row > first) spans.push([first, row, isInside]);
+    if (row > first) spans.push([first, row]);
     if (row === count) break;
     next = geohashAtRow(row);
   }

@@ -40,6 +40,7 @@ export async function createRun(
   const from = mode === "assign" ? "nobody" : (fromUserId ?? "anyone");
   const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
   const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
+  const others = new Map<number, Area>();
   const { filter } = validate("body", FilterPart, { filter: input.filter ?? {} });
   // A territory without a polygon has no prospect: the empty set of assignees makes the run choose none.
   const [polygons, assignees] =
@@ -52,7 +53,7 @@ export async function createRun(
     dryRun: dryRun === true,
     job: { kind: "territory_run", events, action, territoryId },
     prepare,
-    guard: (queue) => refuseOverlap(context, services.objects, caller, { territoryId, area }, queue),
+    guard: (queue) => refuseOverlap(context, services.objects, caller, { territoryId, area, others }, queue),
   });
 }
 
@@ -73,6 +74,8 @@ function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dict
 interface Run {
   readonly territoryId: number;
   readonly area: Area;
+  /** The areas of other jobs. They are kept between the two checks of a run, because each polygon is then compared with a segment once. */
+  readonly others: Map<number, Area>;
 }
 
 /**
@@ -83,14 +86,16 @@ async function refuseOverlap(
   context: ReadContext,
   objects: Objects,
   caller: Caller,
-  { territoryId, area }: Run,
+  { territoryId, area, others }: Run,
   queue: StoredQueue,
 ): Promise<void> {
   const { companyId } = caller;
   for (const job of await jobsIn(context.table, companyId, queue)) {
     if (job.territoryId === undefined) continue;
     if (job.territoryId !== territoryId) {
-      const other = polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, job.id))));
+      const other =
+        others.get(job.id) ?? polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, job.id))));
+      others.set(job.id, other);
       const criteria = { areas: [area, other], words: [] };
       const { matches } = await findProspects(context, companyId, () => criteria);
       if (matches.total === 0) continue;
