@@ -79,7 +79,7 @@ test("filters find each matching row exactly once", { tags: "sized" }, () => {
       (given, asked, anyDead) => {
         const rows = sortedByGeohash(
           given.map(([row], at) => ({
-            row: { ...row, id: at + 1, version: 1, text: "", phoneDigits: "\n" },
+            row: { ...row, id: at + 1, version: 1, text: "", sourceId: null, phoneDigits: "\n" },
             notes: [],
           })),
         ).map(({ row }) => row);

@@ -6,7 +6,6 @@ import {
   canMeet,
   type LatLng,
   passes,
-  sourcesMissing,
   withinBox,
 } from "#shared/company-index/criteria.ts";
 import { geohashRanges } from "#shared/company-index/geohash.ts";
@@ -28,7 +27,7 @@ import {
   type RowFilter,
   type Wanted,
 } from "#shared/company-index/search/row-filter.ts";
-import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/search/text-search.ts";
+import { buildSomeWords, type FoundWords, findWords } from "#shared/company-index/search/text-search.ts";
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
@@ -67,7 +66,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   }
   const unflushed: IndexRow[] = [];
   for (const row of liveRows(view.delta)) {
-    if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
+    if (passes(criteria, row, (word) => words.unflushed[word]?.has(row.id) === true)) unflushed.push(row);
   }
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked, near: criteria.near };
 }
@@ -87,11 +86,11 @@ function sortSome({ segments }: IndexView): void {
 
 class Search {
   readonly #criteria: Criteria;
-  readonly #words: readonly WordHits[];
+  readonly #words: FoundWords;
   #ranges: readonly AreaRange[] | undefined;
   #looked = 0;
 
-  constructor(criteria: Criteria, words: readonly WordHits[]) {
+  constructor(criteria: Criteria, words: FoundWords) {
     this.#criteria = criteria;
     this.#words = words;
   }
@@ -105,7 +104,7 @@ class Search {
     const { segment, dead } = inView;
     const bbox = this.#bboxFilterIn(segment);
     const filters = codedFilters(segment, this.#criteria);
-    for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
+    for (const rows of this.#words.searches) filters.push(rows[at] ?? noRows);
     if (bbox !== undefined) filters.push(bbox);
     for (const area of this.#criteria.areas ?? []) filters.push(areaFilter(segment, area));
     if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
@@ -180,7 +179,6 @@ function keepSources(rows: Uint16Array, { text }: LoadedSegment, { sourceIds }: 
   if (sourceIds === undefined) return rows;
   if (text === undefined) throw new Error("the texts of a segment were not loaded");
   const { values, codes } = text.sourceId;
-  if (values.includes(undefined)) throw sourcesMissing();
   const wanted = new Set(values.flatMap((value, code) => (sourceIds.has(value ?? "") && value !== null ? [code] : [])));
   return wanted.size === 0 ? rows.subarray(0, 0) : keepRows(rows, (row) => wanted.has(codes[row] ?? 0));
 }
