@@ -35,7 +35,7 @@ export function buildSomeWords({ segments }: IndexView): void {
  * Number of words up to which each is searched alone. A rare word then needs a hundredth of the time of reading all texts, but a frequent
  * one as much. More words are searched together.
  */
-const FEW_WORDS = 8;
+const FEW_WORDS = 6;
 
 export interface FoundWords {
   /** A match must be in the rows of each search. */
